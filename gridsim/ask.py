@@ -124,7 +124,8 @@ def quote(
 ) -> Quotation:
     """What could be promised to one more job at a moment of a log.
 
-    The log is replayed under each policy until that moment, when the job comes after all others of the instant.
+    The log is replayed under each policy until that moment, when the job comes after all others of the instant. Under
+    `slurm` jobs start as recorded until then, where the log has starts.
 
     Parameters
     ----------
@@ -158,8 +159,8 @@ def quote(
     Raises
     ------
     InputError
-        When the job does not fit the machine, takes no time, or comes before the log begins; when the deadline is
-        before *at* + *walltime*; for a name of the owner that is unknown.
+        When the job does not fit the machine, takes no time, or comes before the log begins or after its last event;
+        when the deadline is before *at* + *walltime*; for a name of the owner that is unknown.
 
     Examples
     --------

@@ -89,6 +89,8 @@ class Promises:
         Row of the job that each of these runs made room for, -1 where that is not known.
     cancelled_by : (n,) int64
         The same for jobs whose run was cut short for good, -1 for an unknown one; `NEVER` for all other jobs.
+    preempts_by : str
+        Label that decides which jobs preempt which (``qos``, ``partition``); empty where the policy names none.
     """
 
     granted_us: IntArray
@@ -101,6 +103,7 @@ class Promises:
     guarantees: bool = True
     killed_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     cancelled_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    preempts_by: str = ""
 
     def __post_init__(self) -> None:
         for name, count, nobody in (
@@ -128,7 +131,8 @@ class Promises:
         over = self.cancelled_by[rows]
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
-        return replace(found, guarantees=self.guarantees, killed_by=by, cancelled_by=over)
+        more: dict[str, Any] = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
+        return replace(found, **more, killed_by=by, cancelled_by=over)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.exact import MOST_CORES
 from gridsim.record import Refusal, Status
-from gridsim.schema import ANY, NUMBER, WHOLE, Number, Schema, read_json
+from gridsim.schema import NUMBER, WHOLE, Number, Schema, read_json
 from gridsim.tables import Kind, read_table
 
 __all__ = ["find_run", "read_numbers", "read_run", "read_run_table"]
@@ -107,9 +107,9 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / "run.json"
     if not path.is_file():
         raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
-    kinds = {"folders?": ANY}
-    content: dict[str, Any] = read_json(path, kinds, _EXPECTED)
-    return read_json(path, _COMPARISON if "folders" in content else _RUN, _EXPECTED)
+    either: dict[str, Any] = read_json(path, {}, _EXPECTED)
+    found: dict[str, Any] = read_json(path, _COMPARISON if "folders" in either else _RUN, _EXPECTED)
+    return found
 
 
 def find_run(folder: str | Path) -> dict[str, Any] | None:
@@ -120,16 +120,16 @@ def find_run(folder: str | Path) -> dict[str, Any] | None:
         return None
 
 
-def read_numbers(folder: str | Path) -> dict[str, float | None]:
-    """What ``metrics.json`` of a result directory contains.
+def read_numbers(folder: str | Path) -> dict[str, float]:
+    """What ``metrics.json`` of a result directory contains; null becomes NaN.
 
     Raises
     ------
     InputError
         When the folder has none, or it contains something else than numbers.
     """
-    found: dict[str, float | None] = read_json(Path(folder) / "metrics.json", {str: (NUMBER, None)}, _EXPECTED)
-    return found
+    found = read_json(Path(folder) / "metrics.json", {str: (NUMBER, None)}, _EXPECTED)
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
 def read_run_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:

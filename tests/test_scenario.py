@@ -260,7 +260,7 @@ def test_a_recipe_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_recipe_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_bytes(b"\xff\x01\x00")
-    with pytest.raises(InputError, match=r"recipe.toml: is no TOML"):
+    with pytest.raises(InputError, match=r"recipe.toml line 1: is no text in UTF-8"):
         Scenario.from_toml(tmp_path / "recipe.toml")
 
 

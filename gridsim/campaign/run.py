@@ -13,6 +13,7 @@ import itertools
 import math
 import time
 import traceback
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -25,14 +26,29 @@ from gridsim.campaign.executors import Pool, pool_of
 from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
 from gridsim.result import versions
+from gridsim.words import counted
 
-__all__ = ["Campaign", "Finished", "Made", "Progress", "Summary", "Unit", "check", "progress_of", "run_campaign"]
+__all__ = [
+    "Campaign",
+    "Finished",
+    "Made",
+    "Progress",
+    "Summary",
+    "Unit",
+    "check",
+    "discard_damaged",
+    "progress_of",
+    "run_campaign",
+]
 
 _ENOUGH = 5.0
 """Seconds after which a worker sends back what it has; the rest of its units is given out again."""
 
 _LOOK = 5.0
 """Seconds between two looks at whether the workers are still there."""
+
+_SHOWN = 3
+"""Damaged results that a warning names."""
 
 _DEATHS = 2
 """Of workers that ran a unit alone, after which it counts as failed."""
@@ -176,6 +192,11 @@ def run_campaign(
         When the store is of something else, or another driver works on it, or the workers are gone.
     OSError
         When a result cannot be written, as on a full disk. What was written is whole and stays.
+
+    Warns
+    -----
+    UserWarning
+        For results that are damaged and are run again, and for those of a store without checksums.
     """
     if workers < 1:
         raise InputError(f"{workers} workers; expected at least 1", field="workers")
@@ -183,11 +204,16 @@ def run_campaign(
     place = None if data is None else Path(data).resolve()
     with store.held(shard):
         store.claim(_identity(campaign, place), may_change=campaign.may_change)
-        at = progress_of(campaign, store, shard)
+        if adopted := store.adopt(shard):
+            told = f"{counted(adopted, 'result')} of an earlier version without checksums, used unverified"
+            warnings.warn(f"{store.folder}: {told}", stacklevel=2)
+        at = discard_damaged(campaign, store, shard)
         if retry_failed:
             at = Progress(at.finished, 0, at.left + at.failed)
         summary = Summary(at=at)
         if not at.left:
+            if shard.whole:
+                store.sort_checksums()
             return summary
         with pool_of(workers, executor) as pool:
             units = _missing(campaign, store, shard, retry_failed=retry_failed)
@@ -200,7 +226,27 @@ def run_campaign(
                 summary.at = at
                 if listener is not None:
                     listener(done, at)
+        if shard.whole:
+            store.sort_checksums()
     return summary
+
+
+def discard_damaged(campaign: Campaign, store: Store, shard: Shard | None = None) -> Progress:
+    """Remove the results of a campaign that are damaged, and say so; how far the campaign is without them.
+
+    Warns
+    -----
+    UserWarning
+        Naming the first of them.
+    """
+    damaged: list[str] = []
+    at = progress_of(campaign, store, shard, damaged=damaged)
+    for file in damaged:
+        store.discard(file)
+    if damaged:
+        shown = ", ".join(str(store.path(file)) for file in damaged[:_SHOWN]) + ", …" * (len(damaged) > _SHOWN)
+        warnings.warn(f"{counted(len(damaged), 'damaged result')} discarded, to be run again: {shown}", stacklevel=3)
+    return at
 
 
 def check(campaign: Campaign, store: Store, data: str | Path | None = None) -> None:
@@ -218,12 +264,18 @@ def _identity(campaign: Campaign, data: Path | None) -> dict[str, Any]:
     return {"version": versions()["gridsim"], **campaign.identity(data)}
 
 
-def progress_of(campaign: Campaign, store: Store, shard: Shard | None = None) -> Progress:
-    """How far a campaign is."""
+def progress_of(
+    campaign: Campaign, store: Store, shard: Shard | None = None, *, damaged: list[str] | None = None
+) -> Progress:
+    """How far a campaign is; where *damaged* is given, each result is verified, and damaged ones are added to it."""
     finished = failed = left = 0
     for group in _groups(campaign, shard or Shard()):
         for unit in group:
             if store.has(unit.file):
+                if damaged is not None and not store.is_whole(unit.file):
+                    damaged.append(unit.file)
+                    left += 1
+                    continue
                 finished += 1
             elif store.has_failed(unit.file):
                 failed += 1
@@ -323,7 +375,7 @@ def _keep(store: Store, shard: Shard, outcome: _Outcome) -> Finished:
         store.put_failure(unit.file, outcome.failure)
         store.note_down({**told, "error": outcome.failure.error}, shard)
         return Finished(unit, outcome.cpu, 0, 0, outcome.failure)
-    store.put(unit.file, made.content, made.beside)
+    store.put(unit.file, made.content, made.beside, shard)
     store.note_down({**told, "schedules": made.schedules, "jobs": made.jobs}, shard)
     return Finished(unit, outcome.cpu, made.schedules, made.jobs)
 

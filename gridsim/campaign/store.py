@@ -3,14 +3,16 @@
 =====================  =================================================================================================
 ``campaign.json``      what the units are of: recipe, version of gridsim, checksums of the inputs
 ``runs/…``             results; they depend on recipe and inputs alone, not on who made them, when or how
+``checksums*.jsonl``   SHA-256 of each result and of the files beside it, a line a unit
 ``failed/….json``      units that raised, with their tracebacks; gone when they succeed
 ``journal*.jsonl``     who finished what when, and how long it took: a log, not a result
 ``lock*``              held while a driver works on the store
 =====================  =================================================================================================
 
-There is no index that could disagree with the files: a unit is finished when its file is there. Files are on the disk
-before they get their names, so that also a machine that loses its power leaves whole files. Locks are the operating
-system's: they end with the process that holds them, however it ends.
+A unit is finished when its file is there. A file that differs from its checksum, or has none, is damaged: its unit is
+run again. In a store without any checksums, which an earlier version wrote, results that end with a line break are
+accepted as they are. Files are on the disk before they get their names, so that also a machine that loses its power
+leaves whole files. Locks are the operating system's: they end with the process that holds them, however it ends.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import json
 import os
 import socket
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -28,7 +31,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from gridsim.errors import InputError
-from gridsim.files import naming, plain, write_atomically, write_json
+from gridsim.files import checksum, naming, plain, write_atomically, write_json, write_text
 from gridsim.schema import ANY, read_json
 
 __all__ = ["RUNS", "Failure", "Shard", "Store"]
@@ -108,6 +111,7 @@ class Store:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self._known: dict[str, dict[str, Any]] | None = None
 
     @property
     def note(self) -> Path:
@@ -172,10 +176,10 @@ class Store:
         return told
 
     def _compare_inputs(self, there: Mapping[str, str], now: Mapping[str, str]) -> None:
-        for name, checksum in now.items():
-            if there.get(name, checksum) != checksum:
+        for name, found in now.items():
+            if there.get(name, found) != found:
                 raise InputError(
-                    f"has changed since results were made from it (SHA-256 {there[name][:12]}… then, {checksum[:12]}… "
+                    f"has changed since results were made from it (SHA-256 {there[name][:12]}… then, {found[:12]}… "
                     f"now); give another folder than {self.folder}, or the file as it was",
                     path=name,
                 )
@@ -229,7 +233,10 @@ class Store:
     def _sweep_up(self) -> None:
         """Take away half-written files of a driver that was killed; nobody else writes now."""
         own = [path for folder in (RUNS, "failed", "records") for path in (self.folder / folder).glob("**/.*")]
-        for path in [*own, *self.folder.glob(".*.json.????????"), *self.folder.glob(".*.csv.????????")]:
+        for path in [
+            *own,
+            *(it for kind in ("json", "jsonl", "csv") for it in self.folder.glob(f".*.{kind}.????????")),
+        ]:
             if path.is_file():
                 path.unlink(missing_ok=True)
 
@@ -245,13 +252,20 @@ class Store:
         ------
         InputError
             When both have a result of the same unit, and these differ.
+
+        Warns
+        -----
+        UserWarning
+            For a result of the other store that is damaged; it is not copied.
         """
         copied = 0
-        for path in sorted((other.folder / RUNS).glob("**/[!.]*")):
-            if not path.is_file():
+        for file in other.files():
+            path = other.path(file)
+            if not other.is_whole(file):
+                warnings.warn(f"{path} is damaged and is not taken over; run its campaign again", stacklevel=2)
                 continue
-            file, content = str(path.relative_to(other.folder / RUNS)), path.read_bytes()
-            if self.has(file):
+            content = path.read_bytes()
+            if self.has(file) and self.is_whole(file):
                 if self.path(file).read_bytes() != content:
                     raise InputError(f"differs from {self.path(file)}, of the same run", path=path)
                 continue
@@ -279,7 +293,90 @@ class Store:
         """Whether a unit is finished."""
         return self.path(file).exists()
 
-    def put(self, file: str, content: bytes, beside: Mapping[str, bytes]) -> None:
+    def files(self) -> list[str]:
+        """Names of all results, in order."""
+        return sorted(
+            str(it.relative_to(self.folder / RUNS)) for it in (self.folder / RUNS).glob("**/[!.]*") if it.is_file()
+        )
+
+    def content(self, file: str) -> bytes:
+        """The result of a unit as it was written.
+
+        Raises
+        ------
+        InputError
+            When the file has changed since.
+        """
+        content, known = self.path(file).read_bytes(), self._checksums()
+        if known is not None and hashlib.sha256(content).hexdigest() != known.get(file, {}).get("sha256"):
+            raise InputError("is damaged: it differs from its checksum; run the campaign again", path=self.path(file))
+        return content
+
+    def is_whole(self, file: str) -> bool:
+        """Whether the result of a unit, and what lies beside it, is as it was written."""
+        known = self._checksums()
+        if known is None:
+            return self.path(file).read_bytes()[-1:] == b"\n"
+        if (entry := known.get(file)) is None:
+            return False
+        sums = {
+            self.path(file): entry["sha256"],
+            **{self.folder / name: sum_ for name, sum_ in entry["beside"].items()},
+        }
+        return all(path.is_file() and checksum(path) == expected for path, expected in sums.items())
+
+    def discard(self, file: str) -> None:
+        """Remove the result of a unit, which is to be run again."""
+        self.path(file).unlink(missing_ok=True)
+
+    def adopt(self, shard: Shard) -> int:
+        """Note checksums of the results of a store that has none, and return the number of these results."""
+        if self._checksums() is not None:
+            return 0
+        files = [file for file in self.files() if self.is_whole(file)]
+        for file in files:
+            beside = (self.folder / "records" / PurePosixPath(file).stem).glob("[!.]*")
+            sums = {str(it.relative_to(self.folder)): checksum(it) for it in sorted(beside)}
+            self._note_checksums(file, checksum(self.path(file)), sums, shard)
+        return len(files)
+
+    def digest(self) -> str:
+        """One checksum for the checksums of all results."""
+        sums = sorted((file, entry["sha256"]) for file, entry in (self._checksums() or {}).items())
+        return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
+
+    def sort_checksums(self) -> None:
+        """Put all checksums into one file in the order of the units: the same however the results were made."""
+        path, known = self.folder / "checksums.jsonl", self._checksums()
+        if known is None:
+            return
+        self._known = known = {file: known[file] for file in sorted(known) if self.has(file)}
+        text = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in known.values())
+        if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
+            write_text(path, text)
+        for part in self.folder.glob("checksums-*.jsonl"):
+            part.unlink()
+
+    def _checksums(self) -> dict[str, dict[str, Any]] | None:
+        """Checksums by unit; None where the store keeps none."""
+        if self._known is None and any(self.folder.glob("checksums*.jsonl")):
+            lines = self._lines("checksums*.jsonl")
+            self._known = {
+                it["unit"]: it
+                for it in lines
+                if isinstance(it.get("unit"), str) and "sha256" in it and isinstance(it.get("beside"), dict)
+            }
+        return self._known
+
+    def _note_checksums(self, file: str, sha256: str, beside: Mapping[str, str], shard: Shard) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        entry = {"unit": file, "sha256": sha256, "beside": {**beside}}
+        known = self._checksums()
+        _append(self.folder / f"checksums{shard.suffix}.jsonl", entry)
+        self._known = {} if known is None else known
+        self._known[file] = entry
+
+    def put(self, file: str, content: bytes, beside: Mapping[str, bytes], shard: Shard | None = None) -> None:
         """Keep a finished unit.
 
         Parameters
@@ -288,7 +385,11 @@ class Store:
             Name of its result.
         beside : mapping of str to bytes
             Further files, by name in the store; written first, so that they are there once the result is.
+        shard : Shard, optional
+            The part whose driver keeps it.
         """
+        sums = {name: hashlib.sha256(extra).hexdigest() for name, extra in beside.items()}
+        self._note_checksums(file, hashlib.sha256(content).hexdigest(), sums, shard or Shard())
         for name, extra in beside.items():
             _put(self.folder / name, extra)
         _put(self.path(file), content)
@@ -319,20 +420,30 @@ class Store:
 
     def note_down(self, entry: Mapping[str, Any], shard: Shard) -> None:
         """Add a line to the journal."""
-        line = json.dumps({"at": _now(), "host": socket.gethostname(), **plain(entry)}, ensure_ascii=False)
-        path = self.folder / f"journal{shard.suffix}.jsonl"
-        with naming(path), path.open("a+b") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
-            cut_off = file.read(1) not in (b"", b"\n")  # the last line of a driver that was killed
-            file.write(b"\n" * cut_off + line.encode() + b"\n")
+        entry = {"at": _now(), "host": socket.gethostname(), **plain(entry)}
+        _append(self.folder / f"journal{shard.suffix}.jsonl", entry)
 
     def journal(self) -> Iterator[Mapping[str, Any]]:
         """Lines of all journals; a last line that was cut off is left out."""
-        for path in sorted(self.folder.glob("journal*.jsonl")):
+        return self._lines("journal*.jsonl")
+
+    def _lines(self, names: str) -> Iterator[dict[str, Any]]:
+        """Objects of all files with such names, a line each; damaged lines are left out."""
+        for path in sorted(self.folder.glob(names)):
             with path.open(encoding="utf-8", errors="replace") as file:
                 for line in file:
                     with suppress(ValueError, RecursionError):
-                        yield json.loads(line)
+                        if isinstance(found := json.loads(line), dict):
+                            yield found
+
+
+def _append(path: Path, entry: Mapping[str, Any]) -> None:
+    """Add a line to a file; one that a killed driver left unfinished is ended first."""
+    line = json.dumps(entry, ensure_ascii=False)
+    with naming(path), path.open("a+b") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+        cut_off = file.read(1) not in (b"", b"\n")
+        file.write(b"\n" * cut_off + line.encode() + b"\n")
 
 
 def _put(path: Path, content: bytes) -> None:

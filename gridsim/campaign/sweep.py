@@ -53,12 +53,12 @@ from gridsim.campaign.factors import (
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Store
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import checksum, plain, read_toml, write_atomically
+from gridsim.files import checksum, parse_json, plain, read_toml, write_atomically
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.scenario import Scenario
-from gridsim.schema import NUMBER, read_json
+from gridsim.schema import NUMBER, check
 
 __all__ = ["Combination", "Sweep", "write_runs"]
 
@@ -358,6 +358,7 @@ class Sweep:
             "key": unit.key,
             "scenario": unit.recipe,
             "inputs": unit.inputs,
+            **_resampled(result.workload),
             "metrics": result.metrics(**{**_CUTS, **self.metrics}),
         }
         content = json.dumps(plain(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -388,6 +389,13 @@ class Sweep:
         with _named(store.folder):
             return compare_runs(rows, labels, comparing)
 
+    def resampled(self, store: Store) -> Mapping[str, int]:
+        """Users and weeks of the log that users were drawn from; empty if none were."""
+        for one in self.scenarios():
+            if store.has(one.file) and (found := json.loads(store.content(one.file)).get("resampled")):
+                return dict(found)
+        return {}
+
     def metrics_there(self, store: Store) -> list[str]:
         """Names of all numbers of finished runs, in order of appearance."""
         found: dict[str, None] = {}
@@ -395,6 +403,14 @@ class Sweep:
             if store.has(one.file):
                 found.update(dict.fromkeys(_numbers(store, one)))
         return list(found)
+
+
+def _resampled(workload: Workload) -> dict[str, Any]:
+    """Users and weeks of the log that users were drawn from; nothing for other workloads."""
+    for entry in workload.provenance.get("transforms", ()):
+        if "users_of_log" in entry:
+            return {"resampled": {name: entry[name] for name in ("users_of_log", "weeks")}}
+    return {}
 
 
 def _without_engine(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -414,13 +430,14 @@ def _recipe_of(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(store: Store, unit: Combination) -> dict[str, float]:
-    path = store.path(unit.file)
+    path, content = store.path(unit.file), store.content(unit.file)
     try:
-        found = read_json(path, {"metrics": {str: (NUMBER, None)}}, "the result of a run")["metrics"]
+        found = parse_json(content, path, "the result of a run")
+        check(found, {"metrics": {str: (NUMBER, None)}}, path=path, data=content)
     except InputError as error:
         told = f"{error.message}; delete the file and sweep again"
         raise InputError(told, path=path, line=error.line, field=error.field) from error
-    return {name: math.nan if value is None else float(value) for name, value in found.items()}
+    return {name: math.nan if value is None else float(value) for name, value in found["metrics"].items()}
 
 
 def write_runs(sweep: Sweep, store: Store, path: str | Path) -> None:

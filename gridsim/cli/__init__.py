@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Carry out a command line; returns the exit code: 0 done, 1 a check failed, 2 bad input or usage."""
     words = [*(sys.argv[1:] if argv is None else argv)]
     verb = next((word for word in words if not word.startswith("-")), None)
+    usual, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
         args = _parser(verb).parse_args(words)
         code: int = args.run(args)
@@ -96,6 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         told = stop.args[0] if stop.args else "nothing half-written was left"
         print(f"gridsim: interrupted; {told}", file=sys.stderr)
         return 130
+    finally:
+        warnings.formatwarning = usual
     return code
 
 
@@ -107,3 +111,8 @@ def _discard_output() -> None:
     """Send what is still to be written to standard output nowhere."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:
+    """A warning as the command line prints it, without the source line that issued it."""
+    return f"gridsim: warning: {message}\n"

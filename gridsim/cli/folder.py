@@ -12,7 +12,6 @@ from pathlib import Path
 
 from gridsim.errors import InputError
 from gridsim.files import identity
-from gridsim.run_folder import find_run
 
 __all__ = ["TABLES", "Earlier", "check_inputs"]
 
@@ -77,6 +76,8 @@ class Earlier:
     @classmethod
     def of(cls, folder: str | Path) -> Earlier:
         """What is there; ask before anything is written."""
+        from gridsim.run_folder import find_run  # numpy: not needed for --help
+
         folder = Path(folder)
         if (told := find_run(folder)) is None:
             return cls(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
 from gridsim.cli.clock import duration, instant
@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     job.add_argument(
         "--at",
         metavar="T",
-        help="when it comes, on the log's clock: 183600 (seconds), 51h, 2d3h, or a date such as 1996-07-01T12:00 where "
-        "the log says when it began, or now: when the log was written, its last submit where no job ran still "
+        help="when it is submitted, on the log's clock, up to the last event of the log: 183600 (seconds), 51h, 2d3h, "
+        "or a date such as 1996-07-01T12:00 where the log says when it began, or now: when the log was written, its "
+        "last submit where no job ran still "
         "(default: the arrival that meets the longest queue under easy)",
     )
     job.add_argument(
@@ -49,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tasks",
         type=int,
         metavar="N",
-        help="tasks, each on one node, that share its cores evenly (default: 1 "
-        "where anything of this group is asked for)",
+        help="tasks, each on one node, that share its cores evenly (default: 1 with --task-memory or --task-gpus, else "
+        "cores on any nodes)",
     )
     beside.add_argument("--task-memory", metavar="M", help="memory of each task: 4096 (MiB), 512M, 32G")
     beside.add_argument("--task-gpus", type=float, metavar="N", help="GPUs of each task: 0.5 of one, 1, 2 …")
@@ -141,6 +142,13 @@ def _demand(args: argparse.Namespace) -> Demand | None:
     words = (args.tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)
     if not args.exclusive and all(word is None for word in words):
         return None
+    more: dict[str, Any] = {
+        "features": args.feature or (),
+        "exclusive": args.exclusive,
+        "pools": dict(_amount(text) for text in args.pool or ()),
+    }
+    if all(word is None for word in (args.tasks, args.task_memory, args.task_gpus, args.gpu_kind)):
+        return Demand(cores=args.width, **more)
     tasks = 1 if args.tasks is None else args.tasks
     if tasks < 1 or args.width % tasks:
         message = f"{tasks} tasks cannot share {args.width} cores evenly; expected a number that divides them"
@@ -157,9 +165,7 @@ def _demand(args: argparse.Namespace) -> Demand | None:
         each=each,
         gpu=round(1000 * (args.task_gpus or 0)),
         gpu_kinds=args.gpu_kind or (),
-        features=args.feature or (),
-        exclusive=args.exclusive,
-        pools=dict(_amount(text) for text in args.pool or ()),
+        **more,
     )
 
 

@@ -18,6 +18,7 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
+    parser.usage = "gridsim run RECIPE.toml [options]"
     parser.add_argument("recipe", help="TOML file: [workload], policy, [options]")
     parser.add_argument(
         "--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)"

@@ -8,7 +8,6 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli.folder import check_inputs
 from gridsim.errors import InputError
 from gridsim.workload.problems import KINDS, Problem, option
 
@@ -313,6 +312,8 @@ def load(
     from gridsim.scenario import rules_for, transformed, with_users
 
     if getattr(args, "out", None):
+        from gridsim.cli.folder import check_inputs  # numpy: not needed for --help
+
         check_inputs(args.out, input_files(args))
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:

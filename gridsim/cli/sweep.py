@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gridsim.cli.compare import add_figures, add_flurries, add_replicas
 from gridsim.errors import InputError
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.progress import RunsProgress
+    from gridsim.words import counted
     from gridsim.workers import usable_cores
 
     if args.stores:
@@ -63,7 +64,11 @@ def run(args: argparse.Namespace) -> int:
     sweep.belongs(store)
     if args.status:
         check(sweep, store)
-        return _tell(args, sweep, store, progress_of(sweep, store, shard))
+        damaged: list[str] = []
+        at = progress_of(sweep, store, shard, damaged=damaged)
+        if damaged:
+            print(f"{counted(len(damaged), 'damaged result')}, to be run again by the next call", file=sys.stderr)
+        return _tell(args, sweep, store, at)
     for name in sweep.changed_plugins(store):
         print(f"{name} has changed: all runs with it are made anew", file=sys.stderr)
     with RunsProgress() as progress:
@@ -84,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _merge(args: argparse.Namespace) -> int:
     """Bring the results of shards together."""
-    from gridsim.campaign.run import progress_of  # numpy: not needed for --help
+    from gridsim.campaign.run import discard_damaged  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
 
@@ -92,6 +97,7 @@ def _merge(args: argparse.Namespace) -> int:
         raise InputError("expected gridsim sweep merge STORE [STORE ...] --out DIR")
     store = Store(args.out)
     with store.held(Shard()):
+        store.adopt(Shard())
         for place in args.stores:
             other = Store(place)
             Sweep.from_store(other)
@@ -99,48 +105,63 @@ def _merge(args: argparse.Namespace) -> int:
                 store.claim(other.identity())
                 copied = store.take_over(other)
                 print(f"{place}: {copied:,} results taken over", file=sys.stderr)
-    sweep = Sweep.from_store(store)
-    at = progress_of(sweep, store)
+        sweep = Sweep.from_store(store)
+        at = discard_damaged(sweep, store)
+        store.sort_checksums()
     _tables(args, sweep, store, at)
     return _tell(args, sweep, store, at) or (1 if at.failed or at.left else 0)
 
 
 def _tables(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> None:
-    """Write the tables, and tell what the comparison says; nothing where they are there and no run is new."""
+    """Write the tables, and tell what the comparison says; nothing where they are as they were made of these runs."""
     from gridsim.campaign.sweep import write_runs  # numpy: not needed for --help
-    from gridsim.files import plain, write_text
+    from gridsim.files import checksum, plain, write_json
 
     runs, made = store.folder / "runs.csv", store.folder / "tables.json"
-    told = json.dumps({"of": plain(sweep.identity()), **at._asdict()}, indent=1) + "\n"
-    if runs.exists() and made.exists() and made.read_text(encoding="utf-8") == told and args.figures is None:
+    told = {"of": plain(sweep.identity()), "runs": store.digest(), **at._asdict()}
+    if args.figures is None and _are_made(made, json.loads(json.dumps(told))):
         return
+    made.unlink(missing_ok=True)
     write_runs(sweep, store, runs)
-    if at.finished:
-        _compare(args, sweep, store)
-    write_text(made, told)
+    written = [runs, *(_compare(args, sweep, store) if at.finished else ())]
+    write_json(made, {**told, "tables": {path.name: checksum(path) for path in written}})
 
 
-def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> None:
-    """Compare what is to be compared."""
+def _are_made(made: Path, of: dict[str, Any]) -> bool:
+    """Whether all tables that are noted in *made* are there, unchanged, and made of what *of* lists."""
+    from gridsim.files import checksum
+
+    try:
+        told = json.loads(made.read_text(encoding="utf-8"))
+        tables = told.pop("tables")
+        return bool(told == of and all(checksum(made.parent / name) == found for name, found in tables.items()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]:
+    """Compare what is to be compared, and write its tables; returns their paths."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
     from gridsim.report.campaign_sentences import sentences
     from gridsim.report.campaign_tables import terminal, write_tables
     from gridsim.report.comparison_figures import figures
     from gridsim.report.gallery import FOLDER
+    from gridsim.report.replicas_text import few
 
     found = sweep.compared(store)
     if found is None or not found.runs:
-        return
-    write_tables(store.folder, found, name=sweep.name)
+        return []
+    written = write_tables(store.folder, found, name=sweep.name)
     if args.figures is not None:
         figures(found).save(store.folder / FOLDER, args.figures)
     if args.json:
-        return
+        return written
     console = Terminal()
     console.print(terminal(found, width=console.width))
-    for sentence in sentences(found):
+    for sentence in (*sentences(found), *few(sweep.resampled(store))):
         console.print(sentence, markup=False)
     console.print()
+    return written
 
 
 def _failed(sweep: Sweep, store: Store) -> list[Combination]:

@@ -7,6 +7,8 @@ import json
 import textwrap
 from typing import Any
 
+from gridsim.errors import GridsimError
+
 __all__ = ["add_arguments", "run"]
 
 _SHOWN = 6
@@ -29,12 +31,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check every case; 0 only when all pass."""
-    from gridsim.testing.conformance import CASES, check, family, read_cases  # numpy, kernels: not needed for --help
+    from gridsim.testing.conformance import (  # numpy, kernels: not needed for --help
+        CASES,
+        Outcome,
+        case_files,
+        check,
+        family,
+        read_case,
+    )
 
     counts = {"passed": 0, "failed": 0, "unsupported": 0}
     rows: list[dict[str, Any]] = []
-    for path, case in read_cases(args.paths or [CASES]):
-        outcome = check(case, path=path)
+    for path in case_files(args.paths or [CASES]):
+        case: dict[str, Any] = {}
+        try:
+            case = read_case(path)
+            outcome = check(case, path=path)
+        except GridsimError as error:  # one bad case hides no verdict on the others
+            place = "" if str(error).startswith(str(path)) else f"{path}: "
+            outcome = Outcome.malformed(f"{place}{error}")
         counts[outcome.status] += 1
         name = str(case.get("name") or case.get("id") or path.stem)
         if args.json:

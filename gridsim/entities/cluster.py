@@ -20,8 +20,20 @@ from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.protocols import NOTHING, Decision, Offer, Placement, Quote, Scheduler, Start, Stop, name_of
+from gridsim.policy.capabilities import Earlier, capabilities_of, is_own
+from gridsim.policy.protocols import (
+    NOTHING,
+    Decision,
+    Offer,
+    Placement,
+    Quote,
+    Scheduler,
+    Start,
+    Stop,
+    call,
+    name_of,
+    raise_failed,
+)
 from gridsim.policy.queue import Requests
 from gridsim.profile.asked import Asked
 from gridsim.record import Status
@@ -111,6 +123,7 @@ class Cluster:
         self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
+        self._foreign = not is_own(scheduler) or isinstance(scheduler, Earlier)  # answers of a plug-in are checked
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views give and take plain numbers, in half the time that arrays need for one.
@@ -259,20 +272,41 @@ class Cluster:
         if self._unsettled:
             self._settle(now)
         self._ready[request] = now
-        return self.scheduler.quote(request, now)
+        try:
+            quote = self.scheduler.quote(request, now)
+        except Exception as error:
+            raise_failed(self.scheduler, "quote", error)
+        if self._foreign:
+            self._check_quote(quote, request, now)
+        return quote
+
+    def _check_quote(self, quote: Any, request: int, now: int) -> None:
+        """Raise `PolicyError` for what is no quote, and for an offer without instants."""
+        offer = quote.offer if isinstance(quote, Quote) else quote
+        whole = isinstance(offer, Offer) and all(
+            isinstance(it, int | np.integer) for it in (offer.start, offer.granted)
+        )
+        if offer is not None and not whole:
+            raise PolicyError(
+                f"{name_of(self.scheduler)} answers request {request} at {now / 1e6} s with {quote!r}; expected "
+                "None or a Quote, with an Offer of whole microseconds or none"
+            )
 
     def take(self, request: int, quote: Quote | None) -> None:
         """Take a request in as it was quoted in this instant, if its user agrees."""
         now: int = self._env.now  # type: ignore[assignment]
         if quote is not None and quote.offer is not None and not self._agreed(request, quote.offer):
             # Some policies keep a job whose user declines, without any promise.
-            quote = self.scheduler.declined(quote) if self.can.declined else None  # type: ignore[attr-defined]
+            quote = call(self.scheduler, "declined", quote) if self.can.declined else None
         if quote is None:
             self._turn_away(request)
             if not self._batched:
                 self._decide(now)
             return
-        stops = self.scheduler.commit(quote, now)
+        try:
+            stops = self.scheduler.commit(quote, now)
+        except Exception as error:
+            raise_failed(self.scheduler, "commit", error)
         self._state[request] = WAITING
         if quote.cores:
             self._size(request, quote.cores, now)
@@ -379,17 +413,23 @@ class Cluster:
 
     def _settle(self, now: int) -> None:
         self._unsettled = False
-        self.scheduler.settled(now)
+        try:
+            self.scheduler.settled(now)
+        except Exception as error:
+            raise_failed(self.scheduler, "settled", error)
 
     def _decide(self, now: int) -> None:
         self.dirty, self.offered = False, 0
         if self._unsettled:
             self._settle(now)
-        decision = self.scheduler.dispatch(now)
+        try:
+            decision = self.scheduler.dispatch(now)
+        except Exception as error:
+            raise_failed(self.scheduler, "dispatch", error)
         if decision is NOTHING:
             return
-        if not isinstance(decision, Decision):
-            raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
+        if self._foreign:
+            self._check_decision(decision, now)
         starts, stops, withdrawals, wake = decision
         if withdrawals or stops:
             for request in withdrawals:
@@ -408,9 +448,26 @@ class Cluster:
             self._env.wakes += 1
             At(self._env, wake - now, self._decide_priority, self._woken)
 
+    def _check_decision(self, decision: Any, now: int) -> None:
+        """Raise `PolicyError` for what is no decision; its requests are checked when they are carried out."""
+        if not isinstance(decision, Decision):
+            raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
+        for name in ("starts", "stops", "withdrawals"):
+            part: Any = getattr(decision, name)
+            if not isinstance(part, list | tuple):
+                raise PolicyError(f"{name_of(self.scheduler)} decides {name}={part!r}; expected a list or tuple")
+        wake: Any = decision.wake
+        if not isinstance(wake, int | np.integer):
+            what = f"wants to be woken at {wake!r}; expected whole microseconds or NEVER"
+            raise PolicyError(f"{name_of(self.scheduler)} {what}")
+
     def _stop(self, stop: Stop, now: int) -> None:
         """Carry out that a running request makes room."""
-        request, then, by = stop
+        if not isinstance(stop, Stop):
+            raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
+        request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
+        if by != -1:
+            self._row(by, "makes room for")
         if then not in ("requeue", "cancel"):
             raise PolicyError(
                 f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not carried out yet; "
@@ -422,10 +479,17 @@ class Cluster:
 
     def _withdraw(self, request: int) -> None:
         """A waiting request that its user cancels leaves."""
+        request = self._row(request, "withdraws")
         if self._state[request] != WAITING:
             raise PolicyError(f"{name_of(self.scheduler)} withdraws request {request}, which does not wait")
         self._turn_away(request)
         self._status[request] = Status.cancelled
+
+    def _row(self, request: Any, does: str) -> int:
+        """Row of a request that the scheduler names; a negative one would be another request, counted from the end."""
+        if not isinstance(request, int | np.integer) or not 0 <= request < len(self._state):
+            raise PolicyError(f"{name_of(self.scheduler)} {does} {request!r}, which is no request")
+        return int(request)
 
     def _cancel(self, request: int, now: int) -> None:
         """A request that has just been stopped does not begin anew: it ends here."""
@@ -459,6 +523,8 @@ class Cluster:
         try:
             request, cores, placement = start
             need, state = self._need[request], self._state[request]
+            if request < 0:
+                raise IndexError(request)
         except (IndexError, TypeError, ValueError) as error:
             what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, no Start,"
             raise PolicyError(
@@ -491,7 +557,7 @@ class Cluster:
                 runtime = estimate
         At(self._env, runtime, self._end_priority, self._ended, request)
         if self.can.predicts:
-            self._expect(request, self.scheduler.predicted(request), now)  # type: ignore[attr-defined]
+            self._expect(request, call(self.scheduler, "predicted", request), now)
 
     def _expect(self, request: int, prediction: int, began: int) -> None:
         """Look again when a running request outlives what is believed of it, if it does so before its request ends."""
@@ -504,14 +570,15 @@ class Cluster:
         request, began = event._value
         if self._state[request] != RUNNING or self._start[request] != began:  # an earlier run's
             return
-        self._expect(request, self.scheduler.corrected(request, self._env.now), began)  # type: ignore[attr-defined]
+        self._expect(request, call(self.scheduler, "corrected", request, self._env.now), began)
         if self.can.plan:  # places are promised anew, and some may begin now
             self._unsettled = self.dirty = True
             self._decide_later()
 
     def _size(self, request: int, cores: int, now: int) -> None:
         """A moldable request gets a number of cores of its range, or those asked for."""
-        if cores != self._asked[request] and not self._least[request] <= cores <= self._most[request]:
+        inside = isinstance(cores, int | np.integer) and self._least[request] <= cores <= self._most[request]
+        if cores != self._asked[request] and not inside:
             raise PolicyError(
                 f"{name_of(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
                 f"it can run on {self._least[request]} to {self._most[request]}"
@@ -535,7 +602,10 @@ class Cluster:
         self._status[request] = _KILLED if killed else _COMPLETED
         if self._promises and now > self._outcome.granted[request]:
             self._missed(request, now)
-        self.scheduler.ended(request, now)
+        try:
+            self.scheduler.ended(request, now)
+        except Exception as error:
+            raise_failed(self.scheduler, "ended", error)
         self._unsettled = self.dirty = True
         if self._load is not None:
             self._let_go(request)
@@ -583,7 +653,7 @@ class Cluster:
         self._overrun = True
         more = max(2 * overrun, self._tick)
         expected = self._start[request] + self._estimate[request] + more
-        self.scheduler.overran(request, expected, now)
+        call(self.scheduler, "overran", request, expected, now)
         self._watch(request, expected - now, more)
         self._unsettled = self.dirty = True
         self._decide_later()

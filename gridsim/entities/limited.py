@@ -111,6 +111,7 @@ def _folded(promises: Promises, first: IntArray, row: IntArray) -> Promises:
         *(np.add.reduceat(promises.doublings, first), np.logical_or.reduceat(promises.broken, first)),
         *(row[promises.killed], promises.killed_start_us, promises.killed_end_us),
         guarantees=promises.guarantees,
+        preempts_by=promises.preempts_by,
         killed_by=np.where(promises.killed_by >= 0, row[promises.killed_by], -1),
         cancelled_by=np.where((over >= 0) & (over < NEVER), row[np.where(over < NEVER, over, 0)], over),
     )

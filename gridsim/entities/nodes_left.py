@@ -75,6 +75,9 @@ class NodesLeft:
         whole : bool
             Whether it takes all that its nodes have.
         """
+        for name, column in (("node", placement.node), *placement.amounts.items()):
+            if len(column) and np.asarray(column).dtype.kind not in "iu":
+                return f"its {name} are {list(column)}; whole numbers are needed"
         node: IntArray = np.array(placement.node, dtype=np.int64)
         amounts: IntArray = np.zeros((len(self.resources), len(node)), dtype=np.int64)
         for name, given in placement.amounts.items():
@@ -90,7 +93,10 @@ class NodesLeft:
         if len(placement.gpus) not in (0, len(node)):
             return f"it has GPUs on {len(placement.gpus)} of {len(node)} nodes; an entry for each is needed"
         if not whole:
-            return Held(node, amounts, _shares(placement) if len(placement.gpus) else _NO_SHARES)
+            shares = _shares(placement) if len(placement.gpus) else _NO_SHARES
+            if shares.dtype.kind != "i":
+                return f"its GPUs are {list(placement.gpus)}; whole numbers are needed"
+            return Held(node, amounts, shares)
         if not ((node >= 0) & (node < len(self.names))).all():
             return self.wrong(placement)
         held = [(u, gpu, WHOLE_GPU) for u, n in enumerate(node.tolist()) for gpu in range(self._counts[n])]
@@ -179,7 +185,7 @@ class NodesLeft:
 
 def _shares(placement: Placement) -> IntArray:
     held = [(u, gpu, share) for u, given in enumerate(placement.gpus) for gpu, share in given]
-    return np.array(held, dtype=np.int64).reshape(-1, 3) if held else _NO_SHARES
+    return np.array(held).reshape(-1, 3) if held else _NO_SHARES
 
 
 def _unit(name: str) -> str:

@@ -112,7 +112,9 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 4)
     request, began, ended, by = cut.T
     found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
-    return replace(found, guarantees=guarantees, killed_by=by, cancelled_by=outcome.cancelled_by)
+    rule = next((each.preempts_by for each in can if each.preempts_by), "")
+    more: dict[str, Any] = {"guarantees": guarantees, "preempts_by": rule}
+    return replace(found, **more, killed_by=by, cancelled_by=outcome.cancelled_by)
 
 
 def _predictions(outcome: Outcome, schedulers: Sequence[Any]) -> Predictions | None:

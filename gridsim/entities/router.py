@@ -6,13 +6,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-import numpy as np
 from simpy import Environment, Event, Process
 
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.piece import Piece
-from gridsim.errors import GridsimError, PolicyError
-from gridsim.policy.protocols import failed
+from gridsim.policy.balancing import pick_of
 
 __all__ = ["Root", "Router", "Split"]
 
@@ -72,15 +70,7 @@ class Router:
         return self._known[key]
 
     def _picked(self, piece: Piece, able: Sequence[Router | Cluster]) -> Router | Cluster:
-        try:
-            index = self.balancer.pick(piece, able, int(self._env.now))
-        except GridsimError:
-            raise
-        except Exception as error:
-            raise failed(self.balancer, "pick", error) from error
-        if not isinstance(index, int | np.integer) or not 0 <= index < len(able):
-            raise PolicyError(f"{self.balancer!r} picked {index!r} of {len(able)} children")
-        return able[int(index)]
+        return able[pick_of(self.balancer, piece, able, int(self._env.now))]
 
     def _parts(self, piece: Piece) -> Iterator[Piece]:
         if self.split == "kind-group" and len(piece.kinds) > 1:

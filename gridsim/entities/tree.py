@@ -16,7 +16,7 @@ from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
-from gridsim.errors import GridsimError, InputError
+from gridsim.errors import InputError
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -27,7 +27,7 @@ from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import own as own_copy
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import failed, name_of
+from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.profile.asked import Asked
 
@@ -84,7 +84,7 @@ def clusters_of(
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         asked = _asked(spec, requests, sizes=capabilities_of(own).sizes)
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, asked)
-        _set_up(own, view, stream(options.seed, "cluster", index))
+        call(own, "setup", view, stream(options.seed, "cluster", index))
         if asked is not None:
             asked = _carried(own, spec, asked)
         clusters.append(
@@ -144,15 +144,6 @@ def _carried(scheduler: Any, spec: ClusterSpec, asked: Asked) -> Asked | None:
             field="policy",
         )
     return asked
-
-
-def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:
-    try:
-        scheduler.setup(view, rng)
-    except GridsimError:
-        raise
-    except Exception as error:
-        raise failed(scheduler, "setup", error) from error
 
 
 def admission(

@@ -31,6 +31,7 @@ __all__ = [
     "core_class",
     "core_class_bounds",
     "qos_charge",
+    "queued_work",
     "requested_slowdown",
     "resource_charge",
     "time_class",
@@ -249,18 +250,53 @@ def requested_slowdown(record: Record) -> FloatArray:
     return np.where(asked, seconds(np.where(asked, promises.granted_us - workload.submit, 0)) / runtime, np.nan)
 
 
-def qos_charge(record: Record, slowdowns: CategorySlowdowns) -> FloatArray:
+def queued_work(record: Record) -> FloatArray:
+    """Requested core-seconds (cores times estimate) that wait when each job is submitted.
+
+    Notes
+    -----
+    Of jobs submitted at an earlier instant that start at this one or later, a killed one with its last start. Jobs that
+    never run do not count.
+
+    Examples
+    --------
+    >>> rows = [dict(submit=0, start=0, end=10, cores=4), dict(submit=1, start=10, end=15, cores=2)]
+    >>> queued_work(Record.from_rows([*rows, dict(submit=5, start=15, end=16, cores=1)], cores=4))
+    array([ 0.,  0., 10.])
+    """
+    work = np.where(record.ran, record.workload.cores * seconds(record.workload.estimate), 0.0)
+
+    def before(instants: IntArray) -> FloatArray:
+        order = np.argsort(instants, kind="stable")
+        done = np.concatenate([[0.0], np.cumsum(work[order])])
+        return done[np.searchsorted(instants[order], record.workload.submit)]
+
+    return np.maximum(before(record.workload.submit) - before(record.start_us), 0.0)
+
+
+def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.0) -> FloatArray:
     """What each job pays for its guarantee: slowdown of its category over the slowdown requested; 0 without one.
 
     Parameters
     ----------
     slowdowns : CategorySlowdowns
         From `category_slowdowns` of an EASY schedule of the same workload.
+    load : float
+        Weight of the load: the slowdown of the category is multiplied by 1 + *load* times `queued_work` over the
+        core-seconds of the machine in an hour. 0: no influence of the load.
+
+    Raises
+    ------
+    InputError
+        When *load* is below 0 or not finite.
 
     Notes
     -----
     1 for a deadline as good as what EASY gives jobs of this kind on average, more for a tighter one. Jobs that asked
     for no deadline, and jobs that were refused, pay nothing. How the two charges combine is the operator's choice.
+
+    Section 3 of the paper names the load, beside the slowdown of the category, as a part of the difficulty of a
+    request, without a formula. The factor by which *load* enters is gridsim's own.
 
     Examples
     --------
@@ -273,5 +309,9 @@ def qos_charge(record: Record, slowdowns: CategorySlowdowns) -> FloatArray:
     >>> qos_charge(record, category_slowdowns(easy))
     array([1.25])
     """
-    requested = requested_slowdown(record)
-    return np.nan_to_num(slowdowns.of(record) / requested, nan=0.0)
+    if not 0 <= load < np.inf:
+        raise InputError(f"is {load}; expected a number from 0", field="load")
+    difficulty = slowdowns.of(record)
+    if load:
+        difficulty = difficulty * (1 + load * queued_work(record) / (3600 * record.cores))
+    return np.nan_to_num(difficulty / requested_slowdown(record), nan=0.0)

@@ -238,4 +238,4 @@ def _share_of_large(record: Record, edges: FloatArray) -> FloatArray:
     mine = np.isin(record.workload.labels["user"], large_users(record))
     steps = busy_cores(record.select(np.flatnonzero(mine)))
     binned = steps.resample(len(edges) - 1, float(edges[0]), float(edges[-1]))
-    return np.asarray(binned.values[:-1] / record.cores)
+    return np.asarray(binned.values[:-1] / (record.cores or np.nan))

@@ -14,7 +14,7 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
 from gridsim.record import Record
 
-__all__ = ["DAY", "LEAST", "LOADS", "SLOWDOWNS", "Joint", "LoadBin", "joint", "load_bins"]
+__all__ = ["DAY", "LEAST", "LOADS", "SLOWDOWNS", "Joint", "LoadBin", "joint", "load_bins", "midnight"]
 
 DAY = 86_400.0
 """Usual period, s."""
@@ -135,16 +135,16 @@ def joint(
     if not len(ran):
         nothing = np.empty(0)
         return Joint(nothing, nothing, nothing, np.empty(0, dtype=np.int64), 0)
-    origin = _midnight(record)
+    origin = midnight(record)
     number = ((record.workload.submit[ran] - origin) // round(period * MICROSECOND)).astype(np.int64)
     jobs = np.bincount(number)
     kept = np.flatnonzero(jobs >= least)
     start = np.asarray(seconds(origin) + kept * period, dtype=np.float64)
     if by == "offered":
-        load = np.bincount(number, weights=record.workload.area[ran])[kept] / (record.cores * period)
+        load = np.bincount(number, weights=record.workload.area[ran])[kept] / ((record.cores or np.nan) * period)
     else:
         busy = busy_cores(record)
-        load = np.array([busy.mean(at, at + period) for at in start.tolist()]) / record.cores
+        load = np.array([busy.mean(at, at + period) for at in start.tolist()]) / (record.cores or np.nan)
     means = np.bincount(number, weights=slowdown[ran])[kept] / jobs[kept]
     return Joint(start, load, means, jobs[kept], int(np.count_nonzero(jobs)) - len(kept))
 
@@ -161,14 +161,18 @@ def load_bins(mine: Joint, theirs: Joint) -> list[LoadBin]:
     return found
 
 
-def _midnight(record: Record) -> int:
-    """Midnight at or before the first submit, on the log's clock, whole microseconds; else the first submit."""
+def midnight(record: Record, *, weeks: bool = False) -> int:
+    """Midnight at or before the first submit, on the log's clock, whole microseconds; else the first submit.
+
+    With *weeks*, midnight of the Monday at or before it.
+    """
     first = int(record.workload.submit.min())
     calendar = calendar_of(record.workload.provenance)
     if calendar is None:
         return first
     date = calendar.date(first // MICROSECOND)
-    return first // MICROSECOND * MICROSECOND - (date.hour * 3600 + date.minute * 60 + date.second) * MICROSECOND
+    since = (date.weekday() * 24 * weeks + date.hour) * 3600 + date.minute * 60 + date.second
+    return first // MICROSECOND * MICROSECOND - since * MICROSECOND
 
 
 def _ranks(values: FloatArray) -> FloatArray:

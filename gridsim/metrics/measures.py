@@ -17,6 +17,7 @@ import numpy as np
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import FloatArray
+from gridsim.plug_in_errors import call
 from gridsim.record import Record
 
 __all__ = ["Measure", "Metric", "measures"]
@@ -53,7 +54,11 @@ class Measure:
 
     def column(self, record: Record) -> FloatArray:
         """What each job pays, of a charge."""
-        found: FloatArray = np.asarray(self.part.charge(record), dtype=np.float64)
+        answer = call(self.part, "charge", record)
+        try:
+            found: FloatArray = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"'{self.name}' is {answer!r}; expected one number a job") from error
         if found.shape != (len(record),):
             raise InputError(f"'{self.name}' has shape {found.shape}; expected one number a job, {len(record)}")
         return found
@@ -62,7 +67,7 @@ class Measure:
         """The number for one record."""
         if self.kind == "charge":
             return float(self.column(record).sum())
-        found = self.part.measure(record)
+        found = call(self.part, "measure", record)
         try:
             return float(found)
         except (TypeError, ValueError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ __all__ = [
     "CutRuns",
     "LoggedRuns",
     "by_owner",
+    "by_owners",
     "concerns_preemption",
     "cut_runs",
-    "filled",
     "logged_runs",
     "preemption_metrics",
     "told_by",
@@ -112,19 +113,20 @@ def _of(found: CutRuns, kept: npt.NDArray[np.bool_] | None) -> CutRuns:
     return CutRuns(found.job[rows], found.by[rows], found.lost[rows])
 
 
-def told_by(records: Iterable[Record]) -> str | None:
-    """Label that tells best who preempts whom: in which most runs differ from the job that they made room for.
+def told_by(record: Record) -> str | None:
+    """Label that preempted runs are grouped by: that of the policy's rule, else the one in which most runs differ.
 
     Of equals the first of QOS, partition, account and user; None where no label is known or nothing was cut.
     """
+    found, labels = cut_runs(record), record.workload.labels
+    if record.promises is not None and (rule := record.promises.preempts_by):
+        return rule if rule in labels and len(found.job) else None
     differ = dict.fromkeys(("qos", "partition", "account", "user"), 0)
-    for record in records:
-        found = cut_runs(record)
-        known = found.by >= 0
-        for label in differ:
-            column = record.workload.labels.get(label)
-            if column is not None:
-                differ[label] += int((column[found.job[known]] != column[found.by[known]]).sum())
+    known = found.by >= 0
+    for label in differ:
+        column = labels.get(label)
+        if column is not None:
+            differ[label] = int((column[found.job[known]] != column[found.by[known]]).sum())
     best = max(differ, key=lambda label: differ[label])
     return best if differ[best] else None
 
@@ -149,9 +151,25 @@ def by_owner(record: Record, label: str, kept: npt.NDArray[np.bool_] | None = No
     return dict(sorted(groups.items(), key=lambda item: (-item[1][0], item[0])))
 
 
-def filled(groups: Mapping[str, Mapping[str, tuple[int, float]]]) -> dict[str, dict[str, tuple[int, float]]]:
-    """The same groups for every policy, those with most runs over all of them first."""
-    names = {name for found in groups.values() for name in found}
-    total = {name: sum(found.get(name, (0, 0.0))[0] for found in groups.values()) for name in names}
-    order = sorted(names, key=lambda name: (-total[name], name))
-    return {label: {name: found.get(name, (0, 0.0)) for name in order} for label, found in groups.items()}
+def by_owners(
+    records: Mapping[str, Record], kept: npt.NDArray[np.bool_] | None = None
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """Groups as `by_owner` has them, the same for every policy, those with most runs over all policies first.
+
+    NaN for groups of another label than that of the policy's own preempted runs.
+    """
+    labels = {policy: told_by(record) for policy, record in records.items()}
+    groups = {
+        policy: {} if (label := labels[policy]) is None else by_owner(record, label, kept)
+        for policy, record in records.items()
+    }
+    label_of = {name: labels[policy] for policy, found in groups.items() for name in found}
+    total = {name: sum(found.get(name, (0, 0.0))[0] for found in groups.values()) for name in label_of}
+    order = sorted(label_of, key=lambda name: (-total[name], name))
+    unknown = (math.nan, math.nan)
+    return {
+        policy: {
+            name: found.get(name, (0, 0.0) if labels[policy] in (None, label_of[name]) else unknown) for name in order
+        }
+        for policy, found in groups.items()
+    }

@@ -135,9 +135,18 @@ class Steps:
         window = self._window(start, end)
         if not window.length > 0:
             return Steps(np.zeros(0), np.zeros(0))
-        edges = np.linspace(window.start, window.end, n + 1)
+        return self.over(np.linspace(window.start, window.end, n + 1))
+
+    def over(self, edges: FloatArray) -> Steps:
+        """Means over the bins between ascending *edges*, s; the last value is that of these steps at the last edge.
+
+        Examples
+        --------
+        >>> Steps(np.array([0.0, 10.0]), np.array([2, 0])).over(np.array([0.0, 5.0, 20.0])).values.round(2)
+        array([2.  , 0.67, 0.  ])
+        """
         means = np.diff(self._integral(edges)) / np.diff(edges)
-        return Steps(edges, np.append(means, self.at(window.end)))
+        return Steps(edges, np.append(means, self.at(float(edges[-1]))))
 
     def _window(self, start: float | None, end: float | None) -> Interval:
         first, last = (self.times_s[0], self.times_s[-1]) if len(self.times_s) else NOWHERE
@@ -237,6 +246,8 @@ def overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:
 def utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
     """Core-seconds held in ``[start, end)`` over the core-seconds there were; a fraction, NaN for an empty interval.
 
+    NaN too for machines without cores (`gridsim.metrics.resources.share_held` has their other resources).
+
     Parameters
     ----------
     start, end : float, optional
@@ -255,7 +266,7 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
         return float("nan")
     start_us, end_us, cores = record.holds()
     held = overlap(start_us, end_us, low, high)
-    return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / record.cores)
+    return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / (record.cores or np.nan))
 
 
 def useful_utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
@@ -337,6 +348,6 @@ def offered_load(record: Record, start: float | None = None, end: float | None =
     workload = record.workload
     inside = (workload.submit >= low) & (workload.submit <= high)
     if workload.tasks is not None:
-        return float(workload.area[inside].sum() / seconds(high - low) / record.cores)
+        return float(workload.area[inside].sum() / seconds(high - low) / (record.cores or np.nan))
     work = np.multiply(workload.cores[inside], workload.runtime[inside], dtype=np.float64).sum()
-    return float(work / (high - low) / record.cores)
+    return float(work / (high - low) / (record.cores or np.nan))

@@ -64,7 +64,7 @@ class ClusterSpec:
         if (capacity := self.capacity) is not None and capacity.cores != self.cores:
             message = f"cluster '{self.name}' has {self.cores} cores, its nodes have {capacity.cores}"
             raise InputError(message, field="cores")
-        if self.cores < 1:
+        if self.cores < 1 and (capacity is None or not any(map(capacity.total, capacity.resources))):
             raise InputError(f"cluster '{self.name}' has {self.cores} cores; at least 1 is needed", field="cores")
         if self.cores > MOST_CORES:
             message = f"cluster '{self.name}' has {shown(self.cores)} cores; at most {MOST_CORES:,} can be"
@@ -180,7 +180,7 @@ class Platform:
         Raises
         ------
         InputError
-            When it has no cores, or a name stands for two things.
+            When it has nothing to request, or a name stands for two things.
 
         Examples
         --------

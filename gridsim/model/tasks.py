@@ -328,12 +328,19 @@ class Tasks:
         Raises
         ------
         InputError
-            For a missing attribute, and as `from_edges`.
+            For an undirected graph, a missing attribute, and as `from_edges`.
         """
         counts: list[int] = []
         nodes: list[tuple[Hashable, Hashable, Mapping[str, Any]]] = []
         edges: list[tuple[int, int]] = []
         for job, graph in graphs.items():
+            if not graph.is_directed():
+                raise InputError(
+                    f"job {job} is an undirected graph; expected a networkx.DiGraph, whose edges lead to "
+                    "the tasks that need the first one",
+                    path=path,
+                    field="edges",
+                )
             index = {node: len(nodes) + place for place, node in enumerate(graph)}
             counts.append(len(index))
             edges += [(index[one], index[other]) for one, other in graph.edges]

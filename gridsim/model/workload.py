@@ -498,8 +498,10 @@ class Workload:
 
     @property
     def has_recorded_schedule(self) -> bool:
-        """Whether the source records when these jobs started; not of DAG jobs, nor after a transform."""
-        return self.logged_start is not None and self.tasks is None and not self.provenance.get("transforms")
+        """Whether the source records when any of these very jobs started; not of DAG jobs, nor after a transform."""
+        start = self.logged_start
+        changed = self.tasks is not None or bool(self.provenance.get("transforms"))
+        return start is not None and not changed and bool((start < NEVER).any())
 
     @property
     def logged_end(self) -> IntArray | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+import numpy as np
 from numpy.random import Generator
 
 from gridsim import registry
@@ -13,6 +14,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import begin, compares_quotes, first_of
 from gridsim.policy.copies import own
+from gridsim.policy.protocols import call, name_of
 
 __all__ = [
     "CheapestGuarantee",
@@ -25,6 +27,7 @@ __all__ = [
     "RandomChild",
     "RoundRobin",
     "balancer",
+    "pick_of",
 ]
 
 _SOURCE = "Burkimsher, Bate, Indrusiak"
@@ -234,7 +237,7 @@ class PowerOfTwo:
         one = int(self._rng.integers(len(children)))
         other = int(self._rng.integers(len(children) - 1))
         pair = sorted((one, other + (other >= one)))
-        return pair[int(self.balancer.pick(piece, [children[index] for index in pair], now))]
+        return pair[pick_of(self.balancer, piece, [children[index] for index in pair], now)]
 
 
 @dataclass
@@ -289,7 +292,7 @@ class DataLocal:
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         delays = [self._nearest(piece, child) for child in children]
         near = [index for index, delay in enumerate(delays) if delay == min(delays)]
-        return near[int(self.balancer.pick(piece, [children[index] for index in near], now))]
+        return near[pick_of(self.balancer, piece, [children[index] for index in near], now)]
 
     def _nearest(self, piece: PieceState, child: ChildState) -> int:
         """Least delay to a cluster that could take the widest task of a kind of the piece."""
@@ -369,10 +372,24 @@ class Scored:
         begin(self.scoring, rng)
 
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
-        scores = [self.scoring.score(piece, child, now) for child in children]
+        scores = [call(self.scoring, "score", piece, child, now) for child in children]
         if any(score != score for score in scores):
             raise PolicyError(f"{self.scoring!r} scores a child with NaN; expected numbers")
         return _first_least(scores)
+
+
+def pick_of(balancer: Any, piece: PieceState, children: Sequence[Any], now: int) -> int:
+    """Return the index of the child that a balancer picks.
+
+    Raises
+    ------
+    PolicyError
+        When it returns anything else than an index of *children*, or fails.
+    """
+    index = call(balancer, "pick", piece, children, now)
+    if not isinstance(index, int | np.integer) or not 0 <= index < len(children):
+        raise PolicyError(f"{name_of(balancer)} picked {index!r} of {len(children)} children")
+    return int(index)
 
 
 def balancer(what: Any) -> Any:

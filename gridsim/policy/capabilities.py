@@ -53,7 +53,7 @@ def capabilities_of(scheduler: Any) -> Capabilities:
     >>> from gridsim.policy.scheduler.planned import Planned
     >>> can = capabilities_of(Planned())
     >>> can.plan, can.guarantees, can.effort
-    (True, False, 2.0)
+    (True, False, 10.0)
     """
     declared = getattr(scheduler, "capabilities", None)
     if isinstance(declared, Capabilities):
@@ -90,7 +90,7 @@ def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
 
 _MEMBERS = (
     *("plan", "promise", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site"),
-    *("requested", "alone", "held", "machine", "pools", "timezone"),
+    *("requested", "alone", "held", "machine", "pools", "timezone", "held_by", "labels_of"),
 )
 
 
@@ -218,8 +218,9 @@ def on_nodes(admission: Any) -> bool:
 
 
 def scores_in_columns(rule: Any) -> bool:
-    """Whether a placement rule is compiled: it says by which columns, and is not asked for each task."""
-    return hasattr(rule, "columns")
+    """Whether a placement rule is compiled: gridsim's own columns, and no scores that a plug-in defines instead."""
+    columns = getattr(type(rule), "columns", None)
+    return getattr(columns, "__module__", "").startswith("gridsim.") and not hasattr(rule, "scores")
 
 
 def limits_in_columns(partition: Any) -> bool:

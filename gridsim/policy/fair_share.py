@@ -68,7 +68,8 @@ class FairShare:
         paths = cluster.requests.names.get("share")
         if paths is None or "share" not in cluster.requests.labels:
             raise InputError("fair share needs jobs with a share; the workload names none", field="share")
-        nameless = np.flatnonzero(cluster.requests.labels["share"] < 0)
+        share = cluster.requests.labels["share"]
+        nameless = np.flatnonzero((share < 0) | (share >= len(paths)))
         if len(nameless):
             job = int(cluster.requests.job[nameless[0]]) + 1
             raise InputError(f"fair share needs jobs with a share; the job in row {job} names none", field="share")

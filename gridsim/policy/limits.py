@@ -28,7 +28,7 @@ __all__ = ["Limits", "allow", "allow_one", "limits_of", "take_down", "total"]
 RULE, WEIGHT, SCOPE = range(3)
 TOLD, ANY, SHARE = range(3)
 """Rules: limits that are asked for in Python, any size, a share of the work."""
-LINEAR, SQRT, SQRT_PARALLEL = range(3)
+LINEAR, SQRT, SQRT_PARALLEL, EQUAL = range(4)
 SYSTEM, REMAINING, QUEUED = range(3)
 WF, GAP = range(2)
 WHOLE, WEIGHED = range(2)
@@ -79,7 +79,8 @@ def take_down(limits: Limits, requests: Requests, rows: slice | int) -> None:
         return
     weight = requests.weight_seconds[rows]
     limits.weights[WHOLE, rows] = weight
-    limits.weights[WEIGHED, rows] = weight if limits.rule[WEIGHT] == LINEAR else np.sqrt(weight)
+    weighed = weight if limits.rule[WEIGHT] == LINEAR else np.sqrt(weight)
+    limits.weights[WEIGHED, rows] = 1.0 if limits.rule[WEIGHT] == EQUAL else weighed
     if limits.rule[WEIGHT] == SQRT_PARALLEL:
         limits.counts[rows] = requests.maximum[rows] > 1
 
@@ -146,7 +147,7 @@ def _work(now, rows, running, busy, began, limits):  # type: ignore[no-untyped-d
         if not limits.counts[row]:
             continue
         values[count] = weighed[row]
-        if rule[SCOPE] == REMAINING:
+        if rule[SCOPE] == REMAINING and rule[WEIGHT] != EQUAL:
             begin, end = began[row] / 1e6, running[0, i] / 1e6
             left = whole[row] * max(0.0, end - now / 1e6) / (end - begin)
             values[count] = left if rule[WEIGHT] == LINEAR else np.sqrt(left)

@@ -84,9 +84,9 @@ class ShareOfWork:
         Weight factor: times the share.
     gap : float
         Gap factor: no job gets more than this fraction of the machine; 1 for no such limit.
-    weight : {"linear", "sqrt", "sqrt-parallel"}
+    weight : {"linear", "sqrt", "sqrt-parallel", "equal"}
         Shares by effective sequential runtime, by its square root, or by its square root among jobs that can run on
-        more than one core.
+        more than one core; or the same share for every job (equi-partition).
     scope : {"system", "remaining", "queued"}
         Among all running and waiting jobs, running ones with what is left of them, or waiting ones only.
     choices : int or "all"
@@ -103,7 +103,7 @@ class ShareOfWork:
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
     wf: float = 1.0
     gap: float = 0.9
-    weight: Literal["linear", "sqrt", "sqrt-parallel"] = "linear"
+    weight: Literal["linear", "sqrt", "sqrt-parallel", "equal"] = "linear"
     scope: Literal["system", "remaining", "queued"] = "system"
     choices: Any = 12
     grid: Grid = "geometric"
@@ -127,11 +127,13 @@ class ShareOfWork:
 
     def columns(self, requests: Requests) -> Limits:
         """What compiled passes make the same limits of (`gridsim.policy.limits`), to the last bit."""
-        weight = ("linear", "sqrt", "sqrt-parallel").index(self.weight)
+        weight = ("linear", "sqrt", "sqrt-parallel", "equal").index(self.weight)
         scope = ("system", "remaining", "queued").index(self.scope)
         return limits.limits_of(requests, limits.SHARE, weight, scope, wf=self.wf, gap=self.gap)
 
     def _weighed(self, weight: FloatArray) -> FloatArray:
+        if self.weight == "equal":
+            return np.ones_like(weight)
         return weight if self.weight == "linear" else np.sqrt(weight)
 
     def _counted(self, queue: Queue) -> FloatArray:

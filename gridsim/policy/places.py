@@ -13,7 +13,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
-from gridsim.policy.protocols import Nodes, Pieces, Placement, failed, name_of
+from gridsim.policy.protocols import Nodes, Pieces, Placement, call, name_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler import vectors
 from gridsim.profile.asked import Asked
@@ -166,10 +166,11 @@ class _Outside:
         free = {name: sketch.low[:, r].copy() for r, name in enumerate(self._names)}
         gpus = sketch.low[:, len(self._names) : -1].copy()
         nodes = Nodes(free, gpus, self._capacity, self._weight, sketch.laid.copy(), able.copy())
+        answer = call(self._rule, "scores", task, nodes)
         try:
-            scores = np.asarray(self._rule.scores(task, nodes), dtype=np.float64)
-        except Exception as error:
-            raise failed(self._rule, "scores", error) from error
+            scores = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with no numbers: {error}") from error
         if scores.shape != able.shape or np.isnan(scores[able]).any():
             what = f"shape {scores.shape}" if scores.shape != able.shape else "NaN"
             raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with {what}; one number each is needed")
@@ -177,10 +178,7 @@ class _Outside:
         return int(where[np.argmin(scores[where])])
 
     def _gpu(self, free: IntArray, share: int) -> int:
-        try:
-            gpu = int(self._rule.gpu(free.copy(), share))
-        except Exception as error:
-            raise failed(self._rule, "gpu", error) from error
-        if not 0 <= gpu < len(free) or free[gpu] < share:
-            raise PolicyError(f"{name_of(self._rule)} picked GPU {gpu}, which has no room for {share} thousandths")
-        return gpu
+        gpu = call(self._rule, "gpu", free.copy(), share)
+        if not isinstance(gpu, int | np.integer) or not 0 <= gpu < len(free) or free[gpu] < share:
+            raise PolicyError(f"{name_of(self._rule)} picked GPU {gpu!r}, which has no room for {share} thousandths")
+        return int(gpu)

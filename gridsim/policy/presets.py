@@ -90,6 +90,11 @@ PRESETS = {
         "The same with a weight factor of 1, as the paper can be read: heavy jobs can lose.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
+    "moldable-equal": Preset(
+        "molding?partition=fair-share(wf=1,gap=1,weight=equal)&reserve=easy",
+        "Equi-partition: moldable jobs, sized at their start, each within the machine over the jobs in the system.",
+        "Srinivasan, Krishnamoorthy, Sadayappan 2003, section 4.2",
+    ),
     "sjbf": Preset(
         "backfilling?ordering=fifo&reserve=easy&backfill_order=shortest",
         "EASY that backfills the shortest job first.",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +13,7 @@ from numpy.random import Generator
 from gridsim.errors import PolicyError
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.plug_in_errors import call, failed, name_of, raise_failed
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
@@ -45,12 +43,16 @@ __all__ = [
     "Start",
     "Stop",
     "Then",
+    "call",
     "failed",
+    "lanes_of",
     "name_of",
+    "raise_failed",
     "ranks_of",
     "representation",
     "starting",
     "starts_of",
+    "whole_numbers",
 ]
 
 Changes = Literal["static", "linear", "pass", "start"]
@@ -418,6 +420,8 @@ class Capabilities:
         It promises deadlines, and keeps them.
     preempts : bool
         A running request may have to make room for another one.
+    preempts_by : str
+        Label that decides which requests may preempt which (``qos``, ``partition``); empty for none.
     scope : {"cluster", "grid"}
         Whether its order depends on other clusters too, so that all decide whenever one does.
     effort : float
@@ -449,6 +453,11 @@ class Capabilities:
         It has ``timezone``, the zone of local dates in its files, which a run sets likewise, and
         ``outside(first, last, longest)``: notices of what lies outside the time between two instants and has no effect
         on jobs of up to that walltime, whole microseconds.
+    held_by : bool
+        It has ``held_by(request, now)``: the limit that holds a request back, in a word, or the `Refusal` of one that
+        was not taken; empty for none.
+    labels_of : bool
+        It has ``labels_of(demand)``: labels by which jobs request what a `Demand` does, where it reads labels instead.
     site : bool
         It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
     machine : bool
@@ -495,6 +504,7 @@ class Capabilities:
     sizes: bool = False
     guarantees: bool = False
     preempts: bool = False
+    preempts_by: str = ""
     scope: Literal["cluster", "grid"] = "cluster"
     effort: float = 1.0
     plan: bool = False
@@ -509,6 +519,8 @@ class Capabilities:
     notices: bool = False
     epoch: bool = False
     timezone: bool = False
+    held_by: bool = False
+    labels_of: bool = False
     site: bool = False
     machine: bool = False
     pools: bool = False
@@ -566,12 +578,6 @@ class Scheduler(Protocol):
         ...
 
 
-def name_of(policy: Any) -> str:
-    """A policy as errors and results name it: its ``repr``, without addresses and with plain files by their names."""
-    text = re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
-    return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # the module of a plain file
-
-
 def representation(policy: Any) -> str:
     """The ``repr`` of a dataclass that leaves out what is as usual of the fields marked ``repr=False``."""
     shown = [it.name for it in fields(policy) if it.repr or getattr(policy, it.name) != _usual(it)]
@@ -582,18 +588,59 @@ def _usual(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def failed(policy: Any, method: str, error: Exception) -> PolicyError:
-    """The error that says that a *method* of a policy raised another one, and in which line that is not gridsim's.
+def whole_numbers(
+    policy: Any, what: str, answer: Any, count: int | None = None, *, least: int = -NEVER, most: int = NEVER
+) -> IntArray:
+    """Return a column that a policy returned as int64, after a check of its shape, type and range.
 
-    Raise it from that one: ``raise failed(ordering, "rank", error) from error``.
+    Parameters
+    ----------
+    what : str
+        Name of the column, for errors.
+    count : int, optional
+        Number of entries; any number where left out.
+    least, most : int
+        The range of the entries, both ends included.
+
+    Raises
+    ------
+    PolicyError
+        For anything else than whole numbers in that range.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    outside = next((frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)), None)
-    place = f" in line {outside.lineno} of {outside.filename}" if outside else ""
-    return PolicyError(f"{name_of(policy)} failed in {method}{place}: {type(error).__name__}: {error}")
+    try:
+        column = np.asarray(answer)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"{name_of(policy)} returned {what} that is no column: {error}") from error
+    expected = "one whole number for each entry" if count is None else f"{count} whole numbers"
+    if column.ndim != 1 or len(column) != (len(column) if count is None else count):
+        raise PolicyError(f"{name_of(policy)} returned {what} of shape {column.shape}; expected {expected}")
+    if len(column) and column.dtype.kind not in "iu":
+        raise PolicyError(f"{name_of(policy)} returned {what} of type {column.dtype}; expected {expected}")
+    if len(column) and not least <= int(column.min()) <= int(column.max()) <= most:
+        place = int(((column < least) | (column > most)).argmax())
+        message = f"{name_of(policy)} returned {what} with {column[place]} at index {place}"
+        raise PolicyError(f"{message}; expected whole numbers from {least}{'' if most == NEVER else f' to {most}'}")
+    return np.ascontiguousarray(column, dtype=np.int64)
 
 
-_OWN = Path(__file__).parents[1]
+def lanes_of(rule: Any, queue: Queue) -> Lanes:
+    """Return the lanes of a reservation rule, checked: each request has a lane, and each lane a capacity from 0.
+
+    A capacity above the number of requests is that number.
+
+    Raises
+    ------
+    PolicyError
+        When the rule returns anything else, or fails.
+    """
+    lanes = call(rule, "lanes", queue)
+    if not isinstance(lanes, Lanes):
+        raise PolicyError(f"{name_of(rule)} returned {type(lanes).__name__} from lanes; expected Lanes(lane, capacity)")
+    count = len(queue)
+    capacity = whole_numbers(rule, "a capacity", lanes.capacity, least=0)
+    lane = whole_numbers(rule, "lanes", lanes.lane, count, least=0, most=len(capacity) - 1)
+    due = None if lanes.due is None else whole_numbers(rule, "due instants", lanes.due, count)
+    return Lanes(lane, np.minimum(capacity, len(queue.requests)), due)
 
 
 def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
@@ -606,13 +653,11 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
     """
     try:
         answer = ordering.rank(queue, now)
-    except PolicyError:
-        raise
     except Exception as error:
         if isinstance(error, AttributeError) and error.name == "rank" and error.obj is ordering:
             what = "has no rank; with pick alone it needs a rule that lets nobody pass"
             raise PolicyError(f"{name_of(ordering)} {what}") from error
-        raise failed(ordering, "rank", error) from error
+        raise_failed(ordering, "rank", error)
     try:
         ranks = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -6,14 +6,20 @@ loops are called as the machine code that is kept of them (`gridsim.profile.mach
 
 from __future__ import annotations
 
+import errno
 import functools
+import getpass
 import hashlib
 import importlib
+import multiprocessing
 import os
+import stat
 import sys
+import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +30,7 @@ from gridsim.profile.machine_code import MachineCode, is_possible
 __all__ = [
     "Loop",
     "compiled",
+    "distrust",
     "folder",
     "is_heard",
     "is_kept",
@@ -32,7 +39,9 @@ __all__ = [
     "pays",
     "phase",
     "records",
+    "state_of",
     "tell_compiling",
+    "warn",
     "when_compiling",
     "whole",
 ]
@@ -51,20 +60,88 @@ def _is_plain() -> bool:
     return str(_setting("DISABLE_JIT")) not in {"", "0", "False"}
 
 
-def folder(package: Path) -> str:
-    """Where this state of all loops is kept; empty for the compiler's own choice where the package cannot be written.
+def folder(package: Path, say: Callable[[str], None] = lambda notice: None) -> str:
+    """Where loops compiled from this state of the sources are kept; empty where no folder can be used.
 
-    A folder that the user names (``NUMBA_CACHE_DIR``) holds one folder for each state.
+    The first of these that can be written and that other users cannot write: the folder that the user names
+    (``NUMBA_CACHE_DIR``) or that of the package, the user's folder for caches, a temporary folder.
+
+    Parameters
+    ----------
+    package : path
+        Folder of the sources.
+    say : callable, optional
+        Called with the reason why a folder is not used, and with the temporary one that is.
     """
-    files = [path for room in ("profile", "policy", "calendar") for path in sorted((package / room).rglob("*.py"))]
-    stamps = [(str(path.relative_to(package)), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    state = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
-    base = Path(named) if (named := _setting("CACHE_DIR")) else package / "__pycache__"
-    writable = os.access(base if base.exists() else base.parent, os.W_OK)
-    return str(base / f"compiled-{state}") if writable else ""
+    user = str(os.getuid()) if hasattr(os, "getuid") else getpass.getuser()
+    named = _setting("CACHE_DIR")
+    bases = [Path(named) if named else package / "__pycache__"]
+    with suppress(RuntimeError):  # no home
+        bases.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim"))
+    kept, state = len(bases), f"compiled-{state_of(package)}"
+    with suppress(OSError):  # no temporary folder either
+        bases.append(Path(tempfile.gettempdir(), f"gridsim-{user}"))
+    for number, base in enumerate(bases):
+        try:
+            reason = _prepare(base / state)
+        except OSError as error:
+            reason = f"it cannot be written ({error.strerror})" if named and number == 0 else ""
+        else:
+            if not reason:
+                if number >= kept:
+                    say(f"compiled loops are kept in the temporary folder {base}, since no other folder can be used")
+                return str(base / state)
+        if reason:
+            say(f"{base / state} is not used for compiled loops: {reason}")
+    say("compiled loops are not kept, since no folder can be used: each process compiles its own")
+    return ""
 
 
-_FOLDER = folder(Path(__file__).parents[1])
+def state_of(package: Path) -> str:
+    """The content of all sources that compiled loops are made of, or have constants from, as a checksum."""
+    digest = hashlib.blake2b(digest_size=8)
+    for room in ("calendar", "entities", "model", "policy", "profile", "record.py"):
+        sources = [room] if room.endswith(".py") else []
+        for folder, inside, names in os.walk(package / room):
+            inside[:] = [name for name in inside if name != "__pycache__"]
+            sources += [os.path.relpath(f"{folder}/{name}", package) for name in names if name.endswith(".py")]
+        for source in sorted(sources):
+            with suppress(FileNotFoundError), open(package / source, "rb", buffering=0) as file:  # noqa: PTH123
+                content = file.read()
+                digest.update(f"{source} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _prepare(folder: Path) -> str:
+    """Make a folder that this user alone can use; why it is not to be trusted where it, or the one above, is there."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    above = folder.parent.stat().st_mode
+    if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+        return f"other users can write to {folder.parent}"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    return distrust(folder.lstat())
+
+
+def distrust(found: os.stat_result) -> str:
+    """Why pickles in a folder or file are not loaded; empty where only this user, or root, could have written them."""
+    if sys.platform == "win32":
+        return ""
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to another user (uid {found.st_uid})"
+    return "other users can write to it" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+_NOTICES: list[str] = []
+"""What the user should know about the folder; issued once the compiler is needed."""
+
+_FOLDER = folder(Path(__file__).parents[1], _NOTICES.append)
+
+
+def warn(notice: str) -> None:
+    """Issue a notice about kept loops, in the process that the user started only."""
+    if multiprocessing.parent_process() is None:
+        warnings.warn(notice, stacklevel=2)
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -123,7 +200,7 @@ class Loop:
     options : dict
         The compiler's options.
     folder : str
-        Where what is compiled is kept; empty for the compiler's own choice.
+        Where what is compiled is kept; empty where it is not kept.
     alone : bool
         Whether its machine code is kept by itself, too.
     """
@@ -183,6 +260,8 @@ def _load() -> None:
     """Load the compiler, and put its loops in the place of those that have waited for it: they are called quicker."""
     with _LOADING:
         compiler = _compiler()
+        while _NOTICES:
+            warn(_NOTICES.pop(0))
         for hearing in _HEARING:
             hearing.begin(compiler)
         if not _WAITING:

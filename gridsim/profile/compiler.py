@@ -1,15 +1,20 @@
 """How loops are compiled: by numba, which is loaded with this and takes a while, put together from parts, each once.
 
-The compiler keeps what it made beside the source of each loop and looks at the age of that file alone. A loop that has
-taken in another one from another file would then go on with what that one was before an update: what is kept has a
-folder for each state of all loops (`gridsim.profile.compiled.folder`).
+The compiler keeps what it made by the source of each loop alone. A loop that has taken in another one from another file
+would then go on with what that one was before an update: what is kept has a folder for each state of all sources
+(`gridsim.profile.compiled.folder`).
 """
 
 from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 import importlib.util
+import inspect
+import itertools
+import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,15 +22,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import llvmlite
 import numba
+import numpy as np
 from llvmlite import binding
 from numba.core import event, types
+from numba.core.caching import IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack, TargetConfig
 
+from gridsim.profile.compiled import distrust, warn
 from gridsim.profile.linking import link
 
 if sys.platform != "win32":
@@ -42,17 +51,19 @@ def make(function: Callable[..., Any], folder: str, options: dict[str, Any], pat
     Parameters
     ----------
     folder : str
-        Where what it makes of the loop is kept; empty for the compiler's own choice.
+        Where what it makes of the loop is kept; empty where it is not kept.
     options : dict
         The compiler's, for this loop.
     path : callable, optional
         The file that its machine code is kept in by itself, by the types of its arguments; left out, where it is not.
     """
+    decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # nobody calls a loop from C
     before = _OPTIONS.CACHE_DIR
-    _OPTIONS.CACHE_DIR = folder or before
     try:
-        decorate: Any = numba.njit
-        made: Any = decorate(cache=True, no_cfunc_wrapper=True, **options)(function)  # nobody calls a loop from C
+        _OPTIONS.CACHE_DIR = folder
+        made: Any = decorate(cache=bool(folder))(function)
+    except RuntimeError:  # no file can be made there, or the source of the loop is in none
+        folder, made = "", decorate(cache=False)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
     if hasattr(made, "get_call_template"):
@@ -83,6 +94,7 @@ def _by_one(made: Any, lock: Path, path: Callable[[str], Path] | None) -> None:
     loop calls it is a part (`_Part`), which Python cannot call: it is found by loops alone, kept under a key of its
     own, and compiled again should Python call it.
     """
+    _check_files(made._cache)
     make, add, key, options = made.compile, made.add_overload, made._cache._index_key, made.targetoptions
 
     def compile_or_take(signature: Any) -> Any:
@@ -107,6 +119,82 @@ def _by_one(made: Any, lock: Path, path: Callable[[str], Path] | None) -> None:
 
     options[_NO_ENTRY] = False
     made.compile, made.add_overload, made._cache._index_key = compile_or_take, add_overload, index_key
+
+
+def _check_files(cache: Any) -> None:
+    """Have the compiler read only files that are whole and this user's own, and go on where it cannot write."""
+    files, save = cache._cache_file, cache.save_overload
+    source = Path(inspect.getfile(cache._py_func))
+    cache._cache_file = _CheckedFiles(files._cache_path, cache._impl.filename_base, _content_of(source))
+
+    def save_overload(signature: Any, compiled: Any) -> None:
+        with suppress(OSError):  # a full disk: the next process compiles it again
+            save(signature, compiled)
+
+    cache.save_overload = save_overload
+
+
+@functools.cache
+def _content_of(source: Path) -> str:
+    return hashlib.blake2b(source.read_bytes()).hexdigest()
+
+
+_FILES: Any = IndexDataCacheFile
+
+
+class _CheckedFiles(_FILES):  # type: ignore[misc]
+    """Index and data of a loop's cache, behind checksums that depend on the compiler's version and the loop's source.
+
+    A file that is damaged, of another version, or that other users could have written is never unpickled. It counts as
+    missing, and the loop is compiled anew.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep what was compiled; the data before the index that names it."""
+        overloads = self._load_index()
+        taken = {*overloads.values()}
+        names = map(self._data_name, itertools.count(1))
+        name = overloads.get(key) or next(name for name in names if name not in taken)
+        self._save_data(name, data)
+        self._save_index({**overloads, key: name})
+
+    def _load_index(self) -> dict[Any, str]:
+        return self._load(self._index_path) or {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._save(self._index_path, overloads)
+
+    def _load_data(self, name: str) -> Any:
+        return self._load(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._save(self._data_path(name), data)
+
+    def _load(self, path: str) -> Any:
+        try:
+            with Path(path).open("rb") as file:
+                if reason := distrust(os.fstat(file.fileno())):
+                    warn(f"{path} is not used: {reason}")
+                    return None
+                checksum, content = file.read(_CHECKSUM), file.read()
+        except OSError:
+            return None
+        return pickle.loads(content) if checksum == self._checksum(content) else None
+
+    def _save(self, path: str, value: Any) -> None:
+        content = self._dump(value)
+        with self._open_for_write(path) as file:
+            Path(file.name).chmod(0o600)
+            file.write(self._checksum(content) + content)
+
+    def _checksum(self, content: bytes) -> bytes:
+        versions = f"{numba.__version__} {llvmlite.__version__} {np.__version__} {self._source_stamp}"
+        key = hashlib.blake2b(versions.encode()).digest()
+        return hashlib.blake2b(content, key=key, digest_size=_CHECKSUM).digest()
+
+
+_CHECKSUM = 32
+"""Bytes of a checksum."""
 
 
 def _keep_alone(made: Any, path: Callable[[str], Path]) -> None:

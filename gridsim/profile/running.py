@@ -67,10 +67,12 @@ def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-
 
 @lean
 def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
-    """Take a request from the running ones; its expected end."""
-    one, i = np.uint64(1), np.uint64(0)
-    while running[1, i] != row:
+    """Take a request from the running ones; its expected end, -1 where it does not run."""
+    one, i, count = np.uint64(1), np.uint64(0), np.uint64(counts[RUNNING])
+    while i < count and running[1, i] != row:
         i += one
+    if i == count:
+        return np.int64(-1)
     end = running[0, i]
     counts[RUNNING] -= 1
     counts[HELD] -= cores
@@ -85,8 +87,10 @@ def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
 def expect_end(running, counts, row, end):  # type: ignore[no-untyped-def]
     """A running request is expected to end at another instant; among equal ends it is the last."""
     i = 0
-    while running[1, i] != row:
+    while i < counts[RUNNING] and running[1, i] != row:
         i += 1
+    if i == counts[RUNNING]:
+        return
     while i + 1 < counts[RUNNING] and running[0, i + 1] <= end:
         running[0, i], running[1, i] = running[0, i + 1], running[1, i + 1]
         i += 1

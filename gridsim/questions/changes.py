@@ -107,7 +107,8 @@ class LimitEffect(NamedTuple):
 class Effect(NamedTuple):
     """What a change does: numbers of the whole run, and the differences of its waits and slowdowns from those now.
 
-    *nodes* are those added or removed, *parts* the waits of parts of the jobs, and *limits* those that bind then.
+    *nodes* are those added or removed, *parts* the waits of parts of the jobs, and *limits* those that bind then. It is
+    *saturated* if its queue is still growing at the last submission.
     """
 
     label: str
@@ -118,6 +119,7 @@ class Effect(NamedTuple):
     nodes: tuple[NodeChange, ...] = ()
     parts: tuple[PartEffect, ...] = ()
     limits: tuple[LimitEffect, ...] = ()
+    saturated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from gridsim.metrics.deadlines import concerns_deadlines
 from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, size_classes, weight_classes
 from gridsim.metrics.measures import Measure, Metric
 from gridsim.metrics.prediction import concerns_predictions
-from gridsim.metrics.preemption import by_owner, concerns_preemption, filled, told_by
+from gridsim.metrics.preemption import by_owners, concerns_preemption
 from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
@@ -349,14 +349,10 @@ def _numbers(
 
 def _by_preemptor(records: Mapping[str, Record], kept: npt.NDArray[np.bool_]) -> dict[str, dict[str, float]]:
     """Runs preempted and core-hours lost by whose jobs took the room, under each policy."""
-    label = told_by(records.values())
-    if label is None:
-        return {}
-    found = filled({policy: by_owner(record, label, kept) for policy, record in records.items()})
     return {
         policy: {f"preempted_runs[{name}]": float(runs) for name, (runs, _) in groups.items()}
         | {f"preempted_core_hours[{name}]": hours for name, (_, hours) in groups.items()}
-        for policy, groups in found.items()
+        for policy, groups in by_owners(records, kept).items()
     }
 
 

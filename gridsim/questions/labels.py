@@ -24,9 +24,10 @@ _FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
 """Folders before the name of a plain file, in a spec."""
 
 
-def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
+def labelled(policies: Any) -> dict[str, Any]:
     """Policies by label: a mapping's keys, what a text has before its first ``=``, a text itself, an object's ``repr``.
 
+    A text or an object alone is one policy.
     Of what has no label as much is shown as tells it apart: plain files lose their folders; parameters are left out
     that name files, that say which log is met (``boot``, ``timezone``, ``epoch``), and that all policies have where
     all are variants of one.
@@ -36,6 +37,8 @@ def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     InputError
         When there is none, one is given twice, or a label is empty.
     """
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        policies = [policies]
     if isinstance(policies, Mapping):
         named = {checked_label(label): what for label, what in policies.items()}
     else:

@@ -13,7 +13,7 @@ from gridsim.errors import InputError
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.capabilities import capabilities_of
 
-__all__ = ["LABELS", "owned"]
+__all__ = ["LABELS", "numbered", "owned"]
 
 LABELS = ("user", "account", "partition", "qos")
 """What may be said of the job."""
@@ -53,6 +53,14 @@ def owned(
         known = {other: None for site in sites for other in site.names(label)}
         workload, found[label] = _numbered(workload, label, name, list(known))
     return workload, found
+
+
+def numbered(workload: Workload, label: str, value: int | str) -> tuple[Workload, int]:
+    """Number of a value of a label, and the workload, which has the label and the name."""
+    if isinstance(value, str):
+        return _numbered(workload, label, value, [value])
+    column = workload.labels.get(label, np.full(len(workload), UNKNOWN, dtype=np.int64))
+    return replace(workload, labels={**workload.labels, label: column}), value
 
 
 def _numbered(workload: Workload, label: str, name: str, of_sites: list[str]) -> tuple[Workload, int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gridsim.files import plain
 from gridsim.model.dates import Calendar
 from gridsim.model.demand import Demand
+from gridsim.record import Refusal
 
-__all__ = ["TIMES", "Alternative", "Answer", "Forecast", "Price", "Quoted"]
+__all__ = ["TIMES", "Alternative", "Answer", "Forecast", "Price", "Quoted", "State"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class Answer:
         Work of theirs that would be lost, core-seconds.
     keeps : bool or None
         Whether the deadline asked for can be promised; None where none was asked for.
+    held_by : str
+        The limit of the site that holds the job back at that moment, such as ``QOSMaxJobsPerUserLimit of QOS low``.
+    refused_by : Refusal or None
+        The rule by which the site rejects it.
     """
 
     policy: str
@@ -62,6 +67,16 @@ class Answer:
     kills: tuple[int, ...] = ()
     lost: float = 0.0
     keeps: bool | None = None
+    held_by: str = ""
+    refused_by: Refusal | None = None
+
+
+class State(NamedTuple):
+    """Jobs that run, cores that they hold, and jobs that wait, as the log has them."""
+
+    running: int
+    busy: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +201,8 @@ class Quoted:
         Dates of the log, where it says them.
     demand : Demand or None
         What the job asks of nodes and pools; None for plain cores.
+    recorded : State or None
+        State of the machine in the log at that moment, where a policy starts from it.
     """
 
     at: float
@@ -202,6 +219,7 @@ class Quoted:
     owner: Mapping[str, str] = field(default_factory=dict)
     calendar: Calendar | None = None
     demand: Demand | None = None
+    recorded: State | None = None
 
     def __repr__(self) -> str:
         asked = ", ".join(one.policy for one in self.answers)

@@ -29,15 +29,17 @@ from gridsim.policy.admission.quoting import (
     lost_work,
     search,
 )
-from gridsim.policy.capabilities import search_of
+from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import labelled
-from gridsim.questions.owner import owned
+from gridsim.questions.owner import numbered, owned
 from gridsim.questions.quotation import Alternative, Answer, Price, Quoted
+from gridsim.questions.recorded_state import as_recorded, last_event, recorded_state
 from gridsim.simulation import Moment, run, state_at
+from gridsim.words import when
 
 __all__ = ["DEFAULT_POLICIES", "busiest_moment", "quote"]
 
@@ -75,9 +77,11 @@ def quote(
 
     Parameters and errors as those of `gridsim.quote`, which is this with a view that tells the answers.
     """
-    platform, options = platform or machine(workload), options or Run()
-    setups = {label: Setup(platform, make_policy(what), options) for label, what in labelled(policies).items()}
-    cores = _checked_cores(cores, demand, platform)
+    made = {label: make_policy(what) for label, what in labelled(policies).items()}
+    platform, options = platform or machine(workload, policies=made.values()), options or Run()
+    setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}
+    sited = any(capabilities_of(setup.scheduler).labels_of for setup in setups.values())
+    cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)
     if not len(workload):
         raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
@@ -86,6 +90,7 @@ def quote(
     schedulers = [setup.scheduler for setup in setups.values()]
     workload, labels = owned(replace(workload, reactions=None), owner or {}, schedulers)
     _check_times(at, walltime, deadline, workload)
+    recorded = recorded_state(workload, whole(float(at))) if sited and workload.has_recorded_schedule else None
     job = _Job(whole(float(at)), cores, whole(float(walltime)), labels, demand)
     wanted = None if deadline is None else whole(float(deadline))
     answers: dict[str, Answer] = {}
@@ -93,9 +98,11 @@ def quote(
     for label, setup in setups.items():
         hear = None if progress is None else partial(progress, label)
         moments[label] = job.moment(workload, setup, hear)
-        if demand is not None:
+        if demand is not None and not capabilities_of(setup.scheduler).labels_of:
             _check_demand(label, moments[label])
         answers[label] = _answer(label, moments[label], setup, wanted)
+    if job.at > last_event(workload) and not any(it.running + it.waiting for it in answers.values()):
+        raise _after(seconds(job.at), workload)
     priced_by = _priced_by(moments)
     prices: Sequence[Price] = ()
     if priced_by is not None:
@@ -114,6 +121,7 @@ def quote(
         undated=int((workload.deadline[workload.submit <= job.at] >= NEVER).sum()),
         owner=dict(owner or {}),
         calendar=calendar_of(workload.provenance),
+        recorded=recorded,
     )
     if wanted is not None or any(it.promise == "deadline" for it in quoted.answers):
         return quoted
@@ -136,9 +144,20 @@ class _Job(NamedTuple):
     demand: Demand | None
 
     def moment(self, workload: Workload, setup: Setup, progress: Callable[[int], None] | None = None) -> Moment:
-        """A replay of the log that stands still as the job comes."""
-        size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": self.labels}
-        how: Any = {"demand": self.demand, "options": setup.options, "progress": progress}
+        """A replay of the log that stands still as the job comes.
+
+        Under a policy that reads labels the state is that of the log, where the log has one.
+        """
+        labels, demand = dict(self.labels), self.demand
+        if capabilities_of(setup.scheduler).labels_of:
+            if workload.has_recorded_schedule:
+                workload = as_recorded(workload, self.at)
+            if demand is not None:
+                for label, value in setup.scheduler.labels_of(demand).items():
+                    workload, labels[label] = numbered(workload, label, value)
+                demand = None
+        size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": labels}
+        how: Any = {"demand": demand, "options": setup.options, "progress": progress}
         return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
 
     def smaller(self) -> Iterator[_Job]:
@@ -160,14 +179,17 @@ class _Job(NamedTuple):
         yield from found.values()
 
 
-def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform) -> int:
+def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform, *, sited: bool) -> int:
     """Cores of the job, those of its demand where it has one."""
     if (cores is None) == (demand is None):
         raise InputError("expected either cores or a demand", field="cores")
     if demand is not None:
         cores = demand.total("cores")
-        if demand.tasks and not any(cluster.nodes for cluster in platform.clusters()):
-            message = "the machine is one pool, without nodes for tasks to lie on; expected plain cores"
+        if demand.tasks and not sited and not any(cluster.nodes for cluster in platform.clusters()):
+            message = (
+                "the machine is one pool, without nodes for tasks to lie on; give --platform with its nodes, slurm, "
+                "or plain cores"
+            )
             raise InputError(message, field="demand")
     if not isinstance(cores, int | np.integer) or not 1 <= cores <= platform.cores:
         raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, those of the machine", field="cores")
@@ -195,11 +217,20 @@ def _check_times(at: float, walltime: float, deadline: float | None, workload: W
     begin = seconds(int(workload.submit[0]))
     if not begin <= at < seconds(NEVER - 1):
         raise InputError(f"{at:g} s is no moment of the log, which begins at {begin:g} s", field="at")
+    if workload.has_recorded_schedule and at > seconds(last_event(workload)):
+        raise _after(at, workload)
     if deadline is not None and not deadline >= at + walltime:
         raise InputError(
             f"{deadline:g} s is before {at + walltime:g} s, when the job would end if it began at once",
             field="deadline",
         )
+
+
+def _after(at: float, workload: Workload) -> InputError:
+    """For a moment of which nothing is known."""
+    calendar = calendar_of(workload.provenance)
+    moment, end = when(at, calendar), when(seconds(last_event(workload)), calendar)
+    return InputError(f"{moment} is after the last event of the log, {end}: its state is not known", field="at")
 
 
 def busiest_moment(workload: Workload, platform: Platform, options: Run | None = None) -> float:
@@ -218,9 +249,11 @@ def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Ans
         busy=moment.cluster.cores - moment.cluster.free,
         waiting=len(moment.waiting),
     )
-    if found.promise == "none":
-        return replace(found, start=_expected(moment, setup), keeps=None if wanted is None else False)
     mine: Any = moment.cluster.scheduler
+    if found.promise == "none":
+        found = replace(found, start=_expected(moment, setup), keeps=None if wanted is None else False)
+        held = mine.held_by(moment.job, moment.now) if capabilities_of(mine).held_by else ""
+        return replace(found, held_by=held) if isinstance(held, str) else replace(found, refused_by=held)
     now = moment.now
     guarantee = earliest_guarantee(mine, moment.job, now)
     if wanted is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -173,6 +172,4 @@ def _numbers(folder: Path, told: Mapping[str, Any]) -> dict[str, float]:
         return {}
     if not (folder / "metrics.json").is_file():
         return {}
-    found = read_numbers(folder)
-    usual = {name: value for name, value in found.items() if name.partition("[")[0] in ALL_METRICS}
-    return {name: math.nan if value is None else value for name, value in usual.items()}
+    return {name: value for name, value in read_numbers(folder).items() if name.partition("[")[0] in ALL_METRICS}

@@ -13,6 +13,7 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
@@ -22,6 +23,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.change_effects import limit_effects, part_effects
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled
+from gridsim.questions.replicas import settled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
 from gridsim.simulation import run
@@ -216,8 +218,11 @@ class Pending:
                     raise
                 refused.append((change.label, str(error)))
         rows = cut(records[NOW], warmup, cooldown)
+        cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+        numbers = {label: metrics(record, **cuts) for label, record in records.items()}
+        replicated = tuple(each.found(numbers) for each in self.alike)
         waits, slowdowns = (
-            {one.policy: one for one in _against(records, metric, bound, rows)}
+            {one.policy: one for one in settled(_against(records, metric, bound, rows), replicated)}
             for metric in ("wait", "bounded_slowdown")
         )
         parts = part_effects(self.changes, records, rows, bound)
@@ -225,19 +230,18 @@ class Pending:
             Effect(
                 each.label,
                 each.platform.cores,
-                metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),
+                numbers[each.label],
                 waits.get(each.label),
                 slowdowns.get(each.label),
                 each.nodes,
                 parts.get(each.label, ()),
                 limit_effects(each, self.policy, records[each.label]),
+                not keeps_up(records[each.label]),
             )
             for each in self.changes
             if each.label in records
         ]
         rounded = tuple(change.rounded for change in changes if change.rounded)
-        numbers = {each.label: each.numbers for each in outcomes}
-        cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown, "lenient": lenient}
         return WhatIf(
             policy,
             tuple(outcomes),
@@ -245,8 +249,8 @@ class Pending:
             as_it_is.workload.reactions is not None,
             rounded,
             records[NOW],
-            replicated=tuple(each.found(numbers) for each in self.alike),
-            cleaned=None if self.cleaned is None else self.cleaned.whatif(policy, **cuts),
+            replicated=replicated,
+            cleaned=None if self.cleaned is None else self.cleaned.whatif(policy, **cuts, lenient=lenient),
         )
 
 

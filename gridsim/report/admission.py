@@ -10,7 +10,7 @@ from gridsim.words import counted, duration, listed, number, percent
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["answer", "caveats", "of_deadlines"]
+__all__ = ["answer", "caveats", "job_counts", "of_deadlines"]
 
 _MOST = 4
 """Policies that one sentence names where there are more than one more."""
@@ -135,20 +135,45 @@ def caveats(comparison: Evidence) -> list[str]:
 
 
 def _other_jobs(comparison: Evidence) -> Iterator[str]:
-    if comparison.comparable:
-        return
-    kept = comparison.kept
+    if (counts := job_counts(comparison)) is not None:
+        yield counts
+    if not comparison.comparable:
+        yield (
+            "Waits are compared over the jobs that ran under both policies of a pair. A policy that rejects jobs has "
+            "more free cores for the others, so shorter waits alone do not make it better."
+        )
+
+
+def job_counts(comparison: Evidence) -> str | None:
+    """Numbers of jobs that were read, kept, counted, run, and run under every policy; None where all counted jobs ran.
+
+    A number that equals the one before it is left out, but for that of the jobs that ran.
+    """
+    kept, workload = comparison.kept, comparison.info.get("workload", {})
     ran = {label: int(record.ran[kept].sum()) for label, record in comparison.records.items()}
-    fewer = [label for label, count in ran.items() if count < kept.sum()]
-    named = _named(fewer)
-    parts = [f"{label} ran {number(ran[label])}" for label in named]
-    if len(fewer) > len(named):
-        parts.append(f"{len(fewer) - len(named)} others fewer too")
-    yield (
-        f"Not every policy ran the same jobs: of {number(kept.sum())}, {listed(parts)}. Waits are compared over the "
-        "jobs that ran under both policies of a pair; who turns jobs away has more room for the rest, so shorter waits "
-        "alone do not make a policy better."
-    )
+    common, counted = int(comparison.common.sum()), int(kept.sum())
+    if common == counted:
+        return None
+    steps = {
+        "in the log": workload.get("jobs_read"),
+        "kept": workload.get("jobs_kept"),
+        "after transforms": len(kept),
+        "counted": counted,
+    }
+    parts: list[str] = []
+    last = None
+    for step, count in steps.items():
+        if isinstance(count, int) and count != last:
+            parts.append(f"{number(count)} {step}" if parts or step == "in the log" else number(count))
+            last = count
+    if len(set(ran.values())) == 1 and common in ran.values():
+        each = " under every policy" if len(ran) > 1 else ""
+        return f"Jobs: {', '.join(parts)}; {number(common)} ran{each}."
+    named = _named(list(ran))
+    runs = [f"{number(ran[label])} {'under' if row else 'ran under'} {label}" for row, label in enumerate(named)]
+    if others := [ran[label] for label in ran if label not in named]:
+        runs.append(f"{number(min(others))} to {number(max(others))} under {len(others)} others")
+    return f"Jobs: {', '.join(parts)}; {listed(runs)}, {number(common)} of them under every policy."
 
 
 def _chaotic(comparison: Evidence) -> Iterator[str]:

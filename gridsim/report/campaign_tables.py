@@ -98,7 +98,7 @@ def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
     grid = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        caption="* clearly better, ! clearly worse, = as good as equal",
+        caption=f"* better, ! worse, = as good as equal ({_equal(found)})",
         caption_justify="left",
     )
     grid.add_column("against " + "\n".join(broken(label(found, found.values[0]), 24)), max_width=32)
@@ -111,11 +111,17 @@ def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
             grid.add_row(
                 Text("\n".join(f"  {line}" for line in broken(label(found, it.value), max(12, width - 52)))),
                 Text(f"{_fixed(it.test.ratio)} {mark}", style="bold" if mark in "*!" else ""),
-                _interval(it.test.ratio_low, it.test.ratio_high),
+                _interval(*it.test.shown_interval(found.comparing.confidence)),
                 p_shown(it.test.p_log_holm),
                 _paired(it),
             )
     return grid
+
+
+def _equal(found: Comparisons) -> str:
+    """How *equivalent* is decided."""
+    inside = 200 * found.comparing.confidence - 100
+    return f"{inside:.3g} % interval within {percent(found.comparing.margin)}, shown there"
 
 
 def _paired(it: Compared) -> str:
@@ -212,6 +218,8 @@ def _about(found: Comparisons, name: str) -> dict[str, Any]:
         "found": found,
         "title": name,
         "confidence": confidence,
+        "level": found.comparing.confidence,
+        "equal": _equal(found),
         "metric_title": title,
         "label": partial(label, found),
         "value": _value,

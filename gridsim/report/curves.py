@@ -10,10 +10,10 @@ import numpy as np
 
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
-from gridsim.metrics.load_performance import Joint, joint
+from gridsim.metrics.load_performance import Joint, joint, midnight
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
-from gridsim.model.time import FloatArray
+from gridsim.model.time import FloatArray, seconds
 from gridsim.record import Record
 from gridsim.report import admission
 
@@ -24,6 +24,7 @@ __all__ = [
     "BINS",
     "DAYS",
     "FILES",
+    "PERIODS",
     "DeadlineRow",
     "Distribution",
     "DistributionRow",
@@ -31,6 +32,7 @@ __all__ = [
     "LoadRow",
     "OverTimeRow",
     "busy_share",
+    "busy_share_by",
     "distribution",
     "fairness",
     "joints",
@@ -43,6 +45,9 @@ BINS = 120
 
 DAYS = 20
 """Days below which load is not held against performance."""
+
+PERIODS: Mapping[str, float] = {"day": 86_400.0, "week": 7 * 86_400.0}
+"""Length of the periods by which utilisation is reported, s."""
 
 _POINTS = 400
 
@@ -131,7 +136,24 @@ def distribution(values: FloatArray) -> Distribution:
 
 def busy_share(records: Mapping[str, Record]) -> dict[str, Steps]:
     """Busy share of the cores by policy, means of equal bins from the first submission to the last end."""
-    return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / record.cores))
+    return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / (record.cores or np.nan)))
+
+
+def busy_share_by(period: str, records: Mapping[str, Record]) -> dict[str, Steps]:
+    """Busy share of the cores by policy, means by ``day`` or ``week``; empty where there are fewer than two of them.
+
+    Days begin at midnight of the log's clock and weeks on Monday, or both with the first submission where the log has
+    no dates. The first and the last one are cut to the time from the first submission to the last end.
+    """
+    record = next(iter(records.values()))
+    first, last = _window(records)
+    begin = seconds(midnight(record, weeks=period == "week"))
+    length = PERIODS[period]
+    if last - first < 2 * length:
+        return {}
+    inner = np.arange(begin + length, last, length)
+    edges = np.concatenate([[first], inner, [last]])
+    return {label: _scaled(busy_cores(it), 1 / it.cores).over(edges) for label, it in records.items() if it.ran.any()}
 
 
 def waiting(records: Mapping[str, Record]) -> dict[str, Steps]:
@@ -145,10 +167,15 @@ def _scaled(steps: Steps, factor: float) -> Steps:
 
 def _over_time(records: Mapping[str, Record], steps: Callable[[Record], Steps]) -> dict[str, Steps]:
     """Bins by policy, without those under which nothing happened."""
+    binned = {label: steps(record).resample(BINS, *_window(records)) for label, record in records.items()}
+    return {label: found for label, found in binned.items() if len(found.times_s)}
+
+
+def _window(records: Mapping[str, Record]) -> tuple[float, float]:
+    """From the first submission to the last end under any policy, s."""
     first = min(float(record.submit.min()) for record in records.values())
     last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
-    binned = {label: steps(record).resample(BINS, first, last) for label, record in records.items()}
-    return {label: found for label, found in binned.items() if len(found.times_s)}
+    return first, last
 
 
 def fairness(comparison: Evidence) -> dict[str, FairnessOverTime]:
@@ -200,8 +227,11 @@ def _distributions(comparison: Evidence) -> Iterator[DistributionRow]:
 
 
 def _courses(comparison: Evidence) -> Iterator[OverTimeRow]:
-    for quantity, courses in (("busy_share", busy_share), ("waiting", waiting)):
-        for label, steps in courses(comparison.records).items():
+    records = comparison.records
+    courses = {"busy_share": busy_share(records), "waiting": waiting(records)}
+    courses |= {f"busy_share_{period}": busy_share_by(period, records) for period in PERIODS}
+    for quantity, found in courses.items():
+        for label, steps in found.items():
             edges = steps.times_s.tolist()
             for start, end, value in zip(edges[:-1], edges[1:], steps.values[:-1].tolist(), strict=True):
                 yield OverTimeRow(quantity, label, start, end, value)

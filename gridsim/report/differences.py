@@ -13,7 +13,7 @@ from gridsim.metrics.utilisation import arrival_window, queue_length
 from gridsim.model.time import seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import mean_of
+from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record
 from gridsim.report import change
 from gridsim.words import counted, duration, listed, number, percent, times
@@ -198,9 +198,9 @@ def _waiting_at_the_end(record: Record) -> float:
     return queue_length(record).at(arrival_window(record).end)
 
 
-def intervals_are_of(comparison: Evidence) -> Iterator[str]:
+def intervals_are_of(replicated: Sequence[Replicated], record: Record) -> Iterator[str]:
     """Periods that the intervals are for; once per answer, below the first interval."""
-    resampled = next((it for it in comparison.replicated if it.role == "resample"), None)
+    resampled = next((it for it in replicated if it.role == "resample"), None)
     if resampled is not None and resampled.replicas >= FEWEST_REPLICAS:
         yield "Intervals are for other periods of this length with other users like these on this machine."
         return
@@ -210,7 +210,7 @@ def intervals_are_of(comparison: Evidence) -> Iterator[str]:
             f"{counted(resampled.replicas, 'resampled workload')} are too few for an interval of other users; "
             f"--resample {FEWEST_REPLICAS} gives one."
         )
-    elif _has_few_users_or_weeks(comparison.records[comparison.baseline]):
+    elif _has_few_users_or_weeks(record):
         yield (
             f"With few users or weeks, single users decide the result; --resample {FEWEST_REPLICAS} shows by how much."
         )

@@ -234,10 +234,10 @@ def _distribution(
         return figure
 
 
-def utilisation(records: Mapping[str, Record]) -> Figure:
-    """Busy share of the machine over time, means of equal bins."""
+def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | None = None) -> Figure:
+    """Busy share of the machine over time, means of equal bins; or *courses* of it by policy, such as those by day."""
     with drawing() as (figure, axes):
-        _over_time(axes, list(records), busy_share(records), _calendar(records))
+        _over_time(axes, list(records), busy_share(records) if courses is None else courses, _calendar(records))
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("busy share of the cores")
         _share_ticks(axes)

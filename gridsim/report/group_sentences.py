@@ -71,17 +71,18 @@ def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator
     found = _losses(comparison, winner)
     if not found.groups:
         return
-    rows = found.in_log
+    rows, by = found.in_log, listed([_KINDS[kind] for kind in found.kinds], "or")
     if rows:
         none = "" if found.significant else f"No group is shown to {terms.present} {terms.words.more} in general; in"
         parts = [f"{_jobs(row)} {_in_log(row, winner, terms)}" for row in rows[:MOST]]
         yield f"{none or 'In'} this log {listed([*parts, *_rest(rows)])}; {_why(rows[:MOST])}."
+    elif not found.significant and found.unknown < found.groups:
+        unknown = f"; {number(found.unknown)} of {counted(found.groups, 'group')} have too little data"
+        none = f"No group of jobs (by {by}) {terms.present}s significantly {terms.words.more} under {winner}"
+        yield f"{none}{unknown if found.unknown else ''}."
     elif not found.significant:
-        by = listed([_KINDS[kind] for kind in found.kinds], "or")
-        yield f"No group of jobs (by {by}) {terms.present}s significantly {terms.words.more} under {winner}."
-    if found.unknown:
-        verb = "has" if found.unknown == 1 else "have"
-        yield f"{number(found.unknown)} of {counted(found.groups, 'group')} {verb} too little data."
+        which = "the only group" if found.groups == 1 else f"any of the {number(found.groups)} groups"
+        yield f"There is too little data on {which} of jobs (by {by})."
 
 
 def _losses(comparison: Evidence, winner: str) -> _Losses:

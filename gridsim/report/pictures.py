@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from gridsim.questions.evidence import Evidence
+    from gridsim.record import Record
 
 __all__ = ["Drawing", "Picture", "Shown", "over_users", "pictures", "winners"]
 
@@ -101,7 +102,20 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
+    yield from _by_period(records, "machine", names)
     yield from _load(comparison, names)
+
+
+def _by_period(records: Mapping[str, Record], what: str, names: str) -> Iterator[Picture]:
+    """Utilisation by day and by week, where there are two of them."""
+    for period in curves.PERIODS:
+        if found := curves.busy_share_by(period, records):
+            yield Picture(
+                f"How busy the {what} is by {period}",
+                f"Busy share of the cores in each {period}, under {names}.",
+                Drawing(figures.utilisation(records, found), f"utilisation-by-{period}"),
+                "over_time.csv",
+            )
 
 
 def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
@@ -198,6 +212,7 @@ def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[P
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
+    yield from _by_period(records, "grid", names)
 
 
 def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:

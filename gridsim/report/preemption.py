@@ -57,8 +57,8 @@ def as_logged(logged: LoggedRuns | None, metrics: Mapping[str, Mapping[str, floa
 
 def _whose(numbers: Mapping[str, float], runs: int) -> str:
     start, end = "preempted_runs[", "]"
-    groups = {key[len(start) : -len(end)]: int(value) for key, value in numbers.items() if key.startswith(start)}
-    named = sorted(((count, name) for name, count in groups.items() if count), key=lambda it: -it[0])
+    groups = {key[len(start) : -len(end)]: value for key, value in numbers.items() if key.startswith(start)}
+    named = sorted(((int(count), name) for name, count in groups.items() if count > 0), key=lambda it: -it[0])
     if not named:
         return ""
     if len(named) == 1:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import Demand
-from gridsim.questions.quotation import Forecast, Price, Quoted
+from gridsim.questions.quotation import Forecast, Price, Quoted, State
 from gridsim.report import change
+from gridsim.report.explain_text import refusal
 from gridsim.report.sheet import WIDTH, either, sheet
 from gridsim.words import clock, counted, duration, listed, number, percent, when
 
@@ -66,13 +67,21 @@ def state_lines(quotation: Quoted) -> Iterator[str]:
     demand = "" if quotation.demand is None else _demanded(quotation.demand)
     yield f"job: {counted(quotation.cores, 'core')}{demand} for {duration(quotation.walltime)}{asked}{owner}"
     states: dict[str, list[str]] = {}
+    logged = "" if quotation.recorded is None else _state(quotation.recorded, quotation.machine)
+    if logged:
+        states[logged] = []
     for it in quotation.answers:
-        runs = "1 job runs" if it.running == 1 else f"{number(it.running)} jobs run"
-        waits = "1 waits" if it.waiting == 1 else f"{number(it.waiting)} wait"
-        state = f"{runs} on {number(it.busy)} of {counted(quotation.machine, 'core')}, {waits}"
-        states.setdefault(state, []).append(it.policy)
-    for state, policies in states.items():
-        yield f"state under {listed(policies)}: {state}"
+        state = State(it.running, it.busy, it.waiting)
+        states.setdefault(_state(state, quotation.machine), []).append(it.policy)
+    for text, policies in states.items():
+        where = ["in the log"] * (text == logged) + ([f"under {listed(policies)}"] if policies else [])
+        yield f"state {listed(where)}: {text}"
+
+
+def _state(state: State, machine: int) -> str:
+    runs = "1 job runs" if state.running == 1 else f"{number(state.running)} jobs run"
+    waits = "1 waits" if state.waiting == 1 else f"{number(state.waiting)} wait"
+    return f"{runs} on {number(state.busy)} of {counted(machine, 'core')}, {waits}"
 
 
 def _demanded(demand: Demand) -> str:
@@ -291,6 +300,12 @@ def _without(quotation: Quoted) -> Iterator[str]:
 def _forecasts(quotation: Quoted) -> Iterator[str]:
     """When the job would start, and what such expectations were worth."""
     for it in quotation.forecasts:
+        answer = quotation[it.policy]
+        if answer.refused_by is not None:
+            yield f"{it.policy} rejects the job: {refusal(answer.refused_by)}."
+            continue
+        if answer.held_by:
+            yield f"Under {it.policy} the job is held back now by {answer.held_by}, a limit of the site."
         if math.isnan(it.start):
             yield f"{it.policy} does not say when the job would start: a limit holds it back, or it is turned away."
         elif it.start <= quotation.at:

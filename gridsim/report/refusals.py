@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,8 @@ def _too_long(record: Record) -> bool:
 
 
 def caveats(comparison: Evidence) -> Iterator[str]:
-    """What became of jobs that asked for more time than they may have, and who was turned away for other limits."""
+    """Jobs that only the simulation rejects; jobs above a time limit, and those rejected by other limits."""
+    yield from _failures(comparison)
     for label, record in comparison.records.items():
         if record.beyond is not None:
             yield f"Under {label}, {(_clipped if record.beyond.how == 'clip' else _split)(record)}."
@@ -75,6 +77,29 @@ def caveats(comparison: Evidence) -> Iterator[str]:
             if others:
                 were = "job is" if others == 1 else "jobs are"
                 yield f"There {number(others)} {were} turned away for limits of other kinds, which stay as they are."
+
+
+def _failures(comparison: Evidence) -> Iterator[str]:
+    """Jobs that ran in the log but are rejected in its replay: by the site's own policy, or since they never fit."""
+    if (replay := comparison.replay) is None:
+        return
+    record = comparison.records[replay.policy]
+    if (logged := record.workload.logged_start) is None:
+        return
+    rejecting = [Status.rejected, Status.unadmitted] if replay.own else [Status.rejected]
+    failed = np.flatnonzero(comparison.kept & np.isin(record.status, rejecting) & (logged < NEVER))
+    if not len(failed):
+        return
+    refused = record.reasons.refused if record.reasons is not None else {}
+    words = Counter(refused[row].reason for row in failed.tolist() if row in refused).most_common(_MOST)
+    several = len(words) > 1
+    parts = [f"{reason}: {number(count)}" if several else reason for reason, count in words]
+    reasons = f" ({listed(parts)})" if parts else ""
+    them = "it" if len(failed) == 1 else "them"
+    yield (
+        f"{counted(len(failed), 'job')} ran in the log but the simulation rejects {them} under {replay.policy}"
+        f"{reasons}: the model of the site is wrong about {them}."
+    )
 
 
 def _clipped(record: Record) -> str:

@@ -109,12 +109,12 @@ def lead(found: Replicated) -> str:
 
 def caveats(comparison: Evidence) -> list[str]:
     """Where users drawn anew are few, or the weeks that they are put into."""
-    return [told for found in comparison.replicated for told in few(found)]
+    return [told for found in comparison.replicated for told in few(found.info)]
 
 
-def few(found: Replicated) -> Iterator[str]:
-    """The same of one family."""
-    users, weeks = found.info.get("users_of_log", FEW_USERS), found.info.get("weeks", FEW_WEEKS)
+def few(info: Mapping[str, Any]) -> Iterator[str]:
+    """The same of one family, from the users and weeks of its log."""
+    users, weeks = info.get("users_of_log", FEW_USERS), info.get("weeks", FEW_WEEKS)
     if users < FEW_USERS or weeks < FEW_WEEKS:
         yield (
             f"Users drawn anew are those of {counted(users, 'user')} in {counted(weeks, 'week')}: with fewer than "

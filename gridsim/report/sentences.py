@@ -65,7 +65,7 @@ def _of_times(comparison: Evidence) -> list[str]:
         *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, groups),
         *saturated(comparison),
-        *(intervals_are_of(comparison) if found.shown else ()),
+        *(intervals_are_of(comparison.replicated, comparison.records[comparison.baseline]) if found.shown else ()),
         *(found.others if found.shown else ()),
         *([] if comparison.of_moldable else _slowdown(comparison, winner)),  # moldable jobs differ in run time
         *in_general(comparison, winner, groups),

@@ -58,7 +58,7 @@ def sheet(
     """
     from rich.console import Group  # only where a table is printed
 
-    parts = list(_parted(labels, columns, width))
+    parts = list(_parted([first, *labels], columns, width))
     return Group(
         *(
             _table(labels, part, first=first, width=width, caption=caption if part is parts[-1] else "")
@@ -71,7 +71,7 @@ def either(
     labels: Sequence[str], columns: Columns, *, first: str = "", width: int = WIDTH, caption: str = ""
 ) -> RenderableType:
     """`sheet`, with labels side by side where they fit only so."""
-    if not fits(labels, columns, width) and fits(*(turned := transposed(labels, columns)), width):
+    if not fits([first, *labels], columns, width) and fits(*(turned := transposed(labels, columns)), width):
         return sheet(*turned, width=width, caption=caption)
     return sheet(labels, columns, first=first, width=width, caption=caption)
 
@@ -139,8 +139,8 @@ def _table(labels: Sequence[str], columns: Columns, *, first: str, width: int, c
         caption=caption or None,
         caption_justify="left",
     )
-    grid.add_column(Text(first), no_wrap=True, vertical="top")
-    folded = _room(columns, width, folded=False) < max(map(len, labels), default=0)
+    grid.add_column(Text(first), overflow="fold", vertical="top")  # alone gives way to wide letters: values are whole
+    folded = _room(columns, width, folded=False) < max(map(len, [first, *labels]))
     for title, cells in columns.items():
         grid.add_column(Text("\n".join(_heading(title, cells, folded))), justify="right", no_wrap=True)
     space = max(_room(columns, width, folded=folded), 1)

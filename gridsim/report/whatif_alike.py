@@ -38,7 +38,7 @@ def answer(found: WhatIf) -> Iterator[str]:
 def caveats(found: WhatIf) -> Iterator[str]:
     """Where users drawn anew are few; that a flood of jobs is in the log, or what it does to the answer."""
     for alike in found.replicated:
-        yield from replicas_text.few(alike)
+        yield from replicas_text.few(alike.info)
     if found.now is not None:
         yield from flurries_text.in_log(found.now.workload_given, asked=found.cleaned is not None)
 

@@ -70,7 +70,7 @@ def sizes(found: WhatIf) -> Figure:
         cores = sorted({one.cores for shown in curves.values() for one in shown})
         axes.set_xticks(cores, [f"{count:,}" for count in cores])
         if len(curves) > 1:
-            axes.legend()
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
         axes.set_xlabel("cores of the machine")
         axes.set_ylabel("mean wait")
         axes.set_ylim(bottom=0)

@@ -24,7 +24,7 @@ __all__ = ["CAPTION", "FILE", "as_dict", "node_text", "nodes_text", "rows", "sen
 FILE = "whatif_parts.csv"
 """Name of the file with the waits of parts of the jobs."""
 
-CAPTION = "Mean wait of parts of the jobs"
+CAPTION = "Mean wait by partition and requested resource"
 
 _MOST = 3
 """Parts that are named in sentences for a change."""
@@ -143,7 +143,7 @@ def _mean(waits: dict[str, Difference], name: str, *, now: bool = False) -> str:
 def table(found: WhatIf, *, width: int = WIDTH) -> RenderableType | None:
     """The same for a terminal; None where there are no parts."""
     names, columns = table_rows(found)
-    return either(names, columns, width=width, first=CAPTION.lower()) if columns else None
+    return either(names, columns, width=width, caption=f"{CAPTION}.") if columns else None
 
 
 def rows(found: Sequence[WhatIf]) -> Iterator[list[Any]]:

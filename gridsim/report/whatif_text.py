@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gridsim.metrics.compare import Difference
 from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report import change, flurries_text, users, whatif_alike, whatif_parts
+from gridsim.report.differences import intervals_are_of, shortage
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.trust import trust_in
@@ -87,6 +88,12 @@ def _less(wait: Difference) -> str:
     return change.told(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.told(wait.ratio - 1, _WAITS)
 
 
+def _against_now(wait: Difference) -> str:
+    """A change with what it is measured against: "32 % less than now", "14 times as long as now"."""
+    less = _less(wait)
+    return f"{less} {'as' if less.endswith(_WAITS.many) else 'than'} now"
+
+
 def _span(wait: Difference) -> str:
     if math.isnan(wait.ratio):
         return change.span(wait.low, wait.high, _WAITS, duration)
@@ -136,7 +143,7 @@ def _most(best: WhatIf) -> Iterator[str]:
     most = min(clear, key=lambda one: one.numbers["wait_mean"])
     assert most.wait is not None
     before, after = most.wait.baseline_mean, most.wait.policy_mean  # of the same jobs
-    by = f"{_less(most.wait)} than now; 95 % interval {_span(most.wait)}"
+    by = f"{_against_now(most.wait)}; 95 % interval {_span(most.wait)}"
     yield (
         f"Of these changes, {most.label} would shorten waits most under {best.policy}: the mean falls from "
         f"{duration(before)} to {duration(after)} ({by})."
@@ -223,7 +230,7 @@ def sentences(found: WhatIf) -> list[str]:
     """The answers in words: each change of the mean wait, and how sure it is."""
     known = None if found.replay is None else trust_in(found.replay)
     before, behind = ((), ()) if known is None else (known.warnings, known.rest)
-    told = [*_each(found), *whatif_alike.answer(found), *_without_flurries(found)]
+    told = [*_each(found), *_saturated(found), *_periods(found), *whatif_alike.answer(found), *_without_flurries(found)]
     return [*before, *told, *_rounded([found]), *whatif_alike.caveats(found), *_caution([found]), *behind]
 
 
@@ -255,6 +262,21 @@ def _each(found: WhatIf) -> list[str]:
     return told
 
 
+def _saturated(found: WhatIf) -> Iterator[str]:
+    """Changes under which the queue is still growing at the last submission."""
+    labels = [one.label if one.label == NOW else f"with {one.label}" for one in found.outcomes if one.saturated]
+    if labels:
+        yield (
+            f"{found.policy} is saturated {listed(labels)}: its queue is still growing at the last submission, so "
+            "these ratios are for a log of this length."
+        )
+
+
+def _periods(found: WhatIf) -> Iterator[str]:
+    if found.now is not None and any(one.wait is not None and one.wait.same < 1 for one in found.outcomes):
+        yield from intervals_are_of(found.replicated, found.now)
+
+
 def as_dict(found: WhatIf) -> dict[str, Any]:
     """For JSON."""
     return {
@@ -281,6 +303,10 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
 def _change(found: Difference, among: int) -> str:
     if found.same == 1:
         return "as long as now"
-    unsure = f", not clear{f' among {among} changes' if among > 1 else ''}"
-    sure = {"better": "", "worse": "", "too little data": ", too little data to be sure"}
-    return f"{_less(found)} than now (95 % interval {_span(found)}{sure.get(found.verdict, unsure)})"
+    if found.verdict in ("better", "worse"):
+        return f"{_against_now(found)} (95 % interval {_span(found)})"
+    here = f"{_against_now(found)} in this log"
+    if found.verdict == "too little data":
+        return f"too little data to compare with now: {shortage(found)}; {here}"
+    several = f", corrected for {among} changes" if among > 1 else ""
+    return f"no clear difference from now{several} ({here}; 95 % interval {_span(found)})"

@@ -67,7 +67,7 @@ class Rules:
     ----------
     wf, gap : float
         Weight factor and gap factor (4.1).
-    weight : {"linear", "sqrt", "sqrt-parallel"}
+    weight : {"linear", "sqrt", "sqrt-parallel", "equal"}
         What a job's share is proportional to (4.2).
     scope : {"system", "remaining", "queued"}
         Which jobs share (4.1).
@@ -89,7 +89,7 @@ class Rules:
 
     wf: float = 2
     gap: float = 0.9
-    weight: Literal["linear", "sqrt", "sqrt-parallel"] = "linear"
+    weight: Literal["linear", "sqrt", "sqrt-parallel", "equal"] = "linear"
     scope: Literal["system", "remaining", "queued"] = "system"
     choices: int | Literal["all"] = 12
     grid: Literal["geometric", "linear"] = "geometric"
@@ -189,7 +189,7 @@ def _claimed(claim: Claim, weight: str) -> Fraction:
         return claim.weight
     if weight == "sqrt-parallel" and claim.most == 1:
         return Fraction(0)
-    return Fraction(math.sqrt(claim.weight))
+    return Fraction(1) if weight == "equal" else Fraction(math.sqrt(claim.weight))
 
 
 def limit(claim: Claim, claims: Iterable[Claim], cores: int, rules: Rules) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim import registry
-from gridsim.errors import CheckFailed, GridsimError
+from gridsim.errors import CheckFailed, GridsimError, PolicyError
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
@@ -23,6 +23,7 @@ from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.copies import own
+from gridsim.policy.protocols import lanes_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
@@ -40,6 +41,14 @@ NODES = (
     NodeGroup(group="fat", capacity={"cores": 4, "memory": 24}, gpus=2),
 )
 """The machine with as many cores on which those are tried that know nodes."""
+
+_LATER = (
+    1.0,
+    1000.0,
+    *(3600.0 * hour for hour in range(1, 24)),
+    *(86_400.0 * day for day in (1, 2, 3, 4, 5, 6, 30, 200)),
+)
+"""Seconds after which a static ordering is asked again: hours of a day, days of a week, seasons of a year."""
 
 _CHANGES_IT = "changes the queue that it is shown; work on copies"
 _CHANGES = ("static", "linear", "pass", "start")
@@ -101,15 +110,11 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
     rng = stream(seed, "testing", "reservation")
     for size in (1, 5, 40):
         queue, _ = _queue(rng, size)
-        lanes = _unchanged(rule, queue, lambda queue=queue: rule.lanes(queue))
-        lane, capacity = np.asarray(lanes.lane), np.asarray(lanes.capacity)
-        due = None if lanes.due is None else np.asarray(lanes.due)
-        _require(due is None or (due.shape == (size,) and due.dtype.kind in "iu"), rule, "due is no column of instants")
-        _require(lane.shape == (size,), rule, f"lanes of {size} requests have shape {lane.shape}")
-        _require(lane.dtype.kind in "iu", rule, f"lanes are numbered with {lane.dtype}; expected whole numbers")
-        _require(capacity.ndim == 1 and capacity.dtype.kind in "iu", rule, "capacity is no column of whole numbers")
-        inside = bool(((lane >= 0) & (lane < max(len(capacity), 1))).all())
-        _require(inside and bool((capacity >= 0).all()), rule, "a lane has no capacity, or one below 0")
+        _unchanged(rule, queue, lambda queue=queue: rule.lanes(queue))
+        try:
+            lanes_of(rule, queue)
+        except PolicyError as error:
+            raise CheckFailed(f"{type(rule).__name__}: {error}") from error
     from gridsim.policy.ordering import Fifo, ShortestEstimate
     from gridsim.policy.partition import Asked
     from gridsim.policy.scheduler.backfilling import Backfilling
@@ -260,15 +265,20 @@ def _check_ranks(ordering: Any, queue: Queue, now: float, seed: int) -> None:
     _require(np.array_equal(ranks, again), ordering, "ranks the same queue differently when asked again")
     if getattr(ordering, "changes", "pass") != "static":
         return
-    later = _ranks(ordering, queue, now + 1000.0, seed)
-    half = Queue(queue.requests, queue.rows[::2].copy(), queue.state)
-    for other, whose in ((later, ranks), (_ranks(ordering, half, now, seed), ranks[::2])):
-        same = np.array_equal(np.argsort(other, kind="stable"), np.argsort(whose, kind="stable"))
+    for instant in (0.0, *(now + later for later in _LATER)):
         _require(
-            same,
+            np.array_equal(ranks, _ranks(ordering, queue, instant, seed)),
             ordering,
-            'says changes = "static", but its order depends on the time or on who else waits; say "pass"',
+            f'has changes = "static", but its ranks at {instant} s are not those at {now} s; use changes = "pass"',
         )
+    half = Queue(queue.requests, queue.rows[::2].copy(), queue.state)
+    other = _ranks(ordering, half, now, seed)
+    same = np.array_equal(np.argsort(other, kind="stable"), np.argsort(ranks[::2], kind="stable"))
+    _require(
+        same,
+        ordering,
+        'has changes = "static", but its order depends on the other waiting requests; use changes = "pass"',
+    )
 
 
 def _check_pick(ordering: Any, queue: Queue, now: float, seed: int) -> None:

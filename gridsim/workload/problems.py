@@ -366,6 +366,15 @@ _KINDS = (
         "jobs that wait for one another become one job of several tasks",
     ),
     Kind(
+        "not-utf-8",
+        "A name (of the user, account, partition, QOS, job …) is not UTF-8: usually it is in an older encoding, or was "
+        "cut inside a character. Its wrong bytes are shown as U+FFFD. Names that differ in these bytes alone stay "
+        "apart, but no name in another file, such as an association, equals it.",
+        "names in UTF-8",
+        ("keep", "skip", "error"),
+        "keep",
+    ),
+    Kind(
         "part-of-job",
         "The line is one part of a heterogeneous job, whose parts start together. As a job of its own it may start at "
         "another time than the others.",

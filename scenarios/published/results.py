@@ -27,7 +27,7 @@ HEADINGS = {
     "service": "Service guarantees (CLUSTER 2004)",
     "moldable": "Moldable jobs (CLUSTER 2003)",
 }
-ANSWERS = ("holds", "holds partly", "does not hold", "not testable")
+ANSWERS = ("holds", "holds partly", "not shown", "does not hold", "not testable")
 
 
 def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
@@ -45,9 +45,10 @@ def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
         + (" **Synthetic jobs stand in for logs.**" if told["synthetic"] else ""),
         notes.read_text(encoding="utf-8").strip() if notes.exists() else "",
         "## Verdicts",
-        "*Effect*: of the part of the claim with the least support. *p*: after Holm's correction. *n*: pairs, "
-        "schedules or rows. When a claim holds, holds partly or does not is decided by rules that are the same for all "
-        "(`gridsim_papers.verdicts`, `gridsim_papers.decisions`).",
+        "*Effect*: of the part of the claim with the least support. *p*: one-sided, of the test that decides this "
+        "part; corrected by Holm over all parts of the claim, but uncorrected where the claim holds. *n*: windows, "
+        "workloads, or what was counted. The rule is the same for all claims: "
+        "[what a verdict says](../howto/reproduce.md#what-a-verdict-says).",
         verdicts.strip(),
         "## Figures",
     ]

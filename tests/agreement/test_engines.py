@@ -86,7 +86,7 @@ class Halves:
 
 
 SIZES_ON_ARRIVAL = ("moldable-greedy", "moldable-submit")
-SIZES_AT_START = ("moldable-base", "moldable-start", "moldable-combined", "moldable-combined-2003")
+SIZES_AT_START = ("moldable-base", "moldable-start", "moldable-combined", "moldable-combined-2003", "moldable-equal")
 SIZES = (
     *SIZES_ON_ARRIVAL,
     *("moldable-greedy?choices=all", "moldable-greedy?choices=3&grid=linear&compress=none", "planned?partition=asked"),

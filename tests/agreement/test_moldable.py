@@ -127,7 +127,7 @@ SIZES: dict[str, st.SearchStrategy[Any]] = {
 SHARES = SIZES | {
     "wf": st.sampled_from((1, 2, 1.5, 4)),
     "gap": st.sampled_from((0.9, 0.9, 0.5, 1)),
-    "weight": st.sampled_from(("linear", "sqrt", "sqrt-parallel")),
+    "weight": st.sampled_from(("linear", "sqrt", "sqrt-parallel", "equal")),
     "scope": st.sampled_from(("system", "remaining", "queued")),
 }
 READINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {

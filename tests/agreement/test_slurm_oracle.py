@@ -346,6 +346,7 @@ def sites(draw: st.DrawFn, *, limits: bool = False, preempts: bool = False, rese
         default_memory=draw(st.sampled_from([0, 20])),
         default_core_memory=draw(st.sampled_from([0, 0, 10])),
         most_memory=draw(st.sampled_from([0, 0, 150])),
+        associations_only=draw(st.booleans()),
         safe=limits and draw(st.booleans()),
         least_loaded=draw(st.sampled_from([False] * 4 + [True])),
         members={"staff": frozenset(["ann", "bob"]), "guests": frozenset(["cy"])} if draw(st.booleans()) else None,
@@ -395,7 +396,8 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
         labels = {
             "nodes": column(-1, -1, 1, 2, 3),
             "nodes_most": column(-1, -1, -1, 3),
-            "memory_mb": column(-1, -1, 0, 10, 60),
+            "memory_mb": column(-1, -1, 0, 10, 60, 150),
+            "memory_granted_mb": column(-1, 50),
             "memory_core_mb": column(-1, -1, 20),
             "gpus": column(-1, -1, -1, 1, 2),
             "cores_per_task": column(-1, -1, 2),

@@ -339,3 +339,17 @@ def test_seeds_alone_are_workloads_of_their_own() -> None:
 def test_an_unknown_source_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'log'"):
         compare_runs(nested(), ["policy", "log", "window"], Comparing(sources=("logs",)))
+
+
+def test_an_equivalent_ratio_is_shown_with_the_interval_that_decides_it() -> None:
+    """The 90 % interval of the two one-sided tests lies within the margin where the 95 % interval does not."""
+    logs = np.log([1.10, 0.92, 1.08, 0.94, 1.07, 0.93, 1.05, 0.96])
+    values = np.stack([np.exp(logs), np.ones(8)], axis=-1)[:, None, :]
+    workloads = tuple(("log", number) for number in range(8))
+    paired = campaign.Paired("wait_mean", "lower", workloads, (1.0,), ("new", "old"), values)
+    (one,) = campaign.compare_policies(paired, "new", margin=0.06)
+    assert (one.verdict, one.ratio_high > 1.06) == ("equivalent", True)
+    low, high = one.shown_interval()
+    assert 1 / 1.06 < low < one.ratio < high < 1.06
+    expected = stats.t.interval(0.9, 7, logs.mean(), stats.sem(logs))
+    assert (low, high) == pytest.approx(tuple(np.exp(expected)))

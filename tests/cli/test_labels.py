@@ -13,7 +13,7 @@ from gridsim.cli import main
 
 MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini"
 LOG = MINI / "sacct.txt"
-SITE = f"slurm?conf={MINI}/slurm.conf&assoc={MINI}/assoc.cfg&qos={MINI}/qos.txt&boot=2026-11-21T06:53:40"
+SITE = f"slurm?conf={MINI}/slurm.conf&assoc={MINI}/assoc.cfg&qos={MINI}/qos.txt&boot=2026-11-21T06:53:40&timezone=UTC"
 
 
 def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,17 @@ def test_a_second_interruption_ends_a_streamed_run_at_once_and_the_next_one_cont
         assert (parts / "state").is_file()
     assert subprocess.run(words, cwd=tmp_path, capture_output=True).returncode == 0
     assert not parts.exists()
+
+
+def test_a_warning_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def warned(args: object) -> int:
+        print(warnings.formatwarning("compiled loops are not kept", UserWarning, __file__, 1), end="", file=sys.stderr)
+        return 0
+
+    monkeypatch.setattr(gridsim.cli.list, "run", warned)
+    assert main(["list"]) == 0
+    assert capsys.readouterr().err == "gridsim: warning: compiled loops are not kept\n"
+    assert ".py:1:" in warnings.formatwarning("of a library", UserWarning, __file__, 1)
 
 
 def test_python_dash_m_is_the_command(tmp_path: Path) -> None:

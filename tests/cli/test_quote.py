@@ -158,10 +158,17 @@ def test_the_moment_where_none_is_given_meets_the_longest_queue(site: gs.Workloa
     assert lengths[int(np.flatnonzero(waits.submit == at)[0])] == max(lengths)
 
 
-def test_after_the_end_of_the_log_the_machine_is_idle(site: gs.Workload) -> None:
-    found = gs.quote(site, at=1e8, cores=64, walltime=60, policies=["qops", "conservative"])
-    assert [(it.running, it.waiting, it.guaranteed) for it in found.answers] == [(0, 0, 1e8 + 60)] * 2
-    assert [price.deadline for price in found.prices] == [1e8 + 60]
+def test_at_the_last_event_of_the_log_the_machine_is_idle_and_later_it_is_not_known() -> None:
+    log = gs.Workload.from_columns(submit=[0, 5], runtime=[10, 10], cores=[2, 2], cores_stated=4)
+    found = gs.quote(log, at=15, cores=4, walltime=60, policies=["qops", "conservative"])
+    assert [(it.running, it.waiting, it.guaranteed) for it in found.answers] == [(0, 0, 75.0)] * 2
+    assert [price.deadline for price in found.prices] == [75.0]
+    with pytest.raises(gs.InputError, match="is after the last event of the log, 0 d 00:00:15"):
+        gs.quote(log, at=16, cores=4, walltime=60)
+    logged = replace(log, logged={"wait": np.array([0.0, 30.0])})
+    assert gs.quote(logged, at=45, cores=4, walltime=60, policies=["easy"]).answers[0].start == 45
+    with pytest.raises(gs.InputError, match="is after the last event of the log, 0 d 00:00:45"):
+        gs.quote(logged, at=46, cores=4, walltime=60)
 
 
 def test_jobs_of_later_instants_change_no_answer(site: gs.Workload) -> None:
@@ -266,8 +273,9 @@ def test_a_grid_has_no_quote(log: Path, tmp_path: Path, capsys: pytest.CaptureFi
 # -- words and times ---------------------------------------------------------------------------------------------------
 
 
-def test_sentences_say_when_nothing_is_in_the_way(site: gs.Workload) -> None:
-    found = gs.quote(site, at=1e8, cores=1, walltime=3600, policies=["msb"])
+def test_sentences_say_when_nothing_is_in_the_way() -> None:
+    log = gs.Workload.from_columns(submit=[0], runtime=[60], cores=[1], cores_stated=2)
+    found = gs.quote(log, at=30, cores=1, walltime=3600, policies=["msb"])
     assert sentences(found)[:2] == [
         "msb could guarantee completion in 1 h: the job would start at once.",
         "Under msb there is no tighter deadline to pay for.",

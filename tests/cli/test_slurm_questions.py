@@ -103,8 +103,9 @@ def as_of(seconds: int, path: Path) -> Path:
 
 def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = str(as_of(600, tmp_path / "now.txt"))
-    with_queue = answer(["quote", log, "--at", "now", *QUOTE], capsys)
-    without = answer(["quote", log, "--at", "now", "--on-still-waiting", "skip", *QUOTE], capsys)
+    words = ["quote", log, "--at", "now", "--user", "alice", *QUOTE]  # whose share is used up
+    with_queue = answer(words, capsys)
+    without = answer([*words, "--on-still-waiting", "skip"], capsys)
     assert with_queue["at"] == pytest.approx(600, abs=5)
     assert with_queue["answers"][0]["waiting"] > without["answers"][0]["waiting"] + 10
     assert with_queue["answers"][0]["start"] > without["answers"][0]["start"]
@@ -119,7 +120,7 @@ def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     starts = {}
     for user in ("alice", "frank"):
-        found = answer(["quote", str(LOG), "--at", "900", "--user", user, "--qos", "normal", *QUOTE], capsys)
+        found = answer(["quote", str(LOG), "--at", "700", "--user", user, "--qos", "normal", *QUOTE], capsys)
         assert found["owner"] == {"user": user, "qos": "normal"}
         starts[user] = found["answers"][0]["start"]
     assert starts["frank"] < starts["alice"]  # who has used up their share comes later
@@ -133,6 +134,7 @@ def test_who_may_submit_one_job_more_is_not_turned_away_by_the_question(
     )
     (tmp_path / "assoc.cfg").write_text(
         "Cluster - 'c'\nParent - 'root'\nUser - 'ann':DefaultAccount='root':MaxSubmitJobs=1\n"
+        "User - 'bob':DefaultAccount='root'\n"
     )
     (tmp_path / "log.txt").write_text(
         "JobID|User|Account|Submit|Start|End|State|AllocCPUS|Timelimit\n"
@@ -143,6 +145,89 @@ def test_who_may_submit_one_job_more_is_not_turned_away_by_the_question(
     words = ["quote", str(tmp_path / "log.txt"), "--at", "600", "--cores", "4", "--walltime", "10m", "--policy", policy]
     found = answer([*words, "--user", "ann", "--json"], capsys)
     assert found["answers"][0]["start"] == pytest.approx(3600, abs=90)
+
+
+GPU_SITE = """AccountingStorageEnforce=limits
+SelectTypeParameters=CR_Core_Memory
+Licenses=matlab:2
+NodeName=c[1-2] CPUs=4 RealMemory=8000 Feature=ssd
+NodeName=g[1-2] CPUs=4 RealMemory=8000 Gres=gpu:a100:2
+PartitionName=all Nodes=c[1-2],g[1-2] Default=YES
+"""
+GPU_LOG = """JobID|User|Account|QOS|Submit|Start|End|State|AllocCPUS|Timelimit
+1|ann|root|low|1970-01-01T00:00:00|1970-01-01T00:10:00|1970-01-01T00:20:00|COMPLETED|4|00:10:00
+2|bob|root|low|1970-01-01T00:00:30|1970-01-01T00:15:00|1970-01-01T00:30:00|COMPLETED|4|00:15:00
+"""
+"""The log starts both jobs minutes after a machine that is idle could."""
+
+
+def of_gpu_site(folder: Path, at: str, cores: int, *more: str) -> list[str]:
+    (folder / "slurm.conf").write_text(GPU_SITE)
+    (folder / "qos.txt").write_text("Name|Priority|MaxJobsPU\nlow|0|1\nnormal|0|\n")
+    (folder / "log.txt").write_text(GPU_LOG)
+    policy = f"slurm?conf={folder}/slurm.conf&qos={folder}/qos.txt"
+    job = ["--at", at, "--cores", str(cores), "--walltime", "10m"]
+    return ["quote", str(folder / "log.txt"), *job, "--policy", policy, *more]
+
+
+def test_the_state_of_a_quote_is_that_of_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for at, state in ((300, [0, 0, 2]), (700, [1, 4, 1]), (1000, [2, 8, 0]), (1500, [1, 4, 0])):
+        found = answer(of_gpu_site(tmp_path, str(at), 4, "--json"), capsys)
+        assert found["recorded"] == state
+        (one,) = found["answers"]
+        assert [one["running"], one["busy"], one["waiting"]] == state
+    assert main(of_gpu_site(tmp_path, "700", 4)) == 0
+    assert "state in the log and under slurm: 1 job runs on 4 of 16 cores, 1 waits" in capsys.readouterr().out
+    assert main(of_gpu_site(tmp_path, "1801", 4)) == 2
+    assert "is after the last event of the log" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cores", "words", "start"),
+    [
+        (8, ["--task-gpus", "2", "--tasks", "2"], 1000),
+        (8, ["--task-gpus", "1", "--gpu-kind", "a100", "--tasks", "4"], 1000),
+        (
+            4,
+            ["--task-gpus", "3"],
+            "no nodes of partition all can hold 4 cores with the memory and GPUs that it asks for",
+        ),
+        (2, ["--task-gpus", "1", "--gpu-kind", "v100"], "with the features that it asks for"),
+        (8, ["--pool", "matlab=2"], 1000),
+        (4, ["--pool", "matlab=3"], "slurm rejects the job: 3 of licence matlab is above Licenses 2"),
+        (4, ["--feature", "ssd"], 1200),  # the jobs of the log are on these nodes, until 1200 and 1800 s
+        (4, ["--feature", "none"], "no nodes of partition all can hold the features that it asks for"),
+        (4, ["--task-memory", "9000"], "with the memory and GPUs that it asks for"),
+        (16, ["--exclusive"], 1800),
+        (4, ["--user", "bob", "--qos", "low"], "held back now by QOSMaxJobsPerUserLimit of QOS low, a limit of"),
+    ],
+)
+def test_gpus_licences_memory_and_limits_of_a_quoted_job_count_under_slurm(
+    cores: int, words: list[str], start: float | str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = of_gpu_site(tmp_path, "1000", cores, *words)
+    found = answer([*words, "--json"], capsys)["answers"][0]["start"]
+    if not isinstance(start, str):
+        assert found == pytest.approx(start, abs=90)
+        return
+    assert main(words) == 0
+    assert start in " ".join(capsys.readouterr().out.split())
+    assert found is None or "limit of" in start
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--task-gpus", "0.5"], "has 0.5 GPUs a task; Slurm gives whole ones here"),
+        (["--pool", "ansys=1"], "'ansys' is no licence of the site; known: matlab"),
+        (["--task-gpus", "1", "--gpu-kind", "a", "--gpu-kind", "b"], "a job of Slurm has GPUs of one type"),
+    ],
+)
+def test_what_a_slurm_site_cannot_be_asked_for_is_refused(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(of_gpu_site(tmp_path, "1000", 4, *words)) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
 
 
 def test_limits_of_the_partition_that_is_asked_for_hold(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -243,19 +244,114 @@ def test_a_policy_that_was_mended_is_run_anew_and_the_old_failure_is_forgotten(
     assert [row["status"] for row in table()] == ["finished"] * 3
 
 
-def test_a_torn_result_is_named_and_can_be_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def change(path: Path) -> None:
+    told = json.loads(path.read_text())
+    told["metrics"]["wait_mean"] += 1000.0
+    path.write_text(json.dumps(told, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("damage", [cut, empty, change])
+@pytest.mark.parametrize("tables", ["are there", "were deleted"])
+def test_a_damaged_result_is_computed_again_and_that_is_said(
+    damage: Callable[[Path], None], tables: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     sweep()
-    before = table()
-    torn = sorted(Path("campaign-results/runs").rglob("*.json"))[3]
-    torn.write_text(torn.read_text()[:40])
-    (Path("campaign-results") / "runs.csv").unlink()
-    assert sweep() == 2
-    told = capsys.readouterr().err
-    assert f"{torn} line " in told
-    assert "delete the file and sweep again" in told
-    torn.unlink()
+    before = contents(Path("campaign-results"))
+    damaged = sorted(Path("campaign-results/runs").rglob("*.json"))[3]
+    damage(damaged)
+    if tables == "were deleted":
+        (Path("campaign-results") / "runs.csv").unlink()
+    capsys.readouterr()
+    assert sweep("--status") == 0
+    told = capsys.readouterr()
+    assert "5 of 6 runs finished, 0 failed, 1 to do" in told.out
+    assert "1 damaged result, to be run again by the next call" in told.err
+    with pytest.warns(UserWarning, match=f"1 damaged result discarded, to be run again: {damaged}"):
+        assert sweep() == 0
+    assert contents(Path("campaign-results")) == before
+
+
+def contents(store: Path) -> dict[str, bytes]:
+    """All files of a store but those that say when they were made."""
+    own = [path for path in store.rglob("*") if path.is_file() and not path.name.startswith(("journal", "lock"))]
+    return {str(path): path.read_bytes() for path in own}
+
+
+def test_damaged_records_are_computed_again() -> None:
+    text = "records = true\n" + RECIPE
+    sweep(text=text)
+    before = contents(Path("campaign-results"))
+    one, other = sorted(Path("campaign-results/records").iterdir())[:2]
+    (one / "jobs.csv").unlink()
+    cut(other / "metrics.json")
+    with pytest.warns(UserWarning, match="2 damaged results discarded"):
+        assert sweep(text=text) == 0
+    assert contents(Path("campaign-results")) == before
+
+
+@pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
+@pytest.mark.parametrize("name", ["runs.csv", "comparisons.csv", "means.csv", "comparisons.html", "tables.json"])
+def test_a_table_that_is_damaged_or_was_deleted_is_written_again(damage: Callable[[Path], None], name: str) -> None:
+    sweep()
+    before = contents(Path("campaign-results"))
+    damage(Path("campaign-results") / name)
     assert sweep() == 0
-    assert table() == before
+    assert contents(Path("campaign-results")) == before
+
+
+def test_tables_of_falsified_results_are_made_again() -> None:
+    """As an earlier version made them, which did not verify results."""
+    sweep()
+    before = contents(Path("campaign-results"))
+    changed = sorted(Path("campaign-results/runs").rglob("*.json"))[0]
+    change(changed)
+    (Path("campaign-results") / "checksums.jsonl").unlink()
+    with pytest.warns(UserWarning, match="6 results of an earlier version without checksums"):
+        assert sweep() == 0
+    assert contents(Path("campaign-results")) != before
+    changed.unlink()
+    assert sweep() == 0
+    assert contents(Path("campaign-results")) == before
+
+
+def test_a_store_of_an_earlier_version_goes_on_without_its_torn_results() -> None:
+    sweep()
+    before = contents(Path("campaign-results"))
+    files = sorted(Path("campaign-results/runs").rglob("*.json"))
+    times = [path.stat().st_mtime_ns for path in files]
+    (Path("campaign-results") / "checksums.jsonl").unlink()
+    cut(files[2])
+    with pytest.warns(UserWarning, match="earlier version|damaged") as caught:
+        assert sweep() == 0
+    assert "5 results of an earlier version without checksums" in str(caught[0].message)
+    assert f"1 damaged result discarded, to be run again: {files[2]}" in str(caught[1].message)
+    assert contents(Path("campaign-results")) == before
+    assert [path.stat().st_mtime_ns == time for path, time in zip(files, times, strict=True)] == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_a_damaged_index_costs_runs_and_no_truth() -> None:
+    sweep()
+    before = contents(Path("campaign-results"))
+    index = Path("campaign-results/checksums.jsonl")
+    index.write_bytes(index.read_bytes()[:-30] + b"\xff[1]\n[[\n")
+    with pytest.warns(UserWarning, match="1 damaged result discarded"):
+        assert sweep() == 0
+    assert contents(Path("campaign-results")) == before
 
 
 # What does not fit
@@ -307,7 +403,7 @@ def test_results_of_something_else_are_refused(
         (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
         (("--shard", "4/3"), "'4/3' is no part"),
-        (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
+        (("--out", "campaign.toml"), "campaign.toml: File exists"),
     ],
 )
 def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
@@ -337,6 +433,23 @@ def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     assert table("whole") == table()
 
 
+def test_damaged_results_are_not_merged(capsys: pytest.CaptureFixture[str]) -> None:
+    for part in (1, 2):
+        sweep("--shard", f"{part}/2", "--out", f"part-{part}")
+    damaged = sorted(Path("part-1/runs").rglob("*.json"))[0]
+    whole = damaged.read_bytes()
+    change(damaged)
+    words = ["sweep", "merge", "part-1", "part-2", "--out", "whole"]
+    with pytest.warns(UserWarning, match=f"{damaged} is damaged and is not taken over"):
+        assert main(words) == 1
+    assert [row["status"] for row in table("whole")].count("missing") == 1
+    damaged.write_bytes(whole)
+    assert main(words) == 0
+    sweep()
+    assert table("whole") == table()
+    assert Path("whole/checksums.jsonl").read_bytes() == Path("campaign-results/checksums.jsonl").read_bytes()
+
+
 def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     sweep("--out", "one")
     sweep("--out", "other", text=RECIPE.replace("last = 3", "last = 4"))
@@ -362,3 +475,8 @@ def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
     assert "gridsim: error: campaign-results/runs/" in told
     assert told.endswith(".json: No space left on device\n")
     assert sweep() == 0
+
+
+def test_resampled_users_of_a_short_log_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep("--resample", "2") == 0
+    assert "single persons decide" in " ".join(capsys.readouterr().out.split())

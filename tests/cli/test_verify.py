@@ -92,14 +92,24 @@ def test_json_holds_every_case_and_the_counts(folder: Path, capsys: pytest.Captu
             '{"kind": "schedule", "jobs": [], "runs": [],\n"platform": {"cores": "many"}}',
             "a.json line 2, field 'platform.cores'",
         ),
+        (
+            '{"kind": "schedule", "jobs": [], "runs": [], '
+            '"platform": {"nodes": [{"group": "n", "count": 1, "capacity": {}}]}}',
+            "has 0 cores",
+        ),
+        (json.dumps({**PASSING, "jobs": [{**PASSING["jobs"][0], "submit": 10**400}]}), "a.json"),
     ],
 )
-def test_a_file_that_is_no_case_is_exit_code_2_with_its_place(
+def test_a_bad_case_is_one_failed_row_with_its_place(
     text: str, place: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "below" / "a.json").write_text(text)
-    assert main(["verify", str(folder)]) == 2
-    assert place in capsys.readouterr().err
+    write(folder, b=PASSING)
+    assert main(["verify", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert place in out
+    assert out.startswith("failed ")
+    assert out.splitlines()[-1] == "1 passed, 1 failed, 0 unsupported"
 
 
 def test_a_path_that_is_not_there_is_exit_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +11,18 @@ import pytest
 
 from gridsim.cli import main
 
-CONF = """GresTypes=gpu
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-AccountingStorageEnforce=limits
-Licenses=matlab:2
-NodeName=c[1-4] CPUs=8
-NodeName=g[1-6] CPUs=8 Gres=gpu:a100:2
-PartitionName=cpu Nodes=c[1-4] Default=YES
-PartitionName=gpu Nodes=g[1-6]
-PartitionName=all Nodes=ALL
-"""
-QOS = "Name|Priority|GrpTRES|MaxTRESPU\nnormal|0||\ngpu|0|gres/gpu=12|\nfew|0|gres/gpu=4|\n"
-HEAD = "JobID|User|Account|Partition|QOS|Submit|Start|End|State|AllocCPUS|NNodes|Timelimit|ReqTRES|AllocTRES\n"
-GPU_NODES = "1 node of 8 cores and 2 GPUs (a100), in partitions gpu and all"
+SITE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "gpus"
+GPU_NODES = "1 node of 8 cores and 2 GPUs (a100), in partition gpu"
 
 
 def is_gpu_job(job: int) -> bool:
     return job % 3 == 0
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def site() -> Path:
     """A site of CPU and GPU nodes with a licence, whose GPU jobs are all of one QOS, and a busy log of it."""
-    folder, drawn, at = tmp_path_factory.mktemp("site"), random.Random(1), 1_780_000_000
-    (folder / "slurm.conf").write_text(CONF)
-    (folder / "bigger.conf").write_text(CONF.replace("g[1-6]", "g[1-8]").replace("matlab:2", "matlab:5"))
-    (folder / "qos.txt").write_text(QOS)
-    rows = []
-    for job in range(1, 151):
-        at += drawn.randrange(20)
-        gpu = is_gpu_job(job)
-        cores, gpus = drawn.choice([1, 2] if gpu else [1, 2, 4, 8]), drawn.choice([1, 2])
-        tres = f"cpu={cores},node=1{f',gres/gpu={gpus}' if gpu else ''}{',license/matlab=1' if job % 7 == 0 else ''}"
-        end, name = at + drawn.randrange(60, 600) // (1 if gpu else 3), "gpu" if gpu else "cpu"
-        qos = "gpu" if gpu else "normal"
-        rows.append(f"{job}|u|root|{name}|{qos}|{at}|{at}|{end}|COMPLETED|{cores}|1|00:15:00|{tres}|{tres}\n")
-    (folder / "log.txt").write_text(HEAD + "".join(rows))
-    return folder
+    return SITE
 
 
 def policy(site: Path, conf: str = "slurm.conf") -> str:
@@ -58,7 +31,7 @@ def policy(site: Path, conf: str = "slurm.conf") -> str:
 
 def asked(site: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], str]:
     """Changes as JSON, and what the same command prints in words."""
-    command = ["whatif", str(site / "log.txt"), "--policy", policy(site), *words]
+    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), *words]
     assert main([*command, "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["changes"]
     assert main(command) == 0
@@ -76,19 +49,19 @@ def test_waits_of_gpu_jobs_are_those_of_the_runs_of_their_own(
     changes, told = asked(site, ["--nodes", "gpu:+1"], capsys)
     parts = {(it["kind"], it["part"]): it["wait"] for it in changes[1]["parts"]}
     for label, words in (("now", []), ("more", ["--nodes", "gpu:+1"])):
-        command = ["compare", str(site / "log.txt"), "--policy", f"{label}={policy(site)}", *words]
+        command = ["compare", str(site / "sacct.txt"), "--policy", f"{label}={policy(site)}", *words]
         assert main([*command, "--no-page", "--out", str(tmp_path / label)]) == 0
     before, after = waits(tmp_path / "now", "now"), waits(tmp_path / "more", "more")
     for key, rows in (
         (("gpu", ""), [job for job in before if is_gpu_job(job)]),
         (("partition", "cpu"), [job for job in before if not is_gpu_job(job)]),
-        (("pool", "matlab"), [job for job in before if job % 7 == 0]),
+        (("pool", "matlab"), [job for job in before if job % 10 == 0]),
     ):
         assert parts[key]["jobs"] == len(rows)
         assert parts[key]["baseline_mean"] == pytest.approx(sum(before[job] for job in rows) / len(rows))
         assert parts[key]["policy_mean"] == pytest.approx(sum(after[job] for job in rows) / len(rows))
     assert f"Added: {GPU_NODES}." in told
-    assert "GPU jobs (50) wait" in told
+    assert "GPU jobs (133) wait" in told
     assert [it["concerned"] for it in changes[1]["parts"]] == [it["part"] in ("gpu", "") for it in changes[1]["parts"]]
 
 
@@ -109,9 +82,9 @@ def test_a_limit_below_the_added_gpus_is_named_only_where_jobs_wait_for_it(
 
 
 def test_a_limit_that_no_job_reaches_is_not_reported(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["whatif", str(site / "log.txt"), "--nodes", "gpu:+20", "--json", "--policy"]
-    assert main([*command, f"{policy(site)}&set_limit=qos.gpu.GrpTRES=gres/gpu=51"]) == 0
-    assert json.loads(capsys.readouterr().out)["changes"][1]["limits"] == []  # 50 jobs of 1 or 2 GPUs, 52 GPUs
+    command = ["whatif", str(site / "sacct.txt"), "--nodes", "gpu:+64", "--json", "--policy"]
+    assert main([*command, f"{policy(site)}&set_limit=qos.gpu.GrpTRES=gres/gpu=139"]) == 0
+    assert json.loads(capsys.readouterr().out)["changes"][1]["limits"] == []  # of 140 GPUs
 
 
 def test_licences_and_limits_are_changes_too(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,8 +95,8 @@ def test_licences_and_limits_are_changes_too(site: Path, capsys: pytest.CaptureF
     of_matlab = next(it["wait"] for it in more["parts"] if it["part"] == "matlab")
     assert of_matlab["policy_mean"] < of_matlab["baseline_mean"]
     assert fewer["metrics"]["wait_mean"] > now["metrics"]["wait_mean"]
-    assert "Jobs that request licence matlab (21) wait" in told
-    assert "Jobs of QOS gpu (50) wait" in told
+    assert "Jobs that request licence matlab (40) wait" in told
+    assert "Jobs of QOS gpu (133) wait" in told
 
 
 @pytest.mark.parametrize(
@@ -138,17 +111,17 @@ def test_licences_and_limits_are_changes_too(site: Path, capsys: pytest.CaptureF
 def test_changes_of_what_is_not_there_are_refused(
     words: list[str], message: str, site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["whatif", str(site / "log.txt"), "--policy", policy(site), *words]) == 2
+    assert main(["whatif", str(site / "sacct.txt"), "--policy", policy(site), *words]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_the_page_has_a_line_for_each_type_of_node_and_the_waits_of_parts(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["whatif", str(site / "log.txt"), "--policy", policy(site), "--nodes", "gpu:+1,gpu:+2,+1,+2"]
+    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), "--nodes", "gpu:+1,gpu:+2,+1,+2"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     page = (tmp_path / "whatif.html").read_text()
-    assert "a line for each type of node: nodes of 8 cores and 2 GPUs (a100), in partitions gpu and all:" in page
+    assert "a line for each type of node: nodes of 8 cores and 2 GPUs (a100), in partition gpu:" in page
     assert '<h2 id="parts">By partition and requested resource</h2>' in page
     with (tmp_path / "whatif_parts.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -158,7 +131,7 @@ def test_the_page_has_a_line_for_each_type_of_node_and_the_waits_of_parts(
 
 
 def test_one_node_of_each_type_is_no_line(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["whatif", str(site / "log.txt"), "--policy", policy(site), "--nodes", "gpu:+1,+2"]
+    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), "--nodes", "gpu:+1,+2"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     assert "Waits against cores" not in (tmp_path / "whatif.html").read_text()
     capsys.readouterr()
@@ -168,11 +141,11 @@ def test_policies_of_different_sites_run_each_on_its_own_machine(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now, bigger = f"now={policy(site)}", f"bigger={policy(site, 'bigger.conf')}"
-    command = ["compare", str(site / "log.txt"), "--policy", now, "--policy", bigger, "--policy", "easy"]
+    command = ["compare", str(site / "sacct.txt"), "--policy", now, "--policy", bigger, "--policy", "easy"]
     assert main([*command, "--shake", "2", "--no-page", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "different machines: now on 80 cores, bigger on 96 cores and easy on 80 cores" in told
-    more = "2 more nodes of 8 cores and 2 GPUs (a100), in partitions gpu and all; 3 more matlab"
+    more = "2 more nodes of 8 cores and 2 GPUs (a100), in partition gpu; 3 more matlab"
     assert f"Compared with now, the machine of bigger has {more}." in told
     cores = {}
     for label in ("now", "bigger", "easy"):
@@ -183,7 +156,7 @@ def test_policies_of_different_sites_run_each_on_its_own_machine(
             area = sum(int(row["cores"]) * float(row["runtime"]) for row in csv.DictReader(file))
         assert held["utilisation"] * cores[label] * held["makespan"] == pytest.approx(area, rel=1e-6)
     assert cores == {"now": 80, "bigger": 96, "easy": 80}
-    alone = ["compare", str(site / "log.txt"), "--policy", bigger, "--no-page", "--out", str(tmp_path / "alone")]
+    alone = ["compare", str(site / "sacct.txt"), "--policy", bigger, "--no-page", "--out", str(tmp_path / "alone")]
     assert main(alone) == 0
     assert waits(tmp_path / "alone", "bigger") == waits(tmp_path, "bigger")
 
@@ -191,5 +164,5 @@ def test_policies_of_different_sites_run_each_on_its_own_machine(
 def test_cores_that_are_given_and_are_not_those_of_the_site_are_refused(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", str(site / "log.txt"), "--policy", policy(site), "--cores", "64", "--no-page"]) == 2
+    assert main(["compare", str(site / "sacct.txt"), "--policy", policy(site), "--cores", "64", "--no-page"]) == 2
     assert "has 64 cores; the nodes of the site have 80" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from gridsim.errors import PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import NOTHING, Decision, Quote, Start, Stop, starts_of
+from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Start, Stop, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.record import Record, Status
 from gridsim.simulation import Run, run
@@ -205,6 +205,8 @@ class Starts(Told):
     [
         ((0, 0), r"starts request 0 at 0.0 s, but it is running already"),
         ((1,), r"starts request 1 at 0.0 s, but it has not arrived"),
+        ((-1,), r"starts -1 at 0.0 s, which is no request"),
+        ((0.0,), r"starts 0.0 at 0.0 s, which is no request"),
         ((7,), r"starts 7 at 0.0 s, which is no request"),
         (("0",), r"starts '0' at 0.0 s, which is no request"),
     ],
@@ -283,6 +285,14 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
         (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not carried out yet; expected requeue or"),
         (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not carried out yet"),
         (Decision(withdrawals=[1]), r"withdraws request 1, which does not wait"),
+        (Decision(withdrawals=[-2]), r"withdraws -2, which is no request"),
+        (Decision(withdrawals=["0"]), r"withdraws '0', which is no request"),  # type: ignore[list-item]
+        (Decision(stops=[0]), r"stops 0 at 0.0 s; expected a Stop"),  # type: ignore[list-item]
+        (Decision(stops=[Stop(-1, "requeue")]), r"stops -1, which is no request"),
+        (Decision(stops=[Stop(0, "requeue", 9)]), r"makes room for 9, which is no request"),
+        (Decision(5), r"decides starts=5; expected a list or tuple"),  # type: ignore[arg-type]
+        (Decision(wake=2.5), r"wants to be woken at 2.5; expected whole microseconds"),  # type: ignore[arg-type]
+        (Decision(wake=float("nan")), r"wants to be woken at nan"),  # type: ignore[arg-type]
     ],
 )
 def test_a_decision_that_cannot_be_carried_out_is_refused(decision: Any, message: str) -> None:
@@ -292,6 +302,19 @@ def test_a_decision_that_cannot_be_carried_out_is_refused(decision: Any, message
 
     with pytest.raises(PolicyError, match=message):
         simulate([(0, 10, 1), (5, 10, 1)], Wrong())
+
+
+@pytest.mark.parametrize(
+    "quote",
+    ["yes", Quote(0, "now"), Quote(0, Offer(1.5)), Quote(0, Offer(0, granted=float("nan")))],  # type: ignore[arg-type]
+)
+def test_a_quote_that_is_none_is_refused(quote: Any) -> None:
+    class Wrong(Told):
+        def quote(self, request: int, now: int) -> Any:
+            return quote
+
+    with pytest.raises(PolicyError, match=r"Wrong\(\) answers request 0 at 0.0 s with .*; expected None or a Quote"):
+        simulate([(0, 10, 1)], Wrong())
 
 
 def test_a_size_is_that_of_the_start_and_nobody_writes_into_the_requests() -> None:

@@ -111,6 +111,9 @@ def test_what_a_job_that_ends_now_holds_may_be_lent_between_two_events(what: str
         (at(2, cores=[2]), "it is placed on node 2; there are 2, from 0"),
         (at(-1, cores=[2]), "it is placed on node -1"),
         (at(cores=[]), "it is placed on no node"),
+        (at(0.5, cores=[2]), r"its node are \[0.5\]; whole numbers are needed"),  # type: ignore[arg-type]
+        (at(0, cores=[float("nan")]), r"its cores are \[nan\]; whole numbers are needed"),
+        (at(0, cores=[2], gpus=[[(0, 500.5)]]), r"its GPUs are \[\[\(0, 500.5\)\]\]; whole numbers are needed"),
         (at(0, 0, cores=[1, 1]), "it is placed on a node twice"),
         (at(0, cores=[1]), "it is placed on 1 of them"),
         (at(0, memory=[1]), "it is placed on 0 of them"),

@@ -20,6 +20,7 @@ from gridsim.metrics.charges import (
     core_class,
     core_class_bounds,
     qos_charge,
+    queued_work,
     requested_slowdown,
     resource_charge,
     time_class,
@@ -149,6 +150,25 @@ def test_who_accepts_a_later_deadline_pays_less(easy: Record, promised: Callable
     assert requested_slowdown(record)[:2] == pytest.approx([1.5, 3])
     assert np.isnan(requested_slowdown(record)[2:]).all()
     assert qos_charge(record, category_slowdowns(easy)) == pytest.approx([2, 1, 0, 0])
+
+
+def test_the_load_raises_the_charge_by_the_work_that_waits(easy: Record, promised: Callable[..., Record]) -> None:
+    """When the last is submitted, 4 cores x 100 s wait; a job of the same instant and a running one do not count."""
+    rows = [
+        {"submit": 0, "start": 0, "end": 100, "cores": 16},
+        {"submit": 10, "start": 100, "end": 200, "cores": 4, "estimate": 100},
+        {"submit": 20, "start": 100, "end": 200, "cores": 8, "estimate": 100},
+        {"submit": 20, "start": 100, "end": 200, "cores": 2},
+    ]
+    plain = Record.from_rows(rows, cores=16)
+    assert queued_work(plain).tolist() == [0, 0, 400, 400]
+    record = promised(plain, granted=[200] * 4, asked=[200] * 4)
+    slowdowns = category_slowdowns(plain)
+    free, charged = (qos_charge(record, slowdowns, load=load) for load in (0.0, 3.0))
+    assert free.tolist() == qos_charge(record, slowdowns).tolist()
+    assert charged / free == pytest.approx([1, 1, 1 + 3 * 400 / (3600 * 16), 1 + 3 * 400 / (3600 * 16)])
+    with pytest.raises(InputError, match="'load': is -1; expected a number from 0"):
+        qos_charge(record, slowdowns, load=-1)
 
 
 def test_without_promises_nobody_pays_for_quality(easy: Record) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from gridsim.metrics.preemption import by_owner, cut_runs, preemption_metrics, told_by
+from gridsim.metrics.preemption import by_owner, by_owners, cut_runs, preemption_metrics, told_by
 from gridsim.metrics.summary import DEADLINE_METRICS, PREEMPTION_METRICS, described, metrics
-from gridsim.model.site import Preemption
+from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
 from gridsim.report.preemption import caveats
 from gridsim.report.tables import rows
-from tests.policy.slurm.running import run
+from tests.policy.slurm.running import QUICK, nodes, run
 from tests.policy.slurm.test_preemption import ONE, tiers
 
 HOURS = {"submit": [0, 3600], "runtime": [7200, 60], "cores": [4, 4], "partition": ["low", "high"]}
@@ -30,7 +32,7 @@ def test_a_run_that_gave_way_is_counted_with_its_work_and_with_whose_job_took_it
     found = cut_runs(record)
     assert (found.job.tolist(), found.by.tolist(), found.lost.tolist()) == ([0], [1], [4 * 3600.0])
     assert preemption_metrics(record) == {"preempted_runs": 1, "preempted_jobs": 1, "preempted_core_hours": 4}
-    assert told_by([record]) == "partition"
+    assert told_by(record) == "partition"
     assert by_owner(record, "partition") == {"partition high": (1, 4.0)}
 
 
@@ -70,3 +72,28 @@ def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> 
     assert list(caveats(evidence.metrics)) == [
         "Under today, 1 run of 1 job was preempted, for a job of partition high; 4 core-hours of work were lost."
     ]
+
+
+def test_runs_that_were_preempted_by_qos_are_grouped_by_qos_though_more_of_them_differ_in_partition() -> None:
+    machines = nodes(2)
+    parts = tuple(SitePartition(name, tuple(node.name for node in machines)) for name in ("left", "right"))
+    qos = (Qos("low"), Qos("high", priority=9, preempts=("low",)))
+    people = tuple(Association("phys", user, default_qos=level) for user, level in (("ann", "low"), ("bob", "high")))
+    site = Site(machines, parts, "left", scheduling=QUICK, preemption=Preemption("qos", "CANCEL"), qos=qos)
+    site = replace(site, associations=(Association("phys", parent="root"), *people))
+    jobs: dict[str, Any] = {"submit": [0, 1, 10, 20], "runtime": [100, 100, 30, 30], "cores": [4, 4, 4, 4]}
+    jobs |= {"partition": ["left", "left", "right", "right"], "user": ["ann", "ann", "bob", "bob"]}
+    jobs |= {"account": ["phys"] * 4, "qos": ["low", "", "high", ""]}
+    by_qos, _ = run(site, **jobs)
+    assert len(cut_runs(by_qos).job) == 2
+    assert told_by(by_qos) == "qos"
+    unlabelled = replace(by_qos, workload=replace(by_qos.workload, labels={"partition": np.array([0, 0, 1, 1])}))
+    assert told_by(unlabelled) is None  # not by partition
+    by_tier = preempted("CANCEL")
+    found = by_owners({"qos": by_qos, "tier": by_tier})
+    assert list(found["qos"]) == list(found["tier"])
+    assert found["qos"]["QOS high"][0] == 1
+    assert math.isnan(found["qos"]["partition high"][0])
+    assert math.isnan(found["tier"]["QOS high"][0])
+    never, _ = run(tiers(1, Preemption()), **HOURS)
+    assert by_owners({"never": never, "tier": by_tier})["never"] == {"partition high": (0, 0.0)}

@@ -232,3 +232,15 @@ def test_a_number_by_resource_that_a_policy_does_not_have_is_not_known_and_never
     assert texts["reason Licenses"] == ["100.0 %", "-"]
     marked = {title for title, cells in found.items() if any(cell.best for cell in cells.values())}
     assert marked == {"gpu held", "gpu asked for"}
+
+
+def test_a_machine_without_cores_has_no_utilisation_of_cores() -> None:
+    machine = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"slots": 4})])
+    asked = [Demand(tasks=2, each={"slots": 2}), Demand(tasks=4, each={"slots": 2}), Demand(cores=1)]
+    jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 10], demands=Demands.of(asked))
+    found = gs.compare(jobs, ["easy", "fcfs"], platform=machine)
+    numbers = found.metrics["easy"]
+    assert np.isnan([numbers["utilisation"], numbers["offered_load"]]).all()
+    assert numbers["resource_utilisation[slots]"] == (4 * 10 + 8 * 10) / (8 * 20)
+    assert (numbers["rejected"], numbers["completed"]) == (1, 2)  # no core is there
+    assert {row.title: row.cells["easy"].text for row in found.table()}["utilisation"] == "-"

@@ -242,6 +242,14 @@ def test_what_is_done_when_a_budget_is_used_up_is_read(tmp_path: Path) -> None:
     assert (site.safe, site.enforce, site.priority.reset) == (True, True, "MONTHLY")
 
 
+@pytest.mark.parametrize(
+    ("enforce", "expected"), [("associations", True), ("limits", True), ("qos", True), ("nosteps", False)]
+)
+def test_limits_and_qos_enforce_associations_too(tmp_path: Path, enforce: str, expected: bool) -> None:
+    text = f"AccountingStorageEnforce={enforce}\nNodeName=n1\nPartitionName=a Nodes=n1\n"
+    assert read_slurm_conf(written(tmp_path, text)).associations_only is expected
+
+
 def test_every_form_of_a_real_cluster_gives_one_tree(run_a: Path) -> None:
     logs = run_a / "logs"
     site = read_site(run_a / "config/slurm.conf", assoc=logs / "sacctmgr_dump.cfg", qos=logs / "sacctmgr_qos.txt")

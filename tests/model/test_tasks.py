@@ -132,6 +132,15 @@ def test_a_graph_without_an_attribute_is_refused() -> None:
         Tasks.from_graphs({7: graph})
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+def test_an_undirected_graph_is_refused(kind: Any) -> None:
+    graph = kind([("one", "two")])
+    nx.set_node_attributes(graph, 3, "exec")
+    nx.set_node_attributes(graph, 1, "cores")
+    with pytest.raises(InputError, match=r"job 7 is an undirected graph; expected a networkx\.DiGraph"):
+        Tasks.from_graphs({7: graph})
+
+
 def test_a_workload_of_tasks_is_sorted_by_submit_time() -> None:
     workload = Workload.from_tasks(TWO, submit=[5, 1], job=[10, 20])
     assert workload.job.tolist() == [20, 10]

@@ -15,6 +15,7 @@ import pytest
 from gridsim.campaign.paper import Order
 from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import RUNS, Store
+from gridsim.errors import InputError
 from gridsim.result import versions
 from gridsim_papers.grid.campaign import TABLE, GridCampaign
 from gridsim_papers.moldable.campaign import LANES
@@ -49,7 +50,8 @@ def test_a_finished_store_is_one_of_its_campaign_and_nothing_is_run(name: str, t
     there = STORES[name]
     part = parts()[name]
     store = begun(tmp_path / name, there["campaign"], dict.fromkeys(there["runs"], part.campaign.table.text([])))
-    assert run_campaign(part.campaign, store.folder).units == 0
+    with pytest.warns(UserWarning, match="of an earlier version without checksums, used unverified"):
+        assert run_campaign(part.campaign, store.folder).units == 0
     at = progress_of(part.campaign, store)
     assert at.finished == at.total == len(there["runs"])
 
@@ -58,8 +60,24 @@ def test_a_store_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Path) -
     campaign = GridCampaign(workloads=2, kinds=("chain",), policies=("srtf", "lrtf"), loads=(1.2,), part=0.005)
     then = {**STORES["grid-tiny"]["campaign"], "policies": ["srtf", "lrtf"], "loads": [1.2], "part": 0.005}
     store = begun(tmp_path / "again", {**then, "cluster_cores": 1000}, {"chain-01.csv": TABLE.text([])})
-    assert run_campaign(campaign, store.folder).units == 1
+    with pytest.warns(UserWarning, match="1 result of an earlier version without checksums, used unverified"):
+        assert run_campaign(campaign, store.folder).units == 1
     assert {row["workload"] for row in TABLE.read(store.folder)} == {2}
+
+
+def test_rows_that_were_damaged_are_computed_again(tmp_path: Path) -> None:
+    campaign = GridCampaign(workloads=2, kinds=("chain",), policies=("srtf", "lrtf"), loads=(1.2,), part=0.005)
+    store = Store(tmp_path / "store")
+    run_campaign(campaign, store.folder)
+    path = store.path("chain-02.csv")
+    before = path.read_bytes()
+    path.write_bytes(before.rsplit(b"\n", 2)[0] + b"\n")  # without its last row
+    with pytest.raises(InputError, match=r"chain-02\.csv: is damaged"):
+        TABLE.read(store.folder)
+    with pytest.warns(UserWarning, match=r"1 damaged result discarded, to be run again: .*chain-02\.csv"):
+        assert run_campaign(campaign, store.folder).units == 1
+    assert path.read_bytes() == before
+    assert {row["workload"] for row in TABLE.read(store.folder)} == {1, 2}
 
 
 def test_rows_of_a_policy_whose_parameter_had_another_name_are_found_under_its_present_one() -> None:

@@ -400,8 +400,9 @@ def test_a_pick_that_is_no_child_is_refused(answer: Any) -> None:
         def pick(self, piece: Any, children: Any, now: int) -> Any:
             return answer
 
-    with pytest.raises(PolicyError, match=f"picked {answer!r} of 2 children"):
-        placed(ROWS, Odd())
+    for odd in (Odd(), PowerOfTwo(Odd()), DataLocal(Odd())):
+        with pytest.raises(PolicyError, match=f"Odd.* picked {answer!r} of 2 children"):
+            placed(ROWS, odd)
 
 
 def test_a_score_that_is_no_number_is_refused() -> None:

@@ -50,7 +50,7 @@ def requests(n: int, seed: int) -> Requests:
         {
             "wf": st.sampled_from((1.0, 2.0, 1.3)),
             "gap": st.sampled_from((0.9, 1.0, 0.37)),
-            "weight": st.sampled_from(("linear", "sqrt", "sqrt-parallel")),
+            "weight": st.sampled_from(("linear", "sqrt", "sqrt-parallel", "equal")),
             "scope": st.sampled_from(("system", "remaining", "queued")),
         }
     ),
@@ -71,6 +71,15 @@ def test_shares_of_work_are_those_that_the_partition_answers(
     shapes.allow(waits, held, now)
     assert shapes.allowed[:waiting].tolist() == expected.tolist()
     assert shapes.most_of_last(waits, held, now) == expected[-1]
+
+
+def test_equal_weights_divide_the_machine_by_the_jobs_in_the_system() -> None:
+    """4 waiting and 2 running jobs of very different work on 64 cores: each may have floor(64 / 6) = 10."""
+    jobs = requests(6, 1)
+    state = {"total": CORES, "running": Queue(jobs, np.array([0, 1]), {})}
+    waiting = Queue(jobs, np.arange(2, 6), state)
+    assert ShareOfWork(gap=1.0, weight="equal").limits(waiting, 0.0).tolist() == [10, 10, 10, 10]
+    assert ShareOfWork(gap=1.0, weight="equal", scope="queued").limits(waiting, 0.0).tolist() == [16] * 4
 
 
 @pytest.mark.parametrize("partition", [Greedy(), Asked()])

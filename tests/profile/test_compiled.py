@@ -2,34 +2,93 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numba
 import pytest
 
+from gridsim.profile import compiled as compiled_loops
 from gridsim.profile import compiler
 from gridsim.profile.compiled import compiled, folder, lean, when_compiling
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
-    for name in ("profile/kernels.py", "policy/admission/kernels.py", "report/page.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("loop = 1\n")
-    return tmp_path
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    for name in ("profile/kernels.py", "policy/admission/kernels.py", "report/page.py", "record.py"):
+        (tmp_path / "package" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "package" / name).write_text("loop = 1\n")
+    return tmp_path / "package"
 
 
-def test_a_state_of_all_loops_has_a_folder_of_its_own(package: Path) -> None:
+@pytest.mark.parametrize("name", ["profile/kernels.py", "policy/admission/kernels.py", "record.py"])
+def test_a_state_of_all_loops_has_a_folder_of_its_own_by_content(package: Path, name: str) -> None:
     before = folder(package)
-    assert folder(package) == before
     assert Path(before).parent == package / "__pycache__"
-    os.utime(package / "profile" / "kernels.py", ns=(1, 1))
-    assert folder(package) != before, "a loop that others may have taken in"
+    times = (package / name).stat()
+    os.utime(package / name, ns=(1, 1))
+    assert folder(package) == before
+    (package / name).write_text("loop = 2\n")
+    os.utime(package / name, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert folder(package) != before, "a loop that others may have taken in, of the same size and time"
+
+
+def test_a_package_that_cannot_be_written_has_its_folder_at_home(package: Path, tmp_path: Path) -> None:
+    (package / "__pycache__").write_text("no folder")
+    notices: list[str] = []
+    assert Path(folder(package, notices.append)).parent == tmp_path / "home" / "gridsim"
+    assert not notices
+
+
+def test_without_a_home_loops_are_kept_in_a_temporary_folder_and_that_is_said(package: Path, tmp_path: Path) -> None:
+    for place in (package / "__pycache__", tmp_path / "home"):
+        place.write_text("no folder")
+    notices: list[str] = []
+    found = Path(folder(package, notices.append))
+    assert found.parent.parent == tmp_path / "tmp"
+    assert notices == [
+        f"compiled loops are kept in the temporary folder {found.parent}, since no other folder can be used"
+    ]
+    assert found.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "elsewhere").mkdir()
+    found.rmdir()
+    found.symlink_to(tmp_path / "elsewhere")
+    assert folder(package, notices.append) == "", "somebody else could have made the link"
+    assert "are not kept" in notices[-1]
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        (0o770, "other users can write to it"),
+        (0o707, "other users can write to it"),
+        (None, "another user (uid 12345)"),
+    ],
+)
+def test_a_folder_that_others_could_have_filled_is_not_used(
+    package: Path, tmp_path: Path, mode: int | None, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Path(folder(package))
+    if mode is None:
+        owned = os.stat_result((0o40700, 0, 0, 0, 12345, 0, 0, 0, 0, 0))
+        lstat = Path.lstat
+        monkeypatch.setattr(Path, "lstat", lambda path: owned if path == before else lstat(path))
+    else:
+        before.chmod(mode)
+    notices: list[str] = []
+    assert Path(folder(package, notices.append)).parent == tmp_path / "home" / "gridsim"
+    assert len(notices) == 1
+    assert notices[0].startswith(f"{before} is not used for compiled loops")
+    assert reason in notices[0]
 
 
 def test_what_is_not_compiled_does_not_count(package: Path) -> None:
@@ -41,6 +100,14 @@ def test_what_is_not_compiled_does_not_count(package: Path) -> None:
 def test_the_users_own_folder_holds_the_states(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "mine"))
     assert Path(folder(package)).parent == tmp_path / "mine"
+    (tmp_path / "mine").chmod(0o777)
+    notices: list[str] = []
+    assert Path(folder(package, notices.append)).parent == tmp_path / "home" / "gridsim"
+    assert "other users can write to" in notices[0]
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "file"))
+    assert Path(folder(package, notices.append)).parent == tmp_path / "home" / "gridsim"
+    assert "it cannot be written" in notices[1]
 
 
 def test_a_compiled_loop_is_called_like_any_other_and_leaves_the_users_setting_alone() -> None:
@@ -117,6 +184,95 @@ def test_of_two_processes_one_compiles_and_the_other_takes_it(tmp_path: Path) ->
     words = [sys.executable, str(tmp_path / "two.py"), str(tmp_path / "kept"), str(time.time() + 1.5)]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(process.communicate(timeout=300)[0].strip() for process in both) == ["0", "1"]
+
+
+def doubled(value):  # type: ignore[no-untyped-def]
+    """A loop that tests compile."""
+    return 2 * value
+
+
+@pytest.fixture
+def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Call `doubled` as a process does that finds what others have kept; how often that compiles it."""
+    monkeypatch.setattr(compiled_loops, "_FOLDER", str(tmp_path / "kept"))
+    made: list[str] = []
+
+    def called() -> int:
+        before = len(made)
+        with when_compiling(made.append):
+            assert compiled(doubled)(21) == 42
+        return len(made) - before
+
+    return called
+
+
+def test_damaged_files_are_compiled_anew_once(compilations: Callable[[], int], tmp_path: Path) -> None:
+    assert [compilations(), compilations()] == [1, 0]
+    (index,), (data,) = (tmp_path / "kept").rglob("*.nbi"), (tmp_path / "kept").rglob("*.nbc")
+    for file in (index, data):
+        whole = file.read_bytes()
+        flipped = bytearray(whole)
+        flipped[len(whole) * 2 // 3] ^= 1
+        for damaged in (b"", whole[:20], whole[: len(whole) // 2], bytes(flipped), b"\x80" * len(whole)):
+            file.write_bytes(damaged)
+            assert [compilations(), compilations()] == [1, 0]
+
+
+def test_files_that_others_could_have_written_are_compiled_anew(
+    compilations: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o002)
+    try:
+        assert [compilations(), compilations()] == [1, 0]
+    finally:
+        os.umask(before)
+    for file in [*(tmp_path / "kept").rglob("*.nb[ci]")]:
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.chmod(0o666)
+        with pytest.warns(UserWarning, match=f"{file} is not used: other users can write to it"):
+            assert compilations() == 1
+        assert compilations() == 0
+    monkeypatch.setattr("os.fstat", lambda _: os.stat_result((0o100600, 0, 0, 0, 12345, 0, 0, 0, 0, 0)))
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert compilations() == 1
+
+
+def test_a_full_disk_keeps_no_loop_and_ends_none(
+    compilations: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(compiler._CheckedFiles, "_save", full)
+    assert [compilations(), compilations()] == [1, 1]
+
+
+SOURCE = """
+import sys
+from gridsim.profile import compiled as home
+home._FOLDER = sys.argv[1]
+
+@home.compiled
+def doubled(value):
+    return 2 * value
+
+print(doubled(21))
+"""
+
+
+def test_a_source_of_the_same_size_and_time_is_another_by_its_content(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    for source, answer in ((SOURCE, "42"), (SOURCE.replace("2 *", "3 *"), "63")):
+        script.write_text(source)
+        os.utime(script, ns=(10**18, 10**18))
+        words = [sys.executable, str(script), str(tmp_path / "kept")]
+        assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == answer
+
+
+def test_a_loop_of_no_file_is_compiled_and_not_kept(tmp_path: Path) -> None:
+    words = [sys.executable, "-", str(tmp_path / "kept")]
+    done = subprocess.run(words, input=SOURCE, capture_output=True, text=True, check=True)
+    assert done.stdout == "42\n"
 
 
 DOT = """

@@ -58,7 +58,7 @@ def read(path: Path, site: Site) -> Workload:
 
 
 def replayed(log: Workload, site: Site) -> Agreement:
-    return agreement(simulate(log, policy=Slurm(site=site, boot=BOOT), overrun="extend").record)
+    return agreement(simulate(log, policy=Slurm(site=site, boot=BOOT, timezone="UTC"), overrun="extend").record)
 
 
 @pytest.mark.sampled(3)
@@ -135,7 +135,7 @@ def preempted(log: Workload, site: Site) -> list[int]:
     assert log.epoch is not None
     booked, found = str(RUN_B / "logs" / "scontrol_reservation.txt"), []
     for boot in BOOTS:
-        policy = Slurm(site=site, reservations=booked, epoch=log.epoch, boot=boot - log.epoch)
+        policy = Slurm(site=site, reservations=booked, epoch=log.epoch, timezone="UTC", boot=boot - log.epoch)
         record = simulate(log, policy=policy, overrun="extend").record
         ended = (record.status == Status.cancelled) & record.ran
         found.append(int(record.kills.sum() + ended.sum()))
@@ -146,7 +146,7 @@ def test_preempted_runs_of_the_log_are_told_beside_the_simulated_ones(site_b: Si
     log = read(all_runs(tmp_path), site_b)
     assert log.epoch is not None
     booked = str(RUN_B / "logs" / "scontrol_reservation.txt")
-    today = Slurm(site=site_b, reservations=booked, epoch=log.epoch, boot=BOOTS[0] - log.epoch)
+    today = Slurm(site=site_b, reservations=booked, epoch=log.epoch, timezone="UTC", boot=BOOTS[0] - log.epoch)
     policies = {"today": today, "easy": "easy"}
     found = compare(log, policies, platform=site_b.platform(), options=gs.Run(overrun="extend"))
     runs, jobs = (found.metrics["today"][f"preempted_{name}"] for name in ("runs", "jobs"))
@@ -209,7 +209,7 @@ def test_a_log_that_does_not_say_what_memory_was_asked_for_on_is_replayed_as_nea
     booked = str(RUN_B / "logs" / "scontrol_reservation.txt")
     found = []
     for boot in BOOTS:
-        policy = Slurm(site=site_b, reservations=booked, epoch=log.epoch, boot=boot - log.epoch)
+        policy = Slurm(site=site_b, reservations=booked, epoch=log.epoch, timezone="UTC", boot=boot - log.epoch)
         found.append(agreement(simulate(log, policy=policy, overrun="extend").record))
     assert all(each.jobs == 395 for each in found)
     assert np.mean([each.mean for each in found]) < 140

@@ -58,7 +58,7 @@ class Run:
         """The site's own policy, whose clock runs so many seconds earlier."""
         booked = self.folder / "logs" / "scontrol_reservation.txt"
         reservations = str(booked) if booked.stat().st_size > 100 else None
-        return Slurm(site=self.site(), reservations=reservations, epoch=self.boot, boot=-phase)
+        return Slurm(site=self.site(), reservations=reservations, epoch=self.boot, timezone="UTC", boot=-phase)
 
     def history(self) -> list[list[Row]]:
         """Rows of each job of the clean window, a run each, in order."""

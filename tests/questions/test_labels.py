@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gridsim.errors import InputError
+from gridsim.policy.ordering import ShortestEstimate
 from gridsim.questions.labels import folders, labelled
 
 
@@ -51,6 +52,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_are_told_only_where_they_tell_policies_apart(specs: list[str], labels: list[str]) -> None:
     assert list(labelled(specs)) == labels
     assert list(labelled(specs).values()) == specs
+
+
+@pytest.mark.parametrize("policy", ["easy", ShortestEstimate()])
+def test_a_text_or_an_object_alone_is_one_policy(policy: Any) -> None:
+    assert list(labelled(policy).values()) == [policy]
+    assert list(labelled({"one": policy})) == ["one"]
 
 
 @pytest.mark.usefixtures("here")

@@ -91,10 +91,13 @@ def test_waits_are_said_to_be_of_different_jobs(told: Comparison) -> None:
     ran = int(told.records["keeper"].ran.sum())
     assert not told.comparable
     assert any(
-        f"Not every policy ran the same jobs: of 900, keeper ran {ran}. Waits are compared over the jobs that ran "
-        "under both policies of a pair" in sentence
+        "Waits are compared over the jobs that ran under both policies of a pair" in sentence
         for sentence in told.sentences()
     )
+    assert (
+        f"Jobs: 4,003 in the log, 4,000 kept, 900 after transforms; 900 ran under fcfs and {ran} under keeper, {ran} "
+        "of them under every policy."
+    ) in told.sentences()
     assert {it.jobs for it in told.differences} == {ran}
 
 
@@ -266,3 +269,27 @@ def test_the_figure_has_a_part_for_each_outcome_that_there_is() -> None:
     assert axes.get_legend_handles_labels()[1] == ["promised", "met without a promise", "missed"]
     widths = [bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)]
     assert widths == [0.75, 0, 0, 0.5, 0.25, 0.5]
+
+
+def test_one_line_reconciles_jobs_that_were_read_kept_counted_and_run(comparing: Comparing) -> None:
+    rows = [{"submit": t, "start": t, "end": t + 1, "cores": 1} for t in range(0, 4000, 10)]
+    both = Record.from_rows(rows)
+
+    def without(gone: range) -> Record:
+        start, end, status = both.start_us.copy(), both.end_us.copy(), both.status.copy()
+        start[gone], end[gone], status[gone] = NEVER, NEVER, Status.rejected
+        return replace(both, start_us=start, end_us=end, status=status)
+
+    def read(record: Record, jobs_read: int, jobs_kept: int) -> Record:
+        return replace(record, workload=record.workload.with_provenance(jobs_read=jobs_read, jobs_kept=jobs_kept))
+
+    records = {"a": read(without(range(10, 30)), 500, 450), "b": without(range(20, 60))}
+    found = comparing(records, warmup=45)
+    assert admission.job_counts(found) == (
+        "Jobs: 500 in the log, 450 kept, 400 after transforms, 395 counted; 375 ran under a and 355 under b, "
+        "345 of them under every policy."
+    )
+    assert admission.job_counts(found) in found.sentences()
+    alike = comparing({label: read(records["a"], 400, 400) for label in "ab"})
+    assert admission.job_counts(alike) == "Jobs: 400 in the log; 380 ran under every policy."
+    assert admission.job_counts(comparing({"a": both, "b": both})) is None

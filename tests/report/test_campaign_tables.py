@@ -169,7 +169,7 @@ def test_the_terminal_shows_every_comparison_in_80_columns(found: Comparisons) -
     assert ODD in shown
     assert re.search(r"fcfs +3\.\d+ ! .* 11 \(-1\)", shown)
     assert re.search(r"twin +1\.00 = +1\.00 to 1\.00", shown)
-    assert "* clearly better, ! clearly worse, = as good as equal" in shown
+    assert "* better, ! worse, = as good as equal (90 % interval within 5 %, shown" in shown
 
 
 def test_files_hold_every_number(found: Comparisons, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +48,24 @@ def test_the_file_over_time_has_the_bins_that_are_drawn(written: Path, records: 
             assert len(own) == curves.BINS
             assert np.asarray(line.get_ydata())[:-1] == pytest.approx([float(row["value"]) for row in own])
     assert float(table[0]["start"]) == records["fcfs"].submit[0]
+
+
+def test_utilisation_by_day_and_week_begins_at_midnight_and_on_monday(comparing: Callable[..., Comparison]) -> None:
+    day, monday = 86_400, 4 * 86_400  # second 0 is a Thursday
+    jobs = [{"submit": day // 2, "start": day // 2, "end": 2 * day, "cores": 2}]
+    jobs += [{"submit": monday + 7 * day, "start": monday + 7 * day, "end": monday + 14 * day, "cores": 1}]
+    record = Record.from_rows(jobs, cores=4)
+    assert curves.busy_share_by("week", {"a": record})["a"].times_s[:2].tolist() == [day / 2, 7.5 * day]
+    header = {"UnixStartTime": ["604800"], "TimeZoneString": ["UTC"]}
+    dated = replace(record.workload, provenance={**record.workload.provenance, "header": header})
+    record = replace(record, workload=dated)
+    daily, weekly = (curves.busy_share_by(period, {"a": record})["a"] for period in ("day", "week"))
+    assert daily.times_s[:3].tolist() == [day / 2, day, 2 * day]
+    assert daily.values[:3].tolist() == [0.5, 0.5, 0.0]
+    assert weekly.times_s.tolist() == [day / 2, monday, monday + 7 * day, monday + 14 * day]
+    assert weekly.values[:3] == pytest.approx([0.5 * 1.5 / 3.5, 0, 0.25])
+    table = {row.quantity for row in curves._courses(comparing({"a": record, "b": record}))}
+    assert table == {"busy_share", "waiting", "busy_share_day", "busy_share_week"}
 
 
 def test_the_file_of_fairness_has_the_periods_that_are_drawn(

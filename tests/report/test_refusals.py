@@ -10,6 +10,7 @@ import pytest
 from gridsim.ask import compare
 from gridsim.cli import main
 from gridsim.model.site import Site
+from gridsim.model.site_file import read_site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
@@ -17,7 +18,8 @@ from gridsim.questions.schedules import JobSchedule
 from gridsim.report import refusals
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
-from gridsim.simulation import Run
+from gridsim.simulation import Run, simulate
+from gridsim.workload.read import read_workload
 from tests.entities.test_limited import HOUR, site
 from tests.policy.slurm.running import SECOND
 
@@ -142,3 +144,43 @@ def test_the_command_and_a_recipe_know_what_users_do(
     assert main(["run", str(recipe), "--out", str(tmp_path / "run"), "--json"]) == 0
     ran = {"refuse": '"unadmitted": 1.0', "clip": '"killed_walltime": 1.0', "split": '"completed": 3.0'}
     assert ran[limits] in capsys.readouterr().out
+
+
+SACCT = """\
+JobID|Submit|Start|End|TimelimitRaw|State|NNodes|AllocCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|SubmitLine
+7|1760000000|1760000005|1760000605|20|COMPLETED|2|4|4|12000M|cpu=4,mem=12000M,node=1|cpu=4,node=2|sbatch job.sh
+8|1760000010|1760000015|1760000605|20|COMPLETED|1|4|4|9000M|cpu=4,mem=9000M,node=1|cpu=4,node=1|sbatch job.sh
+"""
+SITE = """\
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+NodeName=n[1-4] CPUs=4 RealMemory=8000
+PartitionName=batch Nodes=n[1-4] Default=YES
+"""
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> tuple[Path, Path]:
+    """A log and the site's file, on which memory for job 7 is on two nodes, and no node has that of job 8."""
+    log, conf = tmp_path / "sacct.txt", tmp_path / "slurm.conf"
+    log.write_text(SACCT)
+    conf.write_text(SITE)
+    return log, conf
+
+
+def test_a_job_whose_memory_was_on_several_nodes_runs(logged: tuple[Path, Path]) -> None:
+    log, conf = logged
+    workload = read_workload(log)
+    assert simulate(workload, policy=Slurm(conf=str(conf))).record.ran.tolist() == [True, False]
+    assert simulate(workload, policy="easy", platform=read_site(conf).on_nodes()).record.ran.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("slurm", [True, False])
+def test_jobs_that_ran_in_the_log_and_are_rejected_are_counted_apart(logged: tuple[Path, Path], slurm: bool) -> None:
+    log, conf = logged
+    policies = {"today": Slurm(conf=str(conf)) if slurm else "easy"}
+    found = compare(read_workload(log), policies, platform=None if slurm else read_site(conf).on_nodes(), own="today")
+    under = "today (PartitionConfig)" if slurm else "today"
+    assert list(refusals.caveats(found)) == [
+        f"1 job ran in the log but the simulation rejects it under {under}: the model of the site is wrong about it."
+    ]

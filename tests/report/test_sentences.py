@@ -178,7 +178,14 @@ def test_a_small_group_that_waits_twice_as_long_is_named(comparison: Comparison)
         "No group is shown to wait longer in general; in this log the 57 jobs of 257 to 338 cores waited 29 times as "
         "long under greedy as under fcfs (40 d against 1 d 9 h); too few to generalise."
     ) in answer
-    assert "1 of 1 group has too little data." in answer
+    unknown = replace(small, policy_mean=1500.0, baseline_mean=1000.0, ratio=1.5)
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(unknown,))
+    assert "There is too little data on the only group of jobs (by cores)." in answer
+    same = group("1", 900, 1000.0, 1000.0, 0.9, 1.1, "no clear difference")
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(unknown, same))
+    assert (
+        "No group of jobs (by cores) waits significantly longer under greedy; 1 of 2 groups have too little data."
+    ) in answer
     short = group("1", 57, 100.0, 45.0, 0.5, 900.0, "too little data")
     assert not any("in this log the" in it for it in told(comparison, difference("greedy", "fcfs"), groups=(short,)))
 

@@ -6,8 +6,9 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
 from gridsim.questions.changes import Effect, WhatIf
@@ -45,13 +46,19 @@ def test_no_value_is_broken_and_no_line_too_wide(layout: type, rows: int) -> Non
 
 
 @given(
-    labels=st.lists(st.text("ab?&=:( .-9", min_size=1, max_size=70), min_size=1, max_size=6),
+    labels=st.lists(st.text("ab?&=:( .-9\u5927", min_size=1, max_size=70), min_size=1, max_size=6),
     columns=st.lists(st.text("x9", min_size=1, max_size=14), min_size=1, max_size=9),
+    first=st.sampled_from(["", "policy", "core-seconds"]),
+    layout=st.sampled_from([sheet, either]),
 )
-def test_whatever_the_labels_are_a_table_is_not_wider_than_its_terminal(labels: list[str], columns: list[str]) -> None:
+@example(labels=["a"], columns=["x" * 10] * 6, first="core-seconds", layout=sheet)
+@example(labels=["\u5927" * 20], columns=["x" * 11] * 3, first="", layout=sheet)
+def test_whatever_the_labels_are_a_table_is_not_wider_than_its_terminal(
+    labels: list[str], columns: list[str], first: str, layout: type
+) -> None:
     made = {f"title {place}": [value] * len(labels) for place, value in enumerate(columns)}
-    shown = lines(sheet(labels, made))
-    assert max(map(len, shown)) <= 80
+    shown = lines(layout(labels, made, first=first))
+    assert max(map(cell_len, shown)) <= 80
     for value in set(columns):
         assert whole(shown, value) >= len(labels) * columns.count(value)
 

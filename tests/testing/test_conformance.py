@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,16 @@ def test_folders_are_searched_to_the_bottom_and_must_hold_something(tmp_path: Pa
     assert [path.name for path, _ in read_cases([tmp_path])] == ["one.json"]
     with pytest.raises(InputError, match="no such file"):
         list(read_cases([tmp_path / "nowhere"]))
+
+
+MACHINES = [
+    path
+    for path, case in read_cases([CASES / "machine"])
+    if "platform" in case and not any("cores" in job for job in case["jobs"])  # plain cores are a name of their own
+]
+
+
+@pytest.mark.parametrize("path", MACHINES, ids=lambda path: path.stem)
+def test_no_schedule_of_nodes_depends_on_the_names_of_their_resources(path: Path) -> None:
+    renamed = json.loads(path.read_text().replace('"cores"', '"slots"'))
+    assert check(renamed).status == "passed"

@@ -129,6 +129,26 @@ class Hidden:
         return queue.cores
 
 
+@dataclass
+class Nightly:
+    """Long jobs first before 6 in the morning: the order of two instants of a day is mostly the same."""
+
+    changes = "static"
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        return -queue.estimate if now % 86_400 < 6 * 3600 else queue.estimate
+
+
+@dataclass
+class Waited:
+    """By arrival, with the present instant in a term that all requests have in common."""
+
+    changes = "static"
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        return queue.submit - now
+
+
 @pytest.mark.parametrize(
     ("ordering", "message"),
     [
@@ -138,6 +158,8 @@ class Hidden:
         (Thief, "changes the queue"),
         (Moody, "differently when asked again"),
         (NotStatic, 'changes = "static", but'),
+        (Nightly, 'changes = "static", but its ranks at .* s are not those at'),
+        (Waited, 'changes = "static", but its ranks at 0.0 s'),
         (Often, "changes is 'hourly'; expected one of static, linear, pass, start"),
         (Crash, "raises AttributeError"),
         (Mute, "neither rank.* nor pick"),
@@ -165,7 +187,9 @@ class Open:
         return Lanes(np.zeros(len(queue), dtype=np.int64), np.array([1]))
 
 
-@pytest.mark.parametrize(("rule", "message"), [(Lopsided, "a lane has no capacity"), (Open, "blocking")])
+@pytest.mark.parametrize(
+    ("rule", "message"), [(Lopsided, "lanes with 1 at index 1; expected whole numbers from 0 to 0"), (Open, "blocking")]
+)
 def test_usual_mistakes_in_a_reservation_rule_are_named(rule: type, message: str) -> None:
     with pytest.raises(GridsimError, match=f"{rule.__name__}.*{message}"):
         check_reservation(rule)

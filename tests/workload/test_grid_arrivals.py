@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gridsim import registry
+from gridsim.errors import InputError
 from gridsim.workload.synthetic.arrivals import DAYS, HOURS, day_week, poisson, proportional
+from gridsim.workload.synthetic.grid import Grid
 
 
 @pytest.mark.parametrize("load", [0.8, 0.9, 1.0, 1.1, 1.2, 0.123456789])
@@ -56,6 +59,35 @@ def test_a_week_of_work_is_submitted_by_hour_and_day_as_published():
 def test_over_whole_weeks_the_warped_time_keeps_the_load():
     work = np.full(100, 168 * 60 * 4)  # a week each
     assert day_week(work, 4, 1.0, 60).tolist() == proportional(work, 4, 1.0).tolist()
+
+
+def test_weeks_of_a_year_get_their_factors_and_years_keep_the_load():
+    hour, weeks = 60, [1.0] * 29 + [0.25] * 4 + [1.0] * 18 + [0.0]
+    week = 168 * hour
+    work = np.full(52 * 2_016 * 3, week * 4 // 2_016)  # four cores, three years in parts of a week
+    times = day_week(work, 4, 1.0, hour, weeks)
+    share = np.bincount(times // week % 52, minlength=52) / len(times)
+    assert share == pytest.approx(np.array(weeks) / sum(weeks), abs=2e-4)
+    years = day_week(np.full(4, 52 * week * 4), 4, 1.0, hour, weeks)
+    assert years.tolist() == [0, 52 * week, 2 * 52 * week, 3 * 52 * week]
+
+
+def test_equal_weeks_change_no_arrival():
+    work = np.random.default_rng(3).integers(1, 10**6, 2_000)
+    assert day_week(work, 40, 0.9, 60, [1.0] * 52).tobytes() == day_week(work, 40, 0.9, 60).tobytes()
+    plain, equal = Grid(kind="prob", arrivals="day-week"), Grid(kind="prob", arrivals="day-week", weeks=(1.0,) * 52)
+    assert plain.generate(1).submit.tobytes() == equal.generate(1).submit.tobytes()
+    assert "weeks" not in plain.generate(1).provenance["parameters"]
+
+
+def test_weeks_are_read_from_a_text_and_wrong_ones_refused():
+    grid = registry.make("model", "grid?kind=prob&arrivals=day-week&weeks=" + "+".join(["1"] * 51 + ["0.5"]))
+    assert (grid.weeks[0], grid.weeks[51]) == (1.0, 0.5)
+    for weeks in ([1.0] * 51, [0.0] * 52, [-1.0] + [1.0] * 51, "1+2", ["x"] * 52, [float("nan")] * 52):
+        with pytest.raises(InputError, match=r"'weeks': .*expected 52 numbers from 0"):
+            Grid(arrivals="day-week", weeks=weeks)
+    with pytest.raises(InputError, match="mean nothing with arrivals=proportional"):
+        Grid(weeks=[1.0] * 52)
 
 
 def test_warped_arrivals_never_go_back():

@@ -75,6 +75,8 @@ class Site:
         Who may preempt whom.
     enforce : bool
         Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
+    associations_only : bool
+        Whether only users with an association may submit jobs (``AccountingStorageEnforce`` with ``associations``).
     safe : bool
         Whether a job starts only where its limits over time last until its time limit (``…Enforce`` with ``safe``).
     least_loaded : bool
@@ -108,6 +110,7 @@ class Site:
     most_memory: int = 0
     preemption: Preemption = field(default_factory=Preemption)
     enforce: bool = True
+    associations_only: bool = False
     safe: bool = False
     licences: Mapping[str, int] = field(default_factory=dict)
     least_loaded: bool = False
@@ -428,6 +431,25 @@ class Site:
         if not partition.groups or self.members is None or user == "root":
             return True
         return any(user in self.members.get(group, ()) for group in partition.groups)
+
+    def is_associated(self, account: str, user: str) -> bool:
+        """Whether a user may submit jobs in an account: by an association, where these are enforced and known.
+
+        Jobs of root and of unknown users may always be submitted.
+
+        Examples
+        --------
+        >>> site = Site.of(nodes=1, cores=4, associations_only=True, associations=(Association("phys", "ann"),))
+        >>> [site.is_associated(*pair) for pair in (("phys", "ann"), ("bio", "ann"), ("phys", "bob"), ("root", "root"))]
+        [True, False, False, True]
+        """
+        if not self.associations_only or user in ("", "root") or not self._associated:
+            return True
+        return (account, user) in self._associated
+
+    @cached_property
+    def _associated(self) -> frozenset[tuple[str, str]]:
+        return frozenset((each.account, each.user) for each in self.associations if each.user)
 
     def names(self, label: str) -> tuple[str, ...]:
         """Names that jobs may have in a label: ``user``, ``account``, ``partition`` or ``qos``.

@@ -21,6 +21,8 @@ LABELS: Mapping[str, str] = {
     "nodes": "number of nodes asked for, or the least; unknown or 0: as many as it takes",
     "nodes_most": "most nodes, where a range is asked for",
     "memory_mb": "memory asked for on each node, MiB; 0: all of the node's; unknown: the site's default",
+    "memory_granted_mb": "memory that the job had on each of its nodes, MiB; replaces memory_mb where no node of its "
+    "partition has that much",
     "memory_core_mb": "memory asked for on each core, MiB, in place of memory_mb",
     "gpus": "GPUs asked for on each node",
     "cores_per_task": "cores of a task, which all lie on one node; unknown: 1",

@@ -169,6 +169,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "whole_nodes": select == "select/linear",
         "preemption": _preemption(text, time),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
+        "associations_only": bool({"associations", "limits", "qos", "safe", "wckeys", "all", "1"} & set(enforce)),
         "safe": "safe" in enforce,
         "licences": _licences(*keys.get("licenses", ("", None))),
     }

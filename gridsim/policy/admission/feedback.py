@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from gridsim.model.exact import exact
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import Restart
 from gridsim.policy.capabilities import shifts_left
@@ -61,7 +61,7 @@ class Feedback:
         return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
-        offer: Offer | None = self.inner.plan(request, deadline, plan, now)
+        offer = offer_of(self.inner, request, deadline, plan, now)
         if offer is None and self.kill_restart:
             offer = Restart(self.inner, self.max_kills).rescue(request, deadline, plan, now)
         return self.earliest(request, deadline, plan, now) if offer is None else offer
@@ -77,7 +77,7 @@ class Feedback:
             if found - refused <= plan.tick:
                 break
             middle = refused + max((found - refused) // plan.tick // 2, 1) * plan.tick
-            offer = self.inner.plan(request, middle, plan, now)
+            offer = offer_of(self.inner, request, middle, plan, now)
             if offer is None:
                 refused = middle
             else:

@@ -100,15 +100,21 @@ def shift_left(plan, columns, now, order, frontier, in_order):  # type: ignore[n
 
 @lean
 def adopt(plan, columns, running, now, rows, starts):  # type: ignore[no-untyped-def]
-    """Let *rows*, by planned start, be the waiting requests, at *starts*."""
+    """Let *rows*, by planned start, be the waiting requests, at *starts*; whether they are rows, with a start each."""
     times, free, meta, waiting, planned, _ = plan
     _, cores, estimate = columns
+    if rows.shape[0] != starts.shape[0]:
+        return False
+    for k in range(rows.shape[0]):
+        if rows[k] < 0 or rows[k] >= cores.shape[0]:
+            return False
     size = only_running(now, running, meta, cores, times, free)
     for k in range(rows.shape[0]):
         row = rows[k]
         size = reserve(times, free, size, starts[k], starts[k] + estimate[row], cores[row])
         waiting[k], planned[k] = row, starts[k]
     meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
+    return True
 
 
 @lean

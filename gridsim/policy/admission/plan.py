@@ -4,22 +4,91 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.vector_search import VectorSearch
-from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of
+from gridsim.policy.capabilities import is_own
+from gridsim.policy.protocols import (
+    Arrangement,
+    Offer,
+    Start,
+    name_of,
+    raise_failed,
+    ranks_of,
+    starts_of,
+    whole_numbers,
+)
 from gridsim.policy.queue import Promised, Requests
 from gridsim.profile.blocks import forget
 from gridsim.profile.bounds import no_bounds
 from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
-__all__ = ["Plan", "Search"]
+__all__ = ["Plan", "Search", "offer_of"]
+
+
+def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+    """Return the offer of an admission; that of a plug-in is checked against the plan that it was asked about.
+
+    Raises
+    ------
+    PolicyError
+        When the admission fails, changes the plan, or returns anything else than an offer that the plan can carry out.
+    """
+    before = plan.meta.item(TAIL)
+    try:
+        offer: Any = admission.plan(request, deadline, plan, now)
+    except Exception as error:
+        raise_failed(admission, "plan", error)
+    found: Offer | None = offer
+    wrong = "changed the plan that it was asked about; expected changes of plan.copy() only"
+    if plan.meta.item(TAIL) == before:
+        # An offer that moves no other request is checked here, in a tenth of the time.
+        plain = type(offer) is Offer and offer.arrangement is None and not offer.kills and offer.granted == NEVER
+        if plain and type(offer.start) is int and now <= offer.start < NEVER and offer.doublings == 0:
+            return found
+        wrong = "" if offer is None or is_own(admission) else _why_no_offer(admission, offer, request, plan, now)
+    if wrong:
+        raise PolicyError(f"{name_of(admission)} {wrong}, for request {request} at {now / MICROSECOND} s")
+    return found
+
+
+def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int) -> str:
+    """Why a plan cannot carry out what an admission returned; empty where it can."""
+    if not isinstance(offer, Offer):
+        return f"returned {offer!r}; expected an Offer or None"
+    for name, least in (("start", now), ("granted", now), ("doublings", 0)):
+        value = getattr(offer, name)
+        if not isinstance(value, int | np.integer) or not least <= value <= NEVER:
+            return f"offers {name}={value!r}; expected a whole number from {least} to {NEVER}"
+    if offer.start == NEVER:
+        return "offers a start that never comes; expected an instant in whole microseconds"
+    kills = whole_numbers(admission, "kills", offer.kills)
+    if len(np.unique(kills)) < len(kills) or not np.isin(kills, plan.running()).all():
+        return f"kills {list(offer.kills)}; expected running requests, each once"
+    if offer.arrangement is None:
+        return f"kills {list(offer.kills)} without an arrangement of them" if len(kills) else ""
+    arrangement: Any = offer.arrangement
+    if not isinstance(arrangement, Arrangement):
+        return f"offers the arrangement {arrangement!r}; expected an Arrangement or None"
+    rows = whole_numbers(admission, "rows of an arrangement", offer.arrangement.rows)
+    starts = whole_numbers(admission, "starts of an arrangement", offer.arrangement.starts, len(rows), least=now)
+    if not np.array_equal(np.sort(rows), np.sort(np.concatenate([plan.order(), [request], kills]))):
+        return "arranges other requests than the waiting ones, the new one and those that it kills"
+    if not np.array_equal(in_order(rows, plan.requests.ties, starts), np.arange(len(rows))):
+        return "arranges requests out of order; expected planned starts to ascend, ties in job order"
+    if starts[rows == request][0] != offer.start:
+        return f"offers the start {offer.start}, but arranges it at {starts[rows == request][0]}"
+    if (plan.arrangement().holdings is None) != (offer.arrangement.holdings is None):
+        return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
+    return ""
 
 
 class Search(NamedTuple):
@@ -265,10 +334,19 @@ class Plan:
     # -- changing ------------------------------------------------------------------------------------------------
 
     def reserve(self, request: int, start: int) -> None:
-        """Promise *start* to a request that joins the waiting ones."""
+        """Promise *start*, whole microseconds, to a request that joins the waiting ones."""
+        if type(start) is not int or not 0 <= start < NEVER or request < 0:
+            start = self._checked(request, start)
         self._ensure(1)
         cores, estimate = self.need[request], self.estimate[request]
         kernels.enter(self._arrays, self.requests.ties, request, start, cores, estimate)
+
+    def _checked(self, request: int, start: int) -> int:
+        """A planned start as a plain whole number: compiled loops use it, and the request, without a check."""
+        at = index(start)
+        if not 0 <= request < len(self.need) or not 0 <= at < NEVER:
+            raise PolicyError(f"request {request} cannot be planned at {at}: expected a row of Requests and an instant")
+        return at
 
     def resize(self, request: int, cores: int, estimate: int) -> None:
         """Let a request that has no place be of another size, on which it is estimated to run so long."""
@@ -289,7 +367,8 @@ class Plan:
         """Let an arrangement be the plan of all that waits."""
         rows, starts, _ = arrangement
         self._ensure(max(0, len(rows) - len(self)))
-        kernels.adopt(self._arrays, self._columns, self.held, now, rows, starts)
+        if not kernels.adopt(self._arrays, self._columns, self.held, now, rows, starts):
+            raise PolicyError(f"{arrangement} cannot be a plan: expected rows of Requests and one start for each")
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Let waiting requests leave the plan; all others stay where they are."""
@@ -309,7 +388,10 @@ class Plan:
 
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
-        return int(kernels.stop(self.times, self.free, self.meta, self.held, now, request, self.need[request]))
+        until = int(kernels.stop(self.times, self.free, self.meta, self.held, now, request, self.need[request]))
+        if until < 0:
+            raise PolicyError(f"request {request} does not run in this plan at {now / MICROSECOND} s")
+        return until
 
     def expect(self, request: int, end: int) -> None:
         """A running request is expected to hold its cores until *end*; `replan` makes room for that."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
@@ -42,18 +42,18 @@ class Restart:
         return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
-        offer: Offer | None = self.inner.plan(request, deadline, plan, now)
+        offer = offer_of(self.inner, request, deadline, plan, now)
         return self.rescue(request, deadline, plan, now) if offer is None else offer
 
     def rescue(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         """An offer that kills a job; None where no kill helps."""
         for victim in self.victims(plan, now):
             trial = plan.without(victim, now)
-            offer = self.inner.plan(request, deadline, trial, now)
+            offer = offer_of(self.inner, request, deadline, trial, now)
             if offer is None:
                 continue
             trial.take(request, offer._replace(granted=deadline), now)
-            again = self.inner.plan(victim, int(plan.granted[victim]), trial, now)
+            again = offer_of(self.inner, victim, int(plan.granted[victim]), trial, now)
             if again is None or again.start <= now:
                 continue
             trial.take(victim, again._replace(granted=int(plan.granted[victim])), now)

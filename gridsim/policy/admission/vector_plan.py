@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.model.time import NEVER, IntArray
+from gridsim.errors import PolicyError
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.admission import vector_moves as kernels
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.places import Laid, holdings_of, placement_at
-from gridsim.policy.protocols import Arrangement, Passes, Placement, Start
+from gridsim.policy.protocols import Arrangement, Passes, Placement, Start, whole_numbers
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.vectors import STOPPED
 from gridsim.profile.running import begin_running, end_running
@@ -64,6 +65,7 @@ class VectorPlan(Plan):
 
     def reserve(self, request: int, start: int) -> None:
         """Promise *start* to a request that joins the waiting ones, at the place that the rule finds for it."""
+        start = self._checked(request, start)
         self._ensure(1)
         tail = int(self.meta[TAIL])
         self.waiting[tail], self.planned[tail] = request, start
@@ -74,8 +76,9 @@ class VectorPlan(Plan):
     def _lay(self, request: int, start: int) -> None:
         """Lay a request down at *start*, where it fits; of another search than the last one that is looked at again."""
         end = start + int(self.estimate[request])
-        if self._found != (request, start):
-            self._holdings.first_place(request, end - start, start, start + 1)
+        known = self._found == (request, start)
+        if not known and self._holdings.first_place(request, end - start, start, start + 1) < 0:
+            raise PolicyError(f"request {request} has no place in this plan at {start / MICROSECOND} s")
         self._found = (-1, 0)
         self._holdings.put(request, start, end, promise=True)
 
@@ -86,6 +89,8 @@ class VectorPlan(Plan):
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
         until = int(end_running(self.held, self.meta, request, self.need[request]))
+        if until < 0:
+            raise PolicyError(f"request {request} does not run in this plan at {now / MICROSECOND} s")
         if until > now:
             self._holdings.mark(request, self._fresh[0], now, until)
         self._let_go(request, now)
@@ -163,8 +168,10 @@ class VectorPlan(Plan):
 
     def adopt(self, arrangement: Arrangement, now: int) -> None:
         """Let an arrangement be the plan of all that waits, at the places that it has."""
-        rows, starts, holdings = arrangement
+        holdings = arrangement.holdings
         assert holdings is not None
+        rows = whole_numbers(self, "rows of an arrangement", arrangement.rows, least=0, most=len(self.need) - 1)
+        starts = whole_numbers(self, "starts of an arrangement", arrangement.starts, len(rows), least=0)
         self._set_waiting(rows, starts)
         self._holdings, self._found = holdings, (-1, 0)
         self._fresh[0] = np.array([[now], [NEVER]])  # who has moved left room

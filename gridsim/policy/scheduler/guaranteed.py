@@ -15,7 +15,7 @@ from gridsim.errors import InputError
 from gridsim.model.exact import exact
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.policy.admission import encoded
-from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import asked_once, search_of
 from gridsim.policy.correction import Request
@@ -166,7 +166,7 @@ class Guaranteed(Planned):
         plan = self._plan if self._firm is None else self._firm  # an empty plan is false
         if deadline >= NEVER:
             return self._artificial(request, plan, now)
-        offer: Offer | None = self.admission.plan(request, deadline, plan, now)
+        offer = offer_of(self.admission, request, deadline, plan, now)
         return offer._replace(granted=deadline) if offer is not None and offer.granted >= NEVER else offer
 
     def declined(self, quote: Quote) -> Quote | None:
@@ -227,8 +227,7 @@ class Guaranteed(Planned):
         """An offer for a job whose user asked for nothing; such a job is not turned away unless that is wanted."""
         submit, estimate = int(self._requests.submit[request]), int(plan.estimate[request])
         response = self.artificial_response(estimate)
-        search = search_of(self.admission)
-        offer: Offer | None = search.plan(request, submit + response, plan, now)
+        offer = offer_of(search_of(self.admission), request, submit + response, plan, now)
         if offer is not None:
             return offer._replace(granted=submit + response)
         if self.artificial_fallback == "reject":

@@ -13,7 +13,7 @@ from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import Lanes, Passes, Placement, Start, failed, name_of, ranks_of
+from gridsim.policy.protocols import Passes, Placement, Start, call, lanes_of, name_of, ranks_of, whole_numbers
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTING, mold
@@ -58,7 +58,13 @@ class Shapes:
                 named = np.ascontiguousarray(moldable.sizes)
                 self.table[sizes.NAMED], self.table[sizes.BEYOND] = moldable.size_first[:-1], moldable.size_first[1:]
             sizes.falling(self.table, self.relative)
-        choices = 0 if partition.choices == "all" else int(partition.choices)
+        choices = 0 if partition.choices == "all" else partition.choices
+        counted = partition.choices == "all" or (isinstance(choices, int | np.integer) and choices >= 1)
+        if not counted or partition.grid not in ("geometric", "linear"):
+            raise PolicyError(
+                f"{name_of(partition)} has choices {partition.choices!r} and grid {partition.grid!r}; expected "
+                "a number of sizes from 1 or all, and geometric or linear"
+            )
         scratch: IntArray = np.zeros(max(cores, choices, 1) + 1, dtype=np.int64)
         self.sizes = sizes.Sizes(self.table, self.relative, named, scratch, choices, int(partition.grid == "geometric"))
         self.arrays = tuple(self.sizes)
@@ -163,15 +169,8 @@ class Shapes:
         requests = self.requests
         times = {"began": began[running] / MICROSECOND, "expected": ends / MICROSECOND}
         state = {"total": self.cores, "running": Queue(requests, running, times)}
-        try:
-            most = np.asarray(self.partition.limits(Queue(requests, rows, state), now / MICROSECOND))
-        except Exception as error:
-            raise failed(self.partition, "limits", error) from error
-        if most.shape != rows.shape or most.dtype.kind != "i":
-            raise PolicyError(
-                f"{name_of(self.partition)} gave {len(rows)} requests limits of shape {most.shape} and type "
-                f"{most.dtype}; one whole number each is needed"
-            )
+        answer = call(self.partition, "limits", Queue(requests, rows, state), now / MICROSECOND)
+        most = whole_numbers(self.partition, "limits", answer, len(rows))
         return largest(most, self.table[sizes.LEAST, rows], self.table[sizes.MOST, rows])
 
 
@@ -202,7 +201,7 @@ class Molded:
         self._how: IntArray = np.array([best, by_queue], dtype=np.int64)
         sized = None if cluster.asked is None else cluster.asked.sized
         self.shapes = Shapes(requests, partition, cluster.cores, sized)
-        lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
+        lanes = lanes_of(rule, Queue(requests, np.arange(n)))
         self._lanes, self._rule = lanes, rule
         self._places: IntArray = np.zeros((promises.ROWS, n), dtype=np.int64)
         self._places[promises.LANE] = lanes.lane
@@ -228,7 +227,7 @@ class Molded:
             When the reservation rule has other lanes for it.
         """
         self.shapes.learn(request)
-        lanes: Lanes = self._rule.lanes(Queue(self.requests, np.array([request])))
+        lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
         if not np.array_equal(lanes.capacity, self._lanes.capacity):
             raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
         self._places[promises.LANE, request] = lanes.lane[0]

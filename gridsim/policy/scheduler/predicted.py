@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
-from gridsim.model.time import IntArray
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import corrects_by_rule, knows_runtimes, predicts_in_columns
 from gridsim.policy.histories import (
     CORRECTIONS,
@@ -23,7 +23,7 @@ from gridsim.policy.histories import (
     predict,
 )
 from gridsim.policy.prediction import Clairvoyant
-from gridsim.policy.protocols import failed, name_of
+from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Queue
 
 __all__ = ["Predictions"]
@@ -63,15 +63,12 @@ class Predictions:
         self._first, self._present, self._began = self.first.data, self.present.data, np.zeros_like(self.first).data
         self._estimate = requests.estimate.data
         self._exact = knows_runtimes(predictor)
-        try:
-            if self._exact:
-                assert cluster.runtime is not None
-                believed[RUN] = cluster.runtime
-                predictor.setup(rng, cluster.runtime / 1e6)
-            else:
-                predictor.setup(rng)
-        except Exception as error:
-            raise failed(predictor, "setup", error) from error
+        if self._exact:
+            assert cluster.runtime is not None
+            believed[RUN] = cluster.runtime
+            call(predictor, "setup", rng, cluster.runtime / 1e6)
+        else:
+            call(predictor, "setup", rng)
 
     @property
     def columns(self) -> tuple[Any, ...] | None:
@@ -88,15 +85,18 @@ class Predictions:
         answer = self._answer(request, now)
         if answer is None or answer >= estimate:
             return estimate
-        return answer if self._exact else min(estimate, max(self._tick, answer // self._tick * self._tick))
+        return max(answer, 1) if self._exact else min(estimate, max(self._tick, answer // self._tick * self._tick))
 
     def _answer(self, request: int, now: int) -> int | None:
+        answer = call(self._predictor, "predict", self._queue(request), now / 1e6)
         try:
-            answers = np.asarray(self._predictor.predict(self._queue(request), now / 1e6), dtype=np.float64)
-        except Exception as error:
-            raise failed(self._predictor, "predict", error) from error
+            answers = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            answers = np.full(1, np.nan)
         if answers.shape != (1,) or not answers[0] >= 0:
-            what = f"predicts {answers.tolist()} for request {request}; expected one number of seconds from 0"
+            what = (
+                f"predicts {np.asarray(answer).tolist()} for request {request}; expected one number of seconds from 0"
+            )
             raise PolicyError(f"{name_of(self._predictor)} {what}")
         return None if math.isinf(answers[0]) else round(float(answers[0]) * 1e6)
 
@@ -117,10 +117,7 @@ class Predictions:
         if self._learns:
             learn(request, ran, self._beliefs)
             return
-        try:
-            self._predictor.finished(self._queue(request), np.array([ran / 1e6]), now / 1e6)
-        except Exception as error:
-            raise failed(self._predictor, "finished", error) from error
+        call(self._predictor, "finished", self._queue(request), np.array([ran / 1e6]), now / 1e6)
 
     def believed(self, request: int) -> int:
         """What a request is believed to run, whole microseconds."""
@@ -140,11 +137,11 @@ class Predictions:
             return int(correct(request, estimate, self._beliefs))
         present, times = self._present[request], int(self.corrections[request]) + 1
         first = self._first[request]
-        try:
-            answer = self._corrector.correct(first / 1e6, present / 1e6, times, estimate / 1e6)
-            corrected = estimate if math.isinf(answer) else round(answer * 1e6)
-        except Exception as error:
-            raise failed(self._corrector, "correct", error) from error
+        answer = call(self._corrector, "correct", first / 1e6, present / 1e6, times, estimate / 1e6)
+        if not isinstance(answer, float | int | np.floating | np.integer) or math.isnan(answer):
+            what = f"corrects {present / 1e6} s of request {request} to {answer!r}; expected a number of seconds"
+            raise PolicyError(f"{name_of(self._corrector)} {what}")
+        corrected = estimate if math.isinf(answer) else min(round(float(answer) * 1e6), NEVER)
         if corrected <= present:
             what = f"corrects {present / 1e6} s of request {request} to {corrected / 1e6} s; expected more"
             raise PolicyError(f"{name_of(self._corrector)} {what}")

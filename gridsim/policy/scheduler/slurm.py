@@ -20,6 +20,7 @@ from numpy.random import Generator
 from gridsim.errors import InputError
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.dates import Calendar, zone_of
+from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
 from gridsim.model.site.vocabulary import Effect
@@ -33,6 +34,7 @@ from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
 from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
+from gridsim.policy.slurm.demand import labels_of
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.expected import backfill_parameters
 from gridsim.policy.slurm.growth import (
@@ -45,7 +47,7 @@ from gridsim.policy.slurm.growth import (
 )
 from gridsim.policy.slurm.holding import STOPPED, held_by, release
 from gridsim.policy.slurm.intake import Intake
-from gridsim.policy.slurm.limits import Submissions, limits_of
+from gridsim.policy.slurm.limits import Submissions, limits_of, whose
 from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
 from gridsim.policy.slurm.nodes import trial_on
 from gridsim.policy.slurm.owner import Owner
@@ -55,7 +57,7 @@ from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.reach import pools_of, reach_of
-from gridsim.policy.slurm.reasons import WORDS, Diary
+from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
 from gridsim.policy.slurm.repeats import Repeats, Stillness
 from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
@@ -153,7 +155,8 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         """What Slurm can do; whether jobs may have to give way is known when a run has been set up."""
-        return replace(_CAN, preempts=self._gives_way, nodes=self.capacity())
+        by = self.site.preemption.kind if self.site is not None and self._gives_way else ""
+        return replace(_CAN, preempts=self._gives_way, preempts_by=by, nodes=self.capacity())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
@@ -358,7 +361,8 @@ class Slurm:
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
-        self._intake = Intake(site, owners, *parts)
+        named = "user" in requests.names  # users that have only numbers cannot be compared with associations
+        self._intake = Intake(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
@@ -552,20 +556,61 @@ class Slurm:
         """When a backfill pass of this instant would expect each waiting request to start, as ``squeue --start`` says.
 
         Whole microseconds by request, without those that it does not plan: held back by a limit, or beyond
-        ``bf_window``. Changes nothing.
+        ``bf_window``. Changes nothing that the next scheduling cycle does not.
         """
+        planned, _ = self._trial_pass(now)
+        found: dict[int, int] = {}
+        for entry in np.flatnonzero(planned < NEVER).tolist():
+            request = int(self._demands["request"][entry])
+            found[request] = min(found.get(request, NEVER), int(planned[entry]))
+        return dict(sorted(found.items()))
+
+    def _trial_pass(self, now: int) -> tuple[IntArray, IntArray]:
+        """Expected starts of entries, and reasons of requests, after a backfill cycle that decides nothing."""
+        self._pending.join_due(now)
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
-        order = self._pending.ordered()
-        copies = (self._started.copy(), self._numbers.copy(), planned, _copied(self._diary.reasons), self._room(order))
+        order, reasons = self._pending.ordered(), _copied(self._diary.reasons)
+        copies = (self._started.copy(), self._numbers.copy(), planned, reasons, self._room(order))
         if len(order):
             backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
-        found: dict[int, int] = {}
-        for entry in np.flatnonzero(planned < NEVER).tolist():
-            request = int(demands["request"][entry])
-            found[request] = min(found.get(request, NEVER), int(planned[entry]))
-        return dict(sorted(found.items()))
+        return planned, reasons.code
+
+    def held_by(self, request: int, now: int) -> str | Refusal:
+        """The limit that holds a request back, such as ``QOSMaxJobsPerUserLimit of QOS low``, or rejects it.
+
+        Parameters
+        ----------
+        request : int
+            One that waits, or that `quote` did not take.
+        now : int
+            Whole microseconds.
+
+        Returns
+        -------
+        str or Refusal
+            Empty where no limit does.
+        """
+        if request in self._refused:
+            return self._refused[request][0]
+        code = int(self._trial_pass(now)[1][request])
+        if not is_limit(code):
+            return ""
+        entry, limits = self._pending.chosen(request)[0], self._limits
+        first, cores = np.zeros_like(limits.first), int(self._demands["cores"][entry])
+        first[entry + 1] = 1
+        for place in range(int(limits.first[entry]), int(limits.first[entry + 1])):
+            counter = limits.counter[place : place + 1]
+            if limit_of(entry, cores, limits._replace(first=first, counter=counter)) == code:
+                name = whose(self._counters[int(counter[0])].key)
+                return f"{WORDS[code]} of {name}" if name else WORDS[code]
+        return WORDS[code]
+
+    def labels_of(self, demand: Demand) -> dict[str, int | str]:
+        """Labels of a job with a demand on this site (`gridsim.policy.slurm.demand.labels_of`)."""
+        assert self.site is not None
+        return labels_of(demand, self._changed(self.site))
 
     def _begin(self, kind: str, count: int, now: int) -> list[Start]:
         """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
@@ -656,6 +701,8 @@ _CAN = Capabilities(
     pools=True,
     epoch=True,
     timezone=True,
+    held_by=True,
+    labels_of=True,
     site=True,
     told=True,
 )

@@ -12,7 +12,7 @@ from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.histories import nobody_believes
-from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
+from gridsim.policy.protocols import Passes, Placement, Start, lanes_of, name_of, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.draws import nothing_drawn
@@ -99,7 +99,12 @@ class State:
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
         self._tick = cluster.tick / 1e6
         self._totals = cluster.totals
-        lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
+        lanes = lanes_of(rule, Queue(requests, np.arange(n)))
+        if lanes.due is not None:
+            raise PolicyError(
+                f"{name_of(rule)} returned due instants, which backfilling does not support: its promises do not "
+                "outlive a scheduling cycle; use molding?partition=asked&reserve=…"
+            )
         self._rule, self._capacity = rule, lanes.capacity
         busy = (most_running(cluster.cores, n) if cluster.asked is None else n) + 1
         promises = int(min(n, lanes.capacity.sum()))
@@ -250,7 +255,7 @@ class State:
         PolicyError
             When the reservation rule has other lanes for it.
         """
-        lanes: Lanes = self._rule.lanes(Queue(self.requests, np.array([request])))
+        lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
         if not np.array_equal(lanes.capacity, self._capacity):
             raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
         self.table[:2, request] = self.requests.cores[request], self.requests.estimate[request]

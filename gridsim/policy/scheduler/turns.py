@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import PolicyError
+from gridsim.errors import InputError, PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import counts_in_columns, draws_alone, of_ordering
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import failed, ranks_of
-from gridsim.policy.queue import ClusterView
+from gridsim.policy.protocols import call, name_of, ranks_of, whole_numbers
+from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler import kernels, lines, picks
 from gridsim.policy.scheduler.draws import drawing
 from gridsim.policy.scheduler.state import Order, State
@@ -43,7 +43,7 @@ def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
 def _static(ordering: Any, state: State) -> Turn:
     rows = np.arange(len(state.requests))
     first_come = type(ordering) is Fifo
-    if isinstance(ordering, FifoTask):
+    if type(ordering) is FifoTask:
         state.by_ready = True
     elif first_come:
         state.table[kernels.PLACE] = state.requests.ties[0]
@@ -79,16 +79,11 @@ def _ranked_on_coming(ordering: Any, state: State) -> Turn:
 
 def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     everyone = state.queue(np.arange(len(state.requests)))
-    keys: IntArray = np.stack(ordering.lines(everyone, cluster.tick)).astype(np.int64)
-    if keys.shape[1] and keys[1].min() < 1:
-        raise PolicyError(f"{ordering!r} has a line of slope 1 / {keys[1].min()}; expected whole numbers from 1")
-    ahead = keys[0] + state.requests.submit
-    if len(ahead) and ahead.min() < 0:
-        raise PolicyError(f"{ordering!r} has a line that is below 0 when its job comes, at {ahead.min()}")
+    keys = _lines_of(ordering, everyone, cluster.tick)
 
     def come() -> None:
         if state.requests.moves and len(new := state.arrivals()):  # a line begins when its request comes
-            keys[:, new] = ordering.lines(state.queue(new), cluster.tick)
+            keys[:, new] = _lines_of(ordering, state.queue(new), cluster.tick)
 
     if state.blocking and state.in_slots and state.plain:
         n = len(state.requests)
@@ -120,6 +115,22 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     state.hand_over_ordered(Order(sort, lines=keys))
 
     return turn
+
+
+def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
+    """Lines in time of requests, checked: whole numbers (a, b) with b from 1, and a line from 0 on at the submit."""
+    answer = call(ordering, "lines", queue, tick)
+    if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != 2:
+        raise PolicyError(f"{name_of(ordering)} returned {answer!r} from lines; expected two columns of whole numbers")
+    ahead = whole_numbers(ordering, "offsets of lines", answer[0], len(queue))
+    slope = whole_numbers(ordering, "reciprocal slopes of lines", answer[1], len(queue), least=1)
+    submit = queue.requests.submit[queue.rows]
+    if (below := ahead + submit < 0).any():
+        at = int(below.argmax())
+        raise PolicyError(
+            f"{name_of(ordering)} has a line that is below 0 when its job comes, at {ahead[at] + submit[at]}"
+        )
+    return np.stack([ahead, slope])
 
 
 def _sort(ordering: Any, state: State, now: int) -> None:
@@ -194,20 +205,20 @@ def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
 
     def _index(now: int) -> int:
         rows = state.rows()
-        try:
-            index: int = ordering.pick(state.queue(rows), now / 1e6)
-        except Exception as error:
-            raise failed(ordering, "pick", error) from error
-        if not 0 <= index < len(rows):
-            raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
-        return index
+        index = call(ordering, "pick", state.queue(rows), now / 1e6)
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(rows):
+            raise PolicyError(f"{name_of(ordering)} picked number {index!r} of {len(rows)} requests")
+        return int(index)
 
     return turn
 
 
 def _grouped(ordering: Any, state: State) -> Turn:
     """Every start changes the order of groups, such as shares; inside a group the queue's job order holds."""
-    group = state.requests.labels[ordering.group]
+    group = state.requests.labels.get(ordering.group)
+    if group is None or (len(group) and group.min() < 0):
+        raise InputError(f"{name_of(ordering)} needs jobs with a {ordering.group}", field=ordering.group)
+    groups = int(group.max(initial=-1)) + 1
     if counts_in_columns(ordering) and state.plain:
         weights = ordering.column
         shares = np.stack([np.zeros_like(weights), weights, weights])
@@ -220,7 +231,9 @@ def _grouped(ordering: Any, state: State) -> Turn:
         place = None
         while not state.empty and state.available(now):
             if place is None or ordering.changes == "start":
-                place = ordering.places(now)
+                place = whole_numbers(ordering, "places", call(ordering, "places", now))
+                if len(place) < groups:
+                    raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; there are {groups}")
             request = state.begin_at(kernels.first_of_groups(state.table, state.meta, group, place), now)
             if request is None:
                 break

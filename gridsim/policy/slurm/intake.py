@@ -3,7 +3,8 @@
 Slurm leaves some of these waiting until its configuration is changed (slurm.conf(5), ``EnforcePartLimits=NO``); in a
 simulation nobody changes it, so they are refused. Sources: slurm.conf(5), ``AllowAccounts``, ``AllowGroups``,
 ``AllowQos``, ``DenyAccounts``, ``DenyQos``, ``MaxCPUsPerNode``, ``MaxNodes``, ``MaxTime``, ``MaxMemPerNode``,
-``ReqResv`` and ``State`` of partitions; resource_limits.html; sbatch(1), ``--constraint`` and ``--nodelist``.
+``ReqResv`` and ``State`` of partitions, ``AccountingStorageEnforce``; resource_limits.html; sbatch(1),
+``--constraint`` and ``--nodelist``.
 """
 
 from __future__ import annotations
@@ -118,6 +119,9 @@ class Intake:
             return not_in(word, f"a job while {where} is {partition.state}", "State")
         if partition.needs_reservation and reservation < 0:
             return not_in("PartitionConfig", "a job without a reservation", "ReqResv")
+        if not self._site.is_associated(owner.account, owner.user):
+            what = f"user {owner.user} in account {owner.account}"
+            return Refusal("InvalidAccount", what, None, "", "associations of the site")
         if owner.account not in partition.accounts:
             return not_in("AccountNotAllowed", f"account {owner.account}", "AllowAccounts")
         if not self._site.lets_in(owner.user, partition):
@@ -176,7 +180,7 @@ class Intake:
             return False
         if owner.account not in partition.accounts or owner.qos not in partition.levels:
             return False
-        if not self._site.lets_in(owner.user, partition):
+        if not self._site.lets_in(owner.user, partition) or not self._site.is_associated(owner.account, owner.user):
             return False
         if self._limit[entry] > partition.longest or not self._memory_allowed(entry, partition):
             return False

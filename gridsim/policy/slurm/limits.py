@@ -34,12 +34,26 @@ from gridsim.policy.slurm.tres import (
 )
 from gridsim.record import Refusal
 
-__all__ = ["AT_ONCE_RULES", "NO_LIMIT", "Counter", "Limits", "Submissions", "limits_of", "tres_names"]
+__all__ = ["AT_ONCE_RULES", "NO_LIMIT", "Counter", "Limits", "Submissions", "limits_of", "tres_names", "whose"]
 
 NO_LIMIT = 1 << 40
 
 Key = tuple[Any, ...]
 """What a counter counts, and of whom: ``("qos user", "low", "ann")``."""
+
+
+def whose(key: Key) -> str:
+    """Whose counter it is, for a sentence; empty where its limit says so.
+
+    Examples
+    --------
+    >>> whose(("qos user", "high", "ann")), whose(("account", "bio")), whose(("licences",))
+    ('QOS high', 'account bio', '')
+    """
+    kind, *names = key
+    if kind == "user":
+        return f"user {names[1]} in account {names[0]}"
+    return f"{'QOS' if kind.startswith('qos') else kind} {names[0]}" if names else ""
 
 
 class Counter(NamedTuple):

@@ -180,7 +180,7 @@ def _memory(
     """MiB a node and MiB a core: as asked for, else as the partition or the site says, else all of the node's memory.
 
     A log does not say whether memory was asked for on nodes or on cores. What is just the default of a core for all
-    cores is that default.
+    cores is that default; of what exceeds every node of the partition, each node holds what it held in the log.
 
     Sources: sbatch(1), ``--mem`` and ``--mem-per-cpu``; slurm.conf(5), ``DefMemPerNode``, ``DefMemPerCPU`` (the default
     of both is 0, which is "unlimited").
@@ -191,6 +191,10 @@ def _memory(
     defaults = [_default_memory(each, site) for each in site.partitions]
     default, default_core = (of_partition([each[place] for each in defaults]) for place in (0, 1))
     node = np.where((node > 0) & (node == -(-default_core * cores // np.maximum(nodes, 1))), UNKNOWN, node)
+    of_name = {each.name: each.memory for each in site.nodes}
+    largest = of_partition([max((of_name[name] for name in each.nodes), default=0) for each in site.partitions])
+    granted = label("memory_granted_mb")
+    node = np.where((granted > 0) & (node > largest), granted, node)
     core = np.where(node >= 0, 0, np.where(core > 0, core, default_core))
     node = np.where(node > 0, node, np.where(node == 0, ALL, np.where(core > 0, 0, default)))
     return np.where((node == 0) & (core == 0), ALL, node), core

@@ -25,7 +25,10 @@ from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Dia
 from gridsim.policy.slurm.repeats import Stillness
 from gridsim.policy.slurm.timing import Timing
 
-__all__ = ["Pending"]
+__all__ = ["RECORDED_WAIT", "Pending"]
+
+RECORDED_WAIT = "recorded_wait_us"
+"""Label: the wait in a log, microseconds after the submission: a job does not start before, though it grows older."""
 
 
 class Pending:
@@ -92,7 +95,7 @@ class Pending:
         self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
         self._priorities, self._intake = priorities, intake
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
-        self._withdrawn = label_of(requests, "withdrawn")
+        self._withdrawn, self._recorded = label_of(requests, "withdrawn"), label_of(requests, RECORDED_WAIT)
         self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
         self._books = bool((demands["reservation"] >= 0).any())
 
@@ -119,9 +122,10 @@ class Pending:
     def join_due(self, now: int) -> None:
         """Requests join whose time has come."""
         while self._later and self._later[0][0] <= now:
-            request = heapq.heappop(self._later)[1]
+            at, request = heapq.heappop(self._later)
             if not self._over[request]:
-                self._join(request, now)
+                submit = int(self._requests.submit[request])
+                self._join(request, now, submit if at == submit + self._recorded[request] else now)
                 self._timing.wake(now)
 
     def _release(self, request: int, now: int) -> None:
@@ -135,6 +139,8 @@ class Pending:
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
             self.come_back(request, now, due)
+        elif (start := int(self._requests.submit[request] + self._recorded[request])) > now:
+            heapq.heappush(self._later, (start, request))
         else:
             self._join(request, now)
             self._timing.submitted(now)
@@ -154,16 +160,16 @@ class Pending:
                 if not self._over[follower]:
                     self._release(follower, now)
 
-    def _join(self, request: int, now: int) -> None:
-        """A request can run from *now* on."""
+    def _join(self, request: int, now: int, since: int | None = None) -> None:
+        """A request can run from *now* on, and grows older since then or since an earlier instant."""
         self.calculate(now)
         self._diary.say(request, NONE, now)
         for entry in self.chosen(request):
             if not self._entries.waits[entry]:
-                self._enter(entry, now)
+                self._enter(entry, now, now if since is None else since)
 
-    def _enter(self, entry: int, now: int) -> None:
-        since = max(now, self._bookings.begins(int(self._demands["reservation"][entry])))
+    def _enter(self, entry: int, now: int, since: int) -> None:
+        since = max(since, self._bookings.begins(int(self._demands["reservation"][entry])))
         self._priorities.eligible(entry, since)
         self._priorities.rank_one(entry, now)
         order, place = self.order, self._priorities.place(self.order, entry)
@@ -286,7 +292,7 @@ class Pending:
         if left and all(self._entries.waits[entry] for entry in left):
             self._entries.waits[left] = False
             for entry in left if len(inside) else ():  # else it joins when its time has come
-                self._enter(entry, now)
+                self._enter(entry, now, now)
         return bool(left)
 
     def chosen(self, request: int) -> list[int]:

@@ -5,7 +5,28 @@ case passes only when everything that its ``expected`` holds was compared and ag
 cannot compare, is *unsupported*.
 """
 
-from gridsim.testing.conformance.cases import CASES, FAMILIES, NOT_BUILT, WORDS, check, family, read_cases
+from gridsim.testing.conformance.cases import (
+    CASES,
+    FAMILIES,
+    NOT_BUILT,
+    WORDS,
+    case_files,
+    check,
+    family,
+    read_case,
+    read_cases,
+)
 from gridsim.testing.conformance.outcome import Outcome
 
-__all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "Outcome", "check", "family", "read_cases"]
+__all__ = [
+    "CASES",
+    "FAMILIES",
+    "NOT_BUILT",
+    "WORDS",
+    "Outcome",
+    "case_files",
+    "check",
+    "family",
+    "read_case",
+    "read_cases",
+]

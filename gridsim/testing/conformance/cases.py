@@ -13,7 +13,7 @@ from gridsim.testing.conformance import charges, deadline, grid, load, machine, 
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 from gridsim.testing.conformance.schemas import SCHEMAS
 
-__all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "check", "family", "read_cases"]
+__all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "case_files", "check", "family", "read_case", "read_cases"]
 
 CASES = Path(__file__).parents[1] / "cases"
 """Cases that come with gridsim: a folder for each family that is built, with what each case shows."""
@@ -126,6 +126,9 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
         raise InputError(
             getattr(error, "message", str(error)), path=path, field=getattr(error, "field", None)
         ) from error
+    except Exception as error:  # whatever a malformed case leads to, it is an error of this case alone
+        message = f"is no well-formed case of {name}: {type(error).__name__}: {error}"
+        raise InputError(message, path=path) from error
 
 
 def read_cases(paths: Iterable[str | Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -136,16 +139,21 @@ def read_cases(paths: Iterable[str | Path]) -> Iterator[tuple[Path, dict[str, An
     InputError
         For a path that is not there, a folder without cases, and a file that is no case, naming file and line.
     """
+    return ((path, read_case(path)) for path in case_files(paths))
+
+
+def case_files(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """The files of `read_cases`, unread."""
     for path in map(Path, paths):
         if not path.exists():
             raise InputError("no such file or folder; expected a JSON case or a folder of them", path=path)
         files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         if not files:
             raise InputError("holds no *.json; expected conformance cases", path=path)
-        for file in files:
-            yield file, _read(file)
+        yield from files
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_case(path: Path) -> dict[str, Any]:
+    """The case in a file; `InputError` where it is none, naming file and line."""
     case: dict[str, Any] = read_json(path, {"kind": str}, "a conformance case")
     return case

@@ -63,6 +63,11 @@ class Outcome:
         """Verdict on a case of which nothing can be run."""
         return cls("unsupported", (reason,), unsupported=1)
 
+    @classmethod
+    def malformed(cls, reason: str) -> Outcome:
+        """Verdict on a case that cannot be read or run."""
+        return cls("failed", (reason,), failed=1)
+
     @property
     def summary(self) -> str:
         """The verdict in a few words."""

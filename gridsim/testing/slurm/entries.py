@@ -214,6 +214,9 @@ def _memory(job: Job, site: Site, partition: SitePartition, nodes: int) -> tuple
     node, core = (job.numbers.get(label, UNKNOWN) for label in ("memory_mb", "memory_core_mb"))
     by_default = -(-core_default * job.cores // max(nodes, 1))
     if node == 0 or (node > 0 and node != by_default):
+        granted = job.numbers.get("memory_granted_mb", UNKNOWN)
+        if granted > 0 and node > max(each.memory for each in site.nodes if each.name in partition.nodes):
+            node = granted
         return node or WHOLE, 0
     core = core if core > 0 else core_default
     if core > 0:

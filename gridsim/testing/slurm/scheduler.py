@@ -218,6 +218,7 @@ class Scheduler:
             and entry.account in partition.accounts
             and entry.qos in partition.levels
             and self._in_a_group(entry)
+            and self._associated(entry)
             and entry.limit <= partition.longest
             and not (self.site.memory and most_memory and entry.node_memory > most_memory)
             and may_run(entry, self.site, ())
@@ -230,6 +231,13 @@ class Scheduler:
         if not entry.partition.groups or members is None or entry.user == "root":
             return True
         return entry.user in {user for group in entry.partition.groups for user in members.get(group, ())}
+
+    def _associated(self, entry: Entry) -> bool:
+        """Whether its user has an association with its account, where the site enforces and lists them."""
+        users = [(each.account, each.user) for each in self.site.associations if each.user]
+        if not self.site.associations_only or not users or entry.user in ("", "root"):
+            return True
+        return (entry.account, entry.user) in users
 
     def _could(self, entry: Entry, now: int) -> bool:
         """Whether an entry could start at any instant from now on, on empty nodes."""

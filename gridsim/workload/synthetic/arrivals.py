@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["DAYS", "HOURS", "day_week", "poisson", "proportional"]
+__all__ = ["DAYS", "HOURS", "WEEKS", "day_week", "poisson", "proportional"]
 
 DAYS = (0.170, 0.191, 0.193, 0.198, 0.187, 0.042, 0.019)
 """Share of the work of a week that is submitted on each day, Monday first."""
@@ -20,6 +21,9 @@ HOURS = (
 )
 """Share of the work of a day that is submitted in each of its hours."""
 # fmt: on
+
+WEEKS = 52
+"""Weeks of a year."""
 
 
 def proportional(work: IntArray, cores: int, load: float) -> IntArray:
@@ -54,29 +58,33 @@ def poisson(work: IntArray, cores: int, load: float, rng: np.random.Generator) -
     return np.floor(np.concatenate([[0.0], np.cumsum(gaps)]) * mean).astype(np.int64)
 
 
-def day_week(work: IntArray, cores: int, load: float, hour: int) -> IntArray:
+def day_week(work: IntArray, cores: int, load: float, hour: int, weeks: Sequence[float] = ()) -> IntArray:
     """Arrivals as `proportional`, ticks, with time warped by the day and the week; time 0 is Monday, 0:00.
 
     Parameters
     ----------
     hour : int
         Ticks in an hour.
+    weeks : sequence of float
+        A factor from 0 for the work of each week of the year, time 0 being the begin of the first: vacations are below
+        1. All are 1 where left out.
 
     Notes
     -----
-    The running sum is operational time: it passes at the pace of the hour's share of the week's work, so that over
-    whole weeks the load is the nominal one.
+    The running sum is operational time: it passes at the pace of the hour's share of the work of the week, or of the
+    year where *weeks* differ, so that over whole weeks, or years, the load is the nominal one.
     """
-    operational = _before(work) / (cores * float(Fraction(str(load)))) / (len(DAYS) * len(HOURS) * hour)
-    weeks = np.floor(operational)
-    reached = _week_profile()
-    into = np.interp(operational - weeks, reached, np.arange(len(reached)))
-    return np.floor((weeks * (len(reached) - 1) + into) * hour).astype(np.int64)
+    reached = _profile(weeks if len(set(weeks)) > 1 else (1.0,))
+    hours = len(reached) - 1
+    operational = _before(work) / (cores * float(Fraction(str(load)))) / (hours * hour)
+    periods = np.floor(operational)
+    into = np.interp(operational - periods, reached, np.arange(len(reached)))
+    return np.floor((periods * hours + into) * hour).astype(np.int64)
 
 
-def _week_profile() -> FloatArray:
-    """Share of a week's work submitted by the begin of each of its hours, and by its end."""
-    share = np.outer(DAYS, HOURS).ravel()
+def _profile(weeks: Sequence[float]) -> FloatArray:
+    """Share of the work of some weeks submitted by the begin of each of their hours, and by their end."""
+    share = np.outer(weeks, np.outer(DAYS, HOURS).ravel()).ravel()
     return np.concatenate([[0.0], np.cumsum(share) / share.sum()])
 
 

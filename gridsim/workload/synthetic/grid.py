@@ -5,7 +5,7 @@ What is drawn for a whole workload is here; parts of a total, shapes of graphs a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -96,6 +96,9 @@ class Grid:
         same mean; ``day-week``: as proportional, in a time that runs faster when people work.
     hour : int
         Ticks in an hour of the day and the week; as published a tick is a minute there.
+    weeks : sequence of float or str
+        Under ``day-week``, a factor from 0 for the work of each of the 52 weeks of the year, as numbers or as a text in
+        which ``+`` separates them; all 1 where left out.
     jobs : int or None
         Jobs to make, None for as many as the kind has. Fewer share the same total.
     total : int
@@ -134,6 +137,7 @@ class Grid:
     jobs: int | None = None
     total: int = 10**10
     largest: int | None = None
+    weeks: Sequence[float] | str = ()
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -146,6 +150,9 @@ class Grid:
         ):
             if getattr(self, name) not in known:
                 raise UnknownNameError(f"value of grid?{name}", str(getattr(self, name)), map(str, known))
+        object.__setattr__(self, "weeks", _factors(self.weeks))
+        if self.weeks and self.arrivals != "day-week":
+            raise InputError(f"mean nothing with arrivals={self.arrivals}; expected arrivals=day-week", field="weeks")
         for name, good, rule in (
             ("number", self.number >= 0, "a whole number from 0"),
             ("load", 0 < self.load < np.inf, "a ratio above 0, such as 0.8"),
@@ -201,7 +208,7 @@ class Grid:
             names={"share": tuple(f"/share{place}" for place in range(1, self.shares + 1))},
             provenance={
                 "source": "grid",
-                "parameters": asdict(self),
+                "parameters": self._parameters(),
                 "seed": seed,
                 "tick": 1.0,
                 "tasks": len(tasks),
@@ -223,8 +230,12 @@ class Grid:
         other, tasks = replace(self, load=load), workload.tasks
         assert tasks is not None
         submit = other._arrivals(_work(tasks), stream(seed, "grid", self.kind, self.number, "arrivals"))
-        parameters = {**workload.provenance, "parameters": asdict(other)}
+        parameters = {**workload.provenance, "parameters": other._parameters()}
         return replace(workload, submit=submit * MICROSECOND, provenance=parameters)
+
+    def _parameters(self) -> dict[str, object]:
+        """What a workload names as its parameters: factors of weeks only where there are any."""
+        return {name: value for name, value in asdict(self).items() if name != "weeks" or value}
 
     def _job_sizes(self, jobs: int, rng: np.random.Generator) -> IntArray:
         if self.sizes_drawn == "log":
@@ -264,8 +275,27 @@ class Grid:
         if self.arrivals == "poisson":
             return arrivals.poisson(work, self.cores, self.load, rng)
         if self.arrivals == "day-week":
-            return arrivals.day_week(work, self.cores, self.load, self.hour)
+            return arrivals.day_week(work, self.cores, self.load, self.hour, tuple(map(float, self.weeks)))
         return arrivals.proportional(work, self.cores, self.load)
+
+
+def _factors(weeks: Sequence[float] | str) -> tuple[float, ...]:
+    """Factors of the weeks of a year as numbers.
+
+    Raises
+    ------
+    InputError
+        For what is not a number from 0 for each week, one of them above 0.
+    """
+    given = weeks.split("+") if isinstance(weeks, str) else weeks
+    try:
+        found = tuple(float(each) for each in given)
+    except (TypeError, ValueError):
+        found = (-1.0,)
+    if found and (len(found) != arrivals.WEEKS or not all(0 <= each < np.inf for each in found) or not any(found)):
+        message = f"are {weeks!r}; expected {arrivals.WEEKS} numbers from 0, one of them above 0"
+        raise InputError(message, field="weeks")
+    return found
 
 
 def _work(tasks: Tasks) -> IntArray:

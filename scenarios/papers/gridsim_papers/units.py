@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from gridsim import InputError
 from gridsim.campaign.run import Made
-from gridsim.campaign.store import RUNS
+from gridsim.campaign.store import Store
 from gridsim.errors import UnknownNameError
 from gridsim.files import checksum, read_toml
 
@@ -57,22 +57,22 @@ class Table:
         Raises
         ------
         InputError
-            When there is no such file, or one has other columns.
+            When there is no such file, one has other columns, or one has changed since it was written.
         """
-        paths = sorted((Path(folder) / RUNS).glob("*.csv"))
-        if not paths:
+        store = Store(folder)
+        files = [file for file in store.files() if file.endswith(".csv")]
+        if not files:
             raise InputError("has no stored rows; run the campaign first", path=Path(folder))
-        return [row for path in paths for row in self._read(path)]
+        return [row for file in files for row in self._read(store.content(file).decode(), store.path(file))]
 
-    def _read(self, path: Path) -> Iterator[Row]:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file)
-            header = next(reader, [])
-            if header != list(self.columns):
-                told = f"has the columns {', '.join(header)}; expected {', '.join(self.columns)}"
-                raise InputError(told, path=path, line=1)
-            for texts in reader:
-                yield self.value_of(texts)
+    def _read(self, content: str, path: Path) -> Iterator[Row]:
+        reader = csv.reader(io.StringIO(content, newline=""))
+        header = next(reader, [])
+        if header != list(self.columns):
+            told = f"has the columns {', '.join(header)}; expected {', '.join(self.columns)}"
+            raise InputError(told, path=path, line=1)
+        for texts in reader:
+            yield self.value_of(texts)
 
     def value_of(self, texts: Sequence[str]) -> Row:
         """The row of one line."""

@@ -167,6 +167,7 @@ def decided(parts: Sequence[Part], *, universal: bool = False, note: str = "") -
     least = min(range(len(parts)), key=lambda at: (shown[at] - refuted[at], parts[at].support))
     weakest = parts[least]
     p = weakest.a if answer == "holds" else otherwise[least] if refuted[least] else against[least]
+    p = NAN if answer == "not testable" else p
     told = _told(parts, shown, refuted, least, answer)
     return Finding(answer, *weakest[4:7], p, weakest.n, "; ".join(filter(None, (told, note))), weakest.series)
 

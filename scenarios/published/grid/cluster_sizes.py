@@ -8,8 +8,8 @@ import numpy as np
 
 from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim_papers.grid.campaign import GridCampaign
+from gridsim_papers.grid.judges import Stored
 from gridsim_papers.paper import RECIPES
-from gridsim_papers.verdicts import Stored
 
 
 def main() -> None:

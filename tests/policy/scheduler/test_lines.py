@@ -166,7 +166,7 @@ def test_backlogs_of_several_blocks_are_served_in_the_same_order(seed: int) -> N
 
 def test_a_line_without_a_slope_is_refused() -> None:
     workload = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1])
-    with pytest.raises(PolicyError, match="a line of slope 1 / 0; expected whole numbers from 1"):
+    with pytest.raises(PolicyError, match=r"slopes of lines with 0 at index 1; expected whole numbers from 1$"):
         run(workload, Platform.single(1), Lines((0, 0), (1, 0)))
 
 
@@ -174,3 +174,17 @@ def test_a_line_that_is_below_0_when_its_job_comes_is_refused() -> None:
     workload = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1])
     with pytest.raises(PolicyError, match="a line that is below 0 when its job comes"):
         run(workload, Platform.single(1), Lines((-1, 0), (1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "slope", "message"),
+    [
+        ((0.5, 0), (1, 1), "offsets of lines of type float64"),
+        (((0,), (0,)), (1, 1), r"offsets of lines of shape \(2, 1\)"),
+        ((0, 1 << 62), (1, 1), "offsets of lines with 4611686018427387904 at index 1"),
+    ],
+)
+def test_lines_are_checked_before_they_enter_a_compiled_loop(ahead: Any, slope: Any, message: str) -> None:
+    workload = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1])
+    with pytest.raises(PolicyError, match=message):
+        run(workload, Platform.single(1), Lines(ahead, slope))

@@ -55,6 +55,16 @@ def test_what_is_just_the_default_of_a_core_for_all_cores_is_that_default() -> N
     assert slurm.nodes_of(0) == {"n1": 4, "n2": 4}
 
 
+def test_memory_that_no_node_has_is_what_the_job_had_on_each_of_its_nodes() -> None:
+    columns: dict[str, Any] = {"submit": [0, 0], "runtime": [10, 10], "cores": [4, 4], "memory_granted_mb": [500, 500]}
+    record, slurm = run(one(*nodes(2), memory=True), **columns, memory_mb=[1000, 1001])
+    assert record.start.tolist() == [0, 0]
+    assert [slurm._demands["memory"][row] for row in (0, 1)] == [1000, 500]
+    small = SitePartition("small", ("n1",))
+    site = Site((*nodes(1), Node("n2", 4, 2000)), (small,), "small", scheduling=QUICK, memory=True)
+    assert run(site, **columns, memory_mb=[1001, 1001])[0].start.tolist() == [0, 10]
+
+
 def test_a_job_is_spread_where_its_memory_is() -> None:
     _, slurm = run(one(*nodes(2), memory=True), submit=[0], runtime=[10], cores=[4], memory_core_mb=[400])
     assert slurm.nodes_of(0) == {"n1": 2, "n2": 2}

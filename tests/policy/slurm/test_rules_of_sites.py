@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from gridsim.model.site import Node, Site, SitePartition
+from gridsim.model.site import Association, Node, Site, SitePartition
+from gridsim.model.workload import Workload
+from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
+from gridsim.simulation import simulate
 from tests.policy.slurm.running import QUICK, Watched, nodes, run
 
 
@@ -209,3 +212,23 @@ def test_the_second_partition_takes_whom_the_first_does_not() -> None:
     assert record.start.tolist() == [0]
     assert isinstance(slurm, Watched)
     assert slurm.partition_of(0) == "b"
+
+
+def test_users_without_an_association_are_rejected_where_associations_are_enforced_and_known() -> None:
+    site = replace(site_of(*nodes(1)), associations_only=True)
+    known = replace(site, associations=(Association("phys", parent="root"), Association("phys", "ann")))
+    columns: dict[str, Any] = {"submit": [0] * 5, "runtime": [5] * 5, "cores": [1] * 5}
+    columns |= {"user": ["ann", "ann", "bob", "root", "ann"], "account": ["phys", "bio", "phys", "root", ""]}
+    record, _ = run(known, **columns)
+    assert record.ran.tolist() == [True, False, False, True, True]
+    assert why(record, 1) == ("InvalidAccount", "user ann in account bio")
+    assert why(record, 2) == ("InvalidAccount", "user bob in account phys")
+    for other in (site, replace(known, associations_only=False)):  # no file of associations; not enforced
+        assert run(other, **columns)[0].ran.all()
+
+
+def test_users_that_the_log_only_numbers_are_not_compared_with_associations() -> None:
+    known = (Association("phys", parent="root"), Association("phys", "ann"))
+    site = replace(site_of(*nodes(1)), associations_only=True, associations=known)
+    log = Workload.from_columns(submit=[0], runtime=[5], cores=[1], labels={"user": [7], "account": [3]})
+    assert simulate(log, platform=site.platform(), policy=Slurm(site=site)).record.ran.all()

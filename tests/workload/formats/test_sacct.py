@@ -408,6 +408,20 @@ def test_a_run_that_two_windows_show_is_one(log):
     assert found(workload) == {"repeated-line": 2}
 
 
+def test_a_name_that_is_not_utf_8_is_reported_with_its_line(tmp_path):
+    path = tmp_path / "sacct.txt"
+    jobs = [job(7), job(8, User="J?RG"), job(9, User="JÖRG"), job(10, User="J!RG", JobName="r?n")]
+    path.write_bytes(text(*jobs).encode().replace(b"?", b"\xd6").replace(b"!", b"\xf6"))
+    workload = read_sacct(path)
+    told = next(entry for entry in workload.provenance["problems"] if entry["kind"] == "not-utf-8")
+    assert (told["count"], told["first_lines"], told["rule"]) == (2, [3, 5], "keep")
+    assert names_of(workload, "user") == ["ann", "J\ufffdRG", "JÖRG", "J\ufffdRG"]
+    assert len(set(workload.labels["user"].tolist())) == 4
+    assert read_sacct(path, rules={"not-utf-8": "skip"}).job.tolist() == [7, 9]
+    with pytest.raises(InputError, match="line 3: not-utf-8: found job 8, User; expected names in UTF-8"):
+        read_sacct(path, rules={"not-utf-8": "error"})
+
+
 def test_parts_of_a_heterogeneous_job_are_kept_or_made_one(log):
     parts = [job("7+0", JobIDRaw=7), job("7+1", JobIDRaw=8, AllocCPUS=2)]
     assert log(*parts).cores.tolist() == [4, 2]

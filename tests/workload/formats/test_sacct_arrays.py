@@ -69,6 +69,27 @@ def test_tasks_that_were_cancelled_together_wait_no_longer(tmp_path: Path) -> No
     assert found(workload) == {"repeated-line": 1, "never-ran": 1}
 
 
+CANCELLED = {"state": "CANCELLED by 1000", "end": str(T + 500)}
+
+
+def test_a_cancelled_list_is_of_the_tasks_without_a_line_of_their_own(tmp_path: Path) -> None:
+    started = ran("7_3", 9, 200) + ran("7_4", 10, 200) + ran("7_5", 11, 300)
+    workload = read(tmp_path, waits("7_[3-6]", **CANCELLED) + started, never_ran="keep")
+    assert len(workload) == 4
+    assert (workload.labels["withdrawn"] >= 0).sum() == 1
+    assert workload.provenance["jobs_read"] == 4
+    assert len(read(tmp_path, waits("7_[3-5]", **CANCELLED) + started, never_ran="keep")) == 3
+
+
+@pytest.mark.parametrize("how", [CANCELLED, {}])
+def test_lists_of_equally_many_tasks_are_repeated_only_if_they_are_of_the_same(
+    tmp_path: Path, how: dict[str, str]
+) -> None:
+    both = waits("7_[2-3]", **how) + waits("7_[5-6]", **how)
+    assert len(read(tmp_path, both + waits("7_[5-6]", **how), never_ran="keep")) == 4
+    assert len(read(tmp_path, both + waits("7_[2-3,5]", **how), never_ran="keep")) == 4
+
+
 def test_tasks_of_other_users_and_of_earlier_jobs_with_the_number_take_none_away(tmp_path: Path) -> None:
     workload = read(tmp_path, waits("7_[2-4]"), ran("7_2", 9, 200, user="bob") + ran("7_3", 10, 60, submit=50))
     assert len(workload) == 5

@@ -107,6 +107,26 @@ def test_memory_is_that_of_a_node_or_of_a_core(
         assert label(workload, name) == ({} if wanted is None else {7: wanted})
 
 
+@pytest.mark.parametrize(
+    ("more", "of_node", "granted"),
+    [
+        ({"AllocTRES": "cpu=4,node=2"}, 12000, 6000),
+        ({"AllocTRES": "cpu=4,mem=14000M,node=2"}, 12000, 7000),
+        ({"ReqTRES": "cpu=4,mem=12000M,node=2"}, 6000, None),
+        ({"SubmitLine": "sbatch --mem=12000 x"}, 12000, None),
+        ({"ReqMem": "6000Mn"}, 6000, None),
+        ({"NNodes": 1}, 12000, None),
+        ({"ReqMem": "", "AllocTRES": "cpu=4,mem=14000M,node=2"}, 7000, None),
+    ],
+)
+def test_memory_without_options_may_be_that_of_all_nodes(
+    tmp_path: Path, more: dict[str, Any], of_node: int, granted: int | None
+) -> None:
+    workload = read(tmp_path, job(7, **{"ReqMem": "12000M", "NNodes": 2} | more))
+    assert label(workload, "memory_mb") == {7: of_node}
+    assert label(workload, "memory_granted_mb") == ({} if granted is None else {7: granted})
+
+
 def test_who_had_more_cores_than_his_tasks_could_use_on_whole_nodes_is_not_held_to_them(tmp_path: Path) -> None:
     # 24 tasks, 4 a node, alone on six nodes, one of which has 12 cores: the job held 32 cores, and no six nodes give
     # those to 4 tasks each.

@@ -1,4 +1,7 @@
-"""Tasks of an array that wait stand on one line, such as ``7_[3-5]``; in a later list each has a line of its own."""
+"""Tasks of an array that did not start share one line, such as ``7_[3-5]``; tasks that started have lines of their own.
+
+Slurm does not always shorten the list when one of its tasks starts.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ _CANCELLED = codes("CANCELLED", "DEADLINE", "REVOKED")
 def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
     """How many tasks each line stands for that no other line tells more of; 0 where there is none left.
 
-    Lines of one task tell more than those of several that wait, so do those of several that were cancelled together;
-    of several lines on which tasks wait, that of the fewest, which is the latest.
+    A line of one task counts instead of a line of several, and one of several that were cancelled together instead of
+    one of several that wait. Of two such lines of the same kind, the one of fewer tasks counts, which is the later one.
 
     Parameters
     ----------
@@ -31,20 +34,23 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
     """
     left = lines.column("tasks", 1).astype(np.int64)
     which = lines.column("list")
-    over = (lines.column("start") != ABSENT) | np.isin(lines.column("state", 0), _CANCELLED)
-    waiting = np.flatnonzero((which != ABSENT) & ~over & (lines.column("end") == ABSENT))
-    if not len(waiting):
+    over = (lines.column("start") != ABSENT) | (lines.column("end") != ABSENT)
+    over |= np.isin(lines.column("state", 0), _CANCELLED)
+    several = np.flatnonzero(which != ABSENT)
+    if not len(several):
         return left
     identity, task, submit = lines.sequence(), lines.column("task"), lines.column("submit")
-    rows = np.flatnonzero(np.isin(identity, identity[waiting]) & ((task >= 0) | (which != ABSENT)))
+    rows = np.flatnonzero(np.isin(identity, identity[several]) & ((task >= 0) | (which != ABSENT)))
     rows = rows[np.argsort(identity[rows], kind="stable")]
     user = lines.column("user")
-    for row in waiting[np.argsort(left[waiting], kind="stable")].tolist():
+    for row in several[np.argsort(left[several], kind="stable")].tolist():
         first, last = np.searchsorted(identity[rows], [identity[row], identity[row] + 1])
         alike = rows[first:last]
         alike = alike[(submit[alike] >= submit[row]) & (user[alike] == user[row]) & (alike != row)]
         single = task[alike[task[alike] >= 0]]
-        others = [other for other in alike[which[alike] != ABSENT].tolist() if _tells_more(lines, over, other, row)]
+        # Equal lists are repeated lines, which are found elsewhere.
+        lists_of = alike[(which[alike] != ABSENT) & (which[alike] != which[row])]
+        others = [other for other in lists_of.tolist() if _tells_more(lines, over, other, row)]
         elsewhere = np.concatenate([single, *(_tasks(lists[which[other]]) for other in others)])
         if len(elsewhere) and len(own := _tasks(lists[which[row]])):
             left[row] = np.count_nonzero(~np.isin(own, elsewhere))
@@ -53,8 +59,8 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
 
 def _tells_more(lines: SacctColumns, over: IntArray, other: int, row: int) -> bool:
     """Whether a line of several tasks is later than another one of the same array."""
-    if over[other]:
-        return True
+    if over[other] != over[row]:
+        return bool(over[other])
     tasks = lines.column("tasks", 1)
     return (int(tasks[other]), other) < (int(tasks[row]), row)
 

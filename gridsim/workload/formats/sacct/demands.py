@@ -70,6 +70,7 @@ def demands(
     given = np.maximum(np.where(label("nodes") > 0, label("nodes"), column("nodes")), 1)
     of_core, of_node = label("memory_core_mb"), label("memory_mb")
     memory = np.where(of_core > 0, of_core * cores, np.maximum(of_node, 0) * given)
+    memory = np.where(label("memory_granted_mb") > 0, column("memory"), memory)
     gpus = np.where(column("asked_gpus") > 0, column("asked_gpus"), column("gpus"))
     gpus = np.where(gpus > 0, gpus, label("gpus") * given)
     kinds, others = _besides(lists, more)

@@ -20,6 +20,7 @@ from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.instants import on_one_clock
 from gridsim.workload.formats.sacct.intake import SacctIntake
+from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.runs import JOINED, Runs, late_numbers
 from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray, codes
 from gridsim.workload.problems import Problems
@@ -75,13 +76,13 @@ class Jobs:
         number, submit = self._lines.column("number"), self._lines.column("submit")
         keys = [self._lines.identity()]
         if "base" in self._lines:
-            keys += [self._lines.column("task"), self._lines.column("part"), self._lines.column("tasks")]
+            keys += [self._lines.column("task"), self._lines.column("part"), self._lines.column("list")]
         ended = self._lines.column("end") != ABSENT
         order = np.lexsort((number, ended, submit, *keys[::-1]))
         before, after = order[:-1], order[1:]
         repeated = np.zeros(self._lines.rows, dtype=bool)
         repeated[before] = np.logical_and.reduce([key[before] == key[after] for key in (*keys, submit)])
-        self._tasks = tasks_left(self._lines, self._intake.parser.lists)
+        self._tasks = tasks_left(self._lines, tuple(self._intake.parser.lists))
         repeated |= self._tasks == 0
         screen.find("repeated-line", repeated, None, self._lines.shown)
         return Runs.of(self._lines, keys, order[screen.keep[order]])
@@ -206,6 +207,7 @@ class Jobs:
         self._estimates(screen, facts, shown)
         elapsed[self._waits] = facts.limit[self._waits]
         self._eligible(screen, facts)
+        self._named(screen)
 
     def _joined(self, screen: Screen, facts: Facts, runs: Runs, shown: Callable[[int], str]) -> None:
         """Jobs of several runs, as the rule says."""
@@ -311,6 +313,17 @@ class Jobs:
         waiting[edges.row] = True
         edges.joined = len(screen.find("dependent", waiting, None, self._lines.shown)) > 0
         return edges
+
+    def _named(self, screen: Screen) -> None:
+        """Jobs with a name that is not UTF-8."""
+        wrong, where = np.zeros(self._lines.rows, dtype=bool), np.zeros(self._lines.rows, dtype=np.int64)
+        for place, (label, names) in enumerate(self._intake.parser.codes.items()):
+            if label in self._lines and (numbers := names.not_utf_8()):
+                found = np.isin(self._lines.column(label), numbers)
+                where[found & ~wrong] = place
+                wrong |= found
+        fields = list(NAMED.values())
+        screen.find("not-utf-8", wrong, None, lambda row: f"{self._lines.shown(row)}, {fields[where[row]]}")
 
     def _parts(self, screen: Screen, facts: Facts) -> BoolArray:
         """Parts of heterogeneous jobs that went into another one."""

@@ -154,7 +154,7 @@ class _Writer:
 
     def _identity(self) -> Callable[[int], str]:
         base, task, part = (self._lines.column(name) for name in ("base", "task", "part"))
-        which, lists = self._lines.column("list"), self._intake.parser.lists
+        which, lists = self._lines.column("list"), tuple(self._intake.parser.lists)
 
         def text(row: int) -> str:
             several = f"_{task[row]}" if task[row] >= 0 else ""

@@ -42,7 +42,9 @@ def needs(
     or has not started, as one that takes what there is. Without ``ReqTRES`` several nodes count as wanted where the job
     had them whole.
 
-    Memory is of a core where ``ReqMem`` or the submit line says so (``--mem-per-cpu``), else of a node.
+    Memory is of a core where ``ReqMem`` or the submit line says so (``--mem-per-cpu``), else of a node. Without either
+    the number is that of the job, and may have been spread over more nodes than ``ReqTRES`` counts: the memory that the
+    job had on each node is a label of its own.
 
     GPUs are those that the job had, over its nodes; where the log says none, those of the submit line.
 
@@ -66,8 +68,8 @@ def needs(
     array = np.where(column("task") != ABSENT, column("base"), UNKNOWN)
     gpus = column("gpus")
     asked_nodes = column("asked_nodes" if "asked_nodes" in columns else "nodes")
-    memory = (column("asked_memory"), column("asked_memory_of"), column("memory_of"))
-    found |= _memory(*memory, asked_nodes, requested)
+    memory = (column("asked_memory"), column("asked_memory_of"), column("memory_of"), column("memory"))
+    found |= _memory(*memory, asked_nodes, given, requested)
     found |= {
         "exclusive": np.where(alone, 1, UNKNOWN),
         "gpus": np.where((gpus > 0) & (given > 0), -(-gpus // np.maximum(given, 1)), _gpus(column, given, requested)),
@@ -112,13 +114,17 @@ def _tasks_per_node(said: IntArray, per_task: IntArray, given: IntArray, allocat
     return np.where((said > 0) & (given > 0) & (allocated > usable), UNKNOWN, said)
 
 
-def _memory(asked: IntArray, what: IntArray, said: IntArray, nodes: IntArray, cores: IntArray) -> dict[str, IntArray]:
+def _memory(
+    asked: IntArray, what: IntArray, said: IntArray, had: IntArray, nodes: IntArray, given: IntArray, cores: IntArray
+) -> dict[str, IntArray]:
     """MiB on each node, or on each core. Since 21.08 the log's number is for all of them together, and does not say."""
-    together = what == 0
+    together = what <= 0
+    granted = np.where((had > 0) & (given > 0), -(-had // np.maximum(given, 1)), UNKNOWN)
     on_cores = (what == A_CORE) | (together & (said == A_CORE))
     of_node, of_core = (-(-asked // np.where(together, np.maximum(count, 1), 1)) for count in (nodes, cores))
     return {
-        "memory_mb": np.where((asked != ABSENT) & ~on_cores, of_node, UNKNOWN),
+        "memory_mb": np.where(on_cores, UNKNOWN, np.where(asked != ABSENT, of_node, granted)),
+        "memory_granted_mb": np.where(together & (said == ABSENT) & (granted < of_node), granted, UNKNOWN),
         "memory_core_mb": np.where((asked != ABSENT) & on_cores, of_core, UNKNOWN),
     }
 

@@ -52,6 +52,10 @@ class Codes(dict[bytes, int]):
         """Names by number; there is none for 0."""
         return ("", *(name.decode("utf-8", "replace") for name in self if name))
 
+    def not_utf_8(self) -> list[int]:
+        """Numbers of names that are not UTF-8."""
+        return [number for name, number in self.items() if name.decode("utf-8", "ignore").encode() != name]
+
 
 def _size(text: bytes) -> int:
     """A whole number that is not needed to be exact enough to refuse a line for it."""
@@ -91,14 +95,14 @@ class Parser:
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
     ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of `reasons`),
     ``list`` (of `lists`), ``asked_gpus``, ``more`` (of `more`: generic resources and licences), ``gpu_types`` (of
-    `gpu_types`: those allocated) and the labels of `NAMED`. What submit
-    lines say in words has its numbers in `said`, by label.
+    `gpu_types`: those that were allocated) and the labels of `NAMED`. What submit lines say in words has its numbers
+    in `said`, by label.
     """
 
     def __init__(self) -> None:
         self.codes: dict[str, Codes] = {label: Codes() for label in NAMED}
         self.said = {label: self.codes[label] if label in NAMED else Codes() for label in TEXTS}
-        self.lists: list[bytes] = []
+        self.lists: dict[bytes, int] = {}
         self._lengths, self._limits, self._minutes = map(Lookup, (values.duration, values.limit, values.minutes))
         self._states, self._sizes = Lookup(values.state), Lookup(_size)
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
@@ -162,8 +166,7 @@ class Parser:
             base[row], task[row], part[row], several, _ = found
             if several:
                 tasks[row], at_once[row] = values.task_count(several), throttle(several)
-                which[row] = len(self.lists)
-                self.lists.append(several)
+                which[row] = self.lists.setdefault(several, len(self.lists))
         columns |= {"base": base, "task": task, "part": part.astype(np.int32), "tasks": tasks.astype(np.int32)}
         if (which != ABSENT).any():
             columns["list"] = which

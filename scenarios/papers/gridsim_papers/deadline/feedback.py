@@ -126,7 +126,7 @@ def _monotone(study: Study) -> Finding:
             steps = combined(lambda *row: float((np.diff(row) < 0).all()), *numbers)
             words = f"QoS charge down at every step with {'random' if random else 'fixed'} TF at {place.load:g}"
             strictly.append((words, steps, dict.fromkeys(steps, 0.5)))
-    return decided([*parts, *more_often(strictly, 1)], universal=True)
+    return decided([*parts, *(_moved(part, 0.5) for part in more_often(strictly, 1))], universal=True)
 
 
 def _along_slack(measure: Measure, words: str, wanted: int, *, universal: bool = False) -> Judge:
@@ -217,9 +217,12 @@ def _everything(study: Study) -> Finding:
             family.append((f"share accepted with TF 1000 at {place.load:g}", accepted))
     limit = 0.99
     parts = signed([(words, combined(lambda share: share - limit, values)) for words, values in family], 1)
-    return decided(
-        [p._replace(effect=p.effect + limit, low=p.low + limit, high=p.high + limit) for p in parts], universal=True
-    )
+    return decided([_moved(part, limit) for part in parts], universal=True)
+
+
+def _moved(part: Part, limit: float) -> Part:
+    """The same part, its effect shown as the number itself instead of its distance from a limit."""
+    return part._replace(effect=part.effect + limit, low=part.low + limit, high=part.high + limit)
 
 
 def _slack_undoes_tolerance(study: Study) -> Finding:
