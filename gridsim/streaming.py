@@ -322,10 +322,10 @@ def _write_jobs(
         table.begin(None if kept is None else kept.table)
         try:
             for found, after in itertools.chain(() if first is None else (first,), ended):
-                parts = table.standing.count
+                parts = table.standing.parts
                 table.add(found.rows, replace(empty, record=found.record).jobs)
                 kept = _Kept(after, table.standing)
-                if table.standing.count > parts:
+                if table.standing.parts > parts:
                     write_checkpoint(table.state, of_what, kept)
             table.finish()
         except (KeyboardInterrupt, OSError):

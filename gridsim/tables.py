@@ -316,7 +316,7 @@ class Standing(NamedTuple):
     order: npt.NDArray[np.int64]
     held: dict[str, npt.NDArray[Any]]
     written: int
-    count: int
+    parts: int
     in_order: bool
 
 
@@ -375,7 +375,7 @@ class PartedTable:
 
     def has_parts(self, standing: Standing) -> bool:
         """Whether the parts of an earlier table are there."""
-        return all((self.parts / _part(number)).is_file() for number in range(standing.count))
+        return all((self.parts / _part(number)).is_file() for number in range(standing.parts))
 
     def _names(self) -> set[Path]:
         return {self.parts / _part(number) for number in range(self._count)}
