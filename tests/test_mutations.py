@@ -299,8 +299,10 @@ def store(folder: Path) -> None:
 
 
 def golden(folder: Path) -> None:
-    for path, case in read_cases([folder]):
-        check(case, path=path)
+    error = refused(lambda place: [check(case, path=path) for path, case in read_cases([place])], folder)
+    assert "is no well-formed case" not in str(error), "the schema accepts what the code does not"
+    if error is not None:
+        raise error
 
 
 def ranges(folder: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import configparser
-import importlib
+import importlib.metadata
+import re
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -47,6 +49,41 @@ def test_every_data_file_is_taken_along(root: str, told: configparser.ConfigPars
     assert names
     assert not {name for name in names if not any(fnmatchcase(name, pattern) for pattern in patterns)}
     assert not {pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)}
+
+
+def requirements(told: configparser.ConfigParser) -> list[tuple[str, str, str]]:
+    """Name, oldest version and bound of each requirement of the package and its extras."""
+    texts = [told["options"]["install_requires"], *told["options.extras_require"].values()]
+    found = [
+        re.fullmatch(r"([a-z0-9-]+) >= ([0-9.]+), < ([0-9.]+)(?:;.*)?", line) for text in texts for line in lines(text)
+    ]
+    assert None not in found
+    return sorted({match.group(1, 2, 3) for match in found if match is not None})
+
+
+def test_the_oldest_versions_that_ci_runs_are_those_that_are_declared(told: configparser.ConfigParser) -> None:
+    file = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8")
+    run = {line.split(" == ")[0]: line.split(" == ")[1] for line in lines(file) if not line.startswith("#")}
+    declared = {name: oldest for name, oldest, _ in requirements(told)}
+    assert run == {name: declared.get(name) for name in run}
+    tested = [
+        told["options"]["install_requires"],
+        *(told["options.extras_require"][it] for it in ("test", "parquet", "zstd")),
+    ]
+    assert run.keys() == {line.split()[0] for text in tested for line in lines(text)}
+
+
+def test_what_is_installed_is_within_the_declared_versions(told: configparser.ConfigParser) -> None:
+    def numbers(version: str) -> list[int]:
+        return [int(part) for part in re.findall(r"[0-9]+", version)]
+
+    outside = []
+    for name, oldest, bound in requirements(told):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            version = importlib.metadata.version(name)
+            if not numbers(oldest) <= numbers(version) < numbers(bound):
+                outside.append((name, version))
+    assert outside == []
 
 
 def test_entry_points_name_what_is_there(told: configparser.ConfigParser) -> None:
