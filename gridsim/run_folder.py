@@ -108,8 +108,8 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
     kinds = {"folders?": ANY}
-    content: dict[str, Any] = read_json(path, kinds, _EXPECTED)
-    content = read_json(path, _COMPARISON if "folders" in content else _RUN, _EXPECTED)
+    schema = _COMPARISON if "folders" in read_json(path, kinds, _EXPECTED) else _RUN
+    content: dict[str, Any] = read_json(path, schema, _EXPECTED)
     return content
 
 
