@@ -27,6 +27,7 @@ __all__ = [
     "checksum",
     "csv_records",
     "csv_rows",
+    "decoded",
     "encoding_of",
     "identity",
     "integer",
@@ -205,11 +206,12 @@ def read_text(path: str | Path, *, errors: str = "strict") -> str:
         For bytes that are no text, naming the line.
     """
     data = Path(path).read_bytes()
-    text = _decoded(data, path, errors)
+    text = decoded(data, path, errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _decoded(data: bytes, path: object, errors: str = "strict") -> str:
+def decoded(data: bytes, path: object, errors: str = "strict") -> str:
+    """Text in UTF-8 or UTF-16 with its line breaks; `InputError` with the line for bytes that are no text."""
     encoding = encoding_of(data[:16])
     try:
         return data.decode(encoding, errors)
@@ -253,7 +255,7 @@ def parse_json(data: bytes, path: object, expected: str) -> Any:
     InputError
         When it is no JSON, or an object has a key twice; naming the line.
     """
-    text = _decoded(data, path)
+    text = decoded(data, path)
     try:
         return json.loads(text, object_pairs_hook=_with_keys_once, parse_int=integer)
     except json.JSONDecodeError as error:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.exact import MOST_CORES
 from gridsim.record import Refusal, Status
-from gridsim.schema import ANY, NUMBER, WHOLE, Number, Schema, read_json
+from gridsim.schema import NUMBER, WHOLE, Number, Schema, read_json
 from gridsim.tables import Kind, read_table
 
 __all__ = ["find_run", "read_numbers", "read_run", "read_run_table"]
@@ -107,10 +107,9 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / "run.json"
     if not path.is_file():
         raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
-    kinds = {"folders?": ANY}
-    schema = _COMPARISON if "folders" in read_json(path, kinds, _EXPECTED) else _RUN
-    content: dict[str, Any] = read_json(path, schema, _EXPECTED)
-    return content
+    either: dict[str, Any] = read_json(path, {}, _EXPECTED)
+    found: dict[str, Any] = read_json(path, _COMPARISON if "folders" in either else _RUN, _EXPECTED)
+    return found
 
 
 def find_run(folder: str | Path) -> dict[str, Any] | None:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.calendar.engine import Earlier
+from gridsim.calendar.engine import Calendar, Earlier
+from gridsim.checkpoint import read_checkpoint, write_checkpoint
 from gridsim.errors import InputError
 from gridsim.files import plain, write_json
 from gridsim.metrics.measures import Measure
@@ -32,7 +35,7 @@ from gridsim.record import Record, Status
 from gridsim.result import Result
 from gridsim.run_folder import find_run, read_numbers
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
-from gridsim.tables import PartedTable, column_of
+from gridsim.tables import PartedTable, Standing, column_of
 from gridsim.workload.blocks import Blocks, joined, whole_instants
 from gridsim.world import World, result_of
 
@@ -114,13 +117,42 @@ def ended_jobs(
     PolicyError
         When the policy decides something impossible.
     """
-    options = options or Run()
+    for found, _ in _ended(blocks, platform, policy, options or Run(), progress):
+        yield found
+
+
+class Frontier(NamedTuple):
+    """What a run block by block continues from: jobs that wait or run after a block.
+
+    Attributes
+    ----------
+    released : int
+        Jobs of the blocks before.
+    earlier : Earlier or None
+        State of the last window.
+    left : tuple of (n,) int64 and Workload, or None
+        Rows and jobs that have not ended.
+    """
+
+    released: int = 0
+    earlier: Earlier | None = None
+    left: tuple[IntArray, Workload] | None = None
+
+
+def _ended(
+    blocks: Iterable[Workload],
+    platform: Platform,
+    policy: Any,
+    options: Run,
+    progress: Callable[[int], None] | None,
+    frontier: Frontier = Frontier(),  # noqa: B008 (it is immutable)
+) -> Iterator[tuple[Ended, Frontier]]:
+    """Jobs that are over after each block, and what the run continues from then."""
     for field, why in (("policy", why_not_streamed(policy, options)), ("platform", why_no_machine(platform))):
         if why:
             raise InputError(f"cannot be simulated block by block: {why}; leave out --stream", field=field)
-    options = replace(options, engine="compiled")
     with _collecting() as collect:
-        for found in _windows(blocks, platform, policy, options, progress):
+        for found in _windows(blocks, platform, policy, replace(options, engine="compiled"), progress, frontier):
             yield found
             collect()
 
@@ -131,11 +163,15 @@ def _windows(
     policy: Any,
     options: Run,
     progress: Callable[[int], None] | None,
-) -> Iterator[Ended]:
-    earlier: Earlier | None = None
-    left: tuple[IntArray, Workload] | None = None
-    released = 0
-    for block, more in whole_instants(blocks):
+    frontier: Frontier,
+) -> Iterator[tuple[Ended, Frontier]]:
+    released, earlier, left = frontier
+    passed = 0
+    for whole, more in whole_instants(blocks):
+        block = whole.select(slice(max(0, released - passed), None))
+        passed += len(whole)
+        if not len(block):
+            continue
         rows, window = np.arange(released, released + len(block)), block
         if left is not None:
             rows, window = np.concatenate([left[0], rows]), joined(left[1], block)
@@ -148,10 +184,15 @@ def _windows(
         ended = Ended(rows[over], world.record().select(over))
         places = np.full(len(window), -1, dtype=np.int64)
         places[staying] = np.arange(len(staying))
-        earlier, left = Earlier(calendar, places), (rows[staying], window.select(staying))
+        earlier, left = Earlier(_standstill(calendar), places), (rows[staying], window.select(staying))
         released += len(block)
         del world, calendar
-        yield ended
+        yield ended, Frontier(released, earlier, left)
+
+
+def _standstill(calendar: Calendar) -> Any:
+    """What the next window reads of a calendar (`Earlier`): without SimPy's environment, it can be kept in a file."""
+    return SimpleNamespace(_events=calendar._events, _cluster=SimpleNamespace(scheduler=calendar._cluster.scheduler))
 
 
 @contextmanager
@@ -203,7 +244,8 @@ def stream(
 
     The table has the rows of the input, in its order, and what `gridsim.Result.write` would write. It is there when the
     simulation is over, or not at all, and then ``run.json``, which says of what it is. Where both are there and of the
-    same input, policy, machine, options and versions, nothing is simulated.
+    same input, policy, machine, options and versions, nothing is simulated. A run that was interrupted, or whose disk
+    was full, continues where it stood when the same call is made again.
 
     Parameters
     ----------
@@ -243,7 +285,7 @@ def stream(
     if known is not None and known == json.loads(json.dumps(plain(told))) and (folder / "metrics.json").is_file():
         return Streamed(read_numbers(folder), simulated=False)
     if known is None:
-        _write_jobs(blocks, folder, empty, policy, options, progress)
+        _write_jobs(blocks, folder, empty, policy, options, of_what, progress)
     write_json(folder / "run.json", told)
     numbers = replace(result, record=record_of(folder, empty.record)).metrics()
     write_json(folder / "metrics.json", numbers)
@@ -264,18 +306,40 @@ def _write_jobs(
     empty: Result,
     policy: Any,
     options: Run,
+    of_what: str,
     progress: Callable[[int], None] | None,
 ) -> None:
-    """Simulate, and write the jobs as they end."""
-    ended = ended_jobs(blocks, empty.platform, policy, options, progress=progress)
-    first = next(ended)  # refuses what cannot be, before anything is written or removed
-    for name in ("run.json", "metrics.json"):
-        (folder / name).unlink(missing_ok=True)
+    """Simulate, and write the jobs as they end; from where an interrupted run of the same input stood."""
     with PartedTable(folder / _TABLE) as table:
-        table.add(first.rows, replace(empty, record=first.record).jobs)
-        for found in ended:
-            table.add(found.rows, replace(empty, record=found.record).jobs)
-        table.finish()
+        kept: _Kept | None = read_checkpoint(table.state, of_what)
+        if kept is None or not isinstance(kept, _Kept) or not table.has_parts(kept.table):
+            kept = None
+        frontier = Frontier() if kept is None else kept.frontier
+        ended = _ended(blocks, empty.platform, policy, options, progress, frontier)
+        first = next(ended, None)  # refuses what cannot be, before anything is written or removed
+        for name in ("run.json", "metrics.json"):
+            (folder / name).unlink(missing_ok=True)
+        table.begin(None if kept is None else kept.table)
+        try:
+            for found, after in itertools.chain(() if first is None else (first,), ended):
+                parts = table.standing.parts
+                table.add(found.rows, replace(empty, record=found.record).jobs)
+                kept = _Kept(after, table.standing)
+                if table.standing.parts > parts:
+                    write_checkpoint(table.state, of_what, kept)
+            table.finish()
+        except (KeyboardInterrupt, OSError):
+            if kept is not None:
+                with suppress(OSError):
+                    write_checkpoint(table.state, of_what, kept)
+            raise
+
+
+class _Kept(NamedTuple):
+    """What a run that was stopped continues from."""
+
+    frontier: Frontier
+    table: Standing
 
 
 def _record(workload: Workload, platform: Platform) -> Record:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
+import os
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.files import csv_rows, naming, read_text, write_atomically
+from gridsim.files import csv_rows, decoded, naming, write_atomically
 
 __all__ = [
     "NAMES",
     "TABLES",
     "Kind",
     "PartedTable",
+    "Standing",
     "column_of",
     "columns_in",
+    "name_cell",
     "read_names",
     "read_table",
     "require_table",
@@ -34,6 +40,9 @@ TABLES = ("csv", "parquet")
 
 NAMES = "names.csv"
 """File of the names that numbers of users, accounts and so on stand for."""
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""What a cell begins with that a spreadsheet takes for a formula, or that was escaped for that."""
 
 _CHUNK = 4_096
 _MOST_DIGITS = 9
@@ -69,13 +78,28 @@ def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
     if not path.is_file():
         return {}
     found: dict[str, dict[int, str]] = {}
-    rows = csv_rows(io.StringIO(read_text(path)), path)
+    rows = csv_rows(io.StringIO(decoded(path.read_bytes(), path), newline=""), path)
     next(rows, None)
     for line, row in rows:
         if len(row) != 3 or not row[1].isdecimal() or len(row[1]) > _MOST_DIGITS:
             raise InputError(f"has {str(row)[:60]}; expected label, number and name", path=path, line=line)
-        found.setdefault(row[0], {})[int(row[1])] = row[2]
+        found.setdefault(row[0], {})[int(row[1])] = _name(row[2])
     return found
+
+
+def _name(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def name_cell(name: str) -> str:
+    """Cell of `NAMES` for a name: behind an apostrophe where a spreadsheet would take it for a formula.
+
+    Examples
+    --------
+    >>> name_cell("ann"), name_cell("=cmd()"), name_cell("'=cmd()")
+    ('ann', "'=cmd()", "''=cmd()")
+    """
+    return f"'{name}" if _FORMULA.match(name) else name
 
 
 def require_table(table: str) -> None:
@@ -124,7 +148,7 @@ def read_table(
         return columns
     if not path.is_file():
         raise InputError(f"has no {name}.csv; expected a result directory", path=folder)
-    rows = csv_rows(io.StringIO(read_text(path)), path)
+    rows = csv_rows(io.StringIO(decoded(path.read_bytes(), path), newline=""), path)
     _, header = next(rows, (1, []))
     if len(set(header)) < len(header) or not header:
         raise InputError(f"has the columns {', '.join(header) or 'none'}; expected each once", path=path, line=1)
@@ -286,11 +310,22 @@ def _asked(path: Path, query: str) -> Any:
         ) from error
 
 
+class Standing(NamedTuple):
+    """How far a table in parts has come: rows that are held, rows and parts that are written, and whether in order."""
+
+    order: npt.NDArray[np.int64]
+    held: dict[str, npt.NDArray[Any]]
+    written: int
+    parts: int
+    in_order: bool
+
+
 class PartedTable:
     """A table in Parquet that is written as its rows come, and is there when all have come, or not at all.
 
-    Rows come in any order; they are held until those before them have come, at most about a million. Parts of it stand
-    in a folder beside it, which is removed in the end; one that a killed process left is removed by the next.
+    Rows come in any order; they are held until those before them have come, at most about a million. Parts of it are
+    in a folder beside it, which is removed in the end. When the work is interrupted, or a file cannot be written, and
+    there is a file `state`, the parts stay: a table that begins with what `standing` was then continues with them.
 
     Parameters
     ----------
@@ -299,7 +334,7 @@ class PartedTable:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._parts = path, path.with_name(f".{path.name}.parts")
+        self._path, self.parts = path, path.with_name(f".{path.name}.parts")
         self._held: dict[str, npt.NDArray[Any]] = {}
         self._order: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._written = self._count = 0
@@ -307,16 +342,43 @@ class PartedTable:
 
     def __enter__(self) -> Self:
         _duckdb()
-        with naming(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(self._parts, ignore_errors=True)
-            self._parts.mkdir()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._parts, ignore_errors=True)
+        stopped = kind is not None and issubclass(kind, KeyboardInterrupt | OSError)
+        if not (stopped and self.state.is_file()):
+            shutil.rmtree(self.parts, ignore_errors=True)
+
+    @property
+    def state(self) -> Path:
+        """File beside the parts for what else is needed to continue."""
+        return self.parts / "state"
+
+    @property
+    def standing(self) -> Standing:
+        """How far the table has come."""
+        return Standing(self._order, self._held, self._written, self._count, self._sorted)
+
+    def begin(self, standing: Standing | None = None) -> None:
+        """Begin the table, or continue where an earlier one stood whose parts are there."""
+        with naming(self._path):
+            if standing is None:
+                shutil.rmtree(self.parts, ignore_errors=True)
+            self.parts.mkdir(parents=True, exist_ok=True)
+        if standing is not None:
+            self._order, self._held, self._written, self._count, self._sorted = standing
+            for path in self.parts.glob("*.parquet"):  # written after the state was kept
+                if path not in self._names():
+                    path.unlink()
+
+    def has_parts(self, standing: Standing) -> bool:
+        """Whether the parts of an earlier table are there."""
+        return all((self.parts / _part(number)).is_file() for number in range(standing.parts))
+
+    def _names(self) -> set[Path]:
+        return {self.parts / _part(number) for number in range(self._count)}
 
     def add(self, rows: npt.NDArray[np.int64], columns: Mapping[str, npt.NDArray[Any]]) -> None:
         """Rows of the table by their numbers, from 0, ascending; the same columns each time."""
@@ -339,7 +401,8 @@ class PartedTable:
     def _write(self, count: int) -> None:
         """Write the first rows that are held as a part."""
         columns = {name: column[:count] for name, column in self._held.items()}
-        _write_parquet(self._parts / f"{self._count:06d}.parquet", {_ROW: self._order[:count], **columns})
+        with _duckdb_errors(self._path):
+            _write_parquet(self.parts / _part(self._count), {_ROW: self._order[:count], **columns})
         self._held = {name: column[count:] for name, column in self._held.items()}
         self._order = self._order[count:]
         self._written += count
@@ -352,14 +415,33 @@ class PartedTable:
         write_atomically(self._path, self._join)
 
     def _join(self, path: Path) -> None:
-        settings = {"threads": 1, "memory_limit": _SORTING, "temp_directory": str(self._parts / "sorting")}
-        rows = f'select * exclude ("{_ROW}") from read_parquet({_in_sql(self._parts / "*.parquet")})'
+        settings = {"threads": 1, "memory_limit": _SORTING, "temp_directory": str(self.parts / "sorting")}
+        rows = f'select * exclude ("{_ROW}") from read_parquet({_in_sql(self.parts / "*.parquet")})'
         order = "" if self._sorted else f' order by "{_ROW}"'
-        with _duckdb().connect(config=settings) as base:
+        with _duckdb_errors(self._path), _duckdb().connect(config=settings) as base:
             base.execute(f"copy ({rows}{order}) to {_in_sql(path)} (format parquet)")
 
 
 _ROW = "row of the table"
+
+
+def _part(number: int) -> str:
+    return f"{number:06d}.parquet"
+
+
+@contextmanager
+def _duckdb_errors(path: Path) -> Iterator[None]:
+    """Turn errors of duckdb while it writes into those of the system, and its word for Ctrl-C into Python's."""
+    duckdb = _duckdb()
+    try:
+        yield
+    except (duckdb.Error, RuntimeError) as error:
+        told = str(error).splitlines()[0]
+        if "interrupted" in told.lower():
+            raise KeyboardInterrupt from error
+        full = os.strerror(errno.ENOSPC) in str(error)
+        number, text = (errno.ENOSPC, os.strerror(errno.ENOSPC)) if full else (errno.EIO, told)
+        raise OSError(number, text, str(path)) from error
 
 
 def _quoted(text: str) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -24,7 +25,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.simulation import simulate
-from gridsim.tables import read_table, write_table
+from gridsim.tables import read_names, read_table, write_table
 from gridsim.workload.read import read_workload
 
 JOBS = Workload.from_columns(
@@ -403,6 +404,18 @@ def test_some_jobs_of_a_record_keep_their_tasks() -> None:
     assert (record.tasks.start_us.tolist(), record.tasks.cluster.tolist()) == ([11_000_000], [1])
     assert (record.rank.tolist(), record.critical_path.tolist()) == ([3_000_000], [3_000_000])
     assert record.area.tolist() == [6]
+
+
+def test_names_that_a_spreadsheet_takes_for_formulas_are_escaped_and_read_back(tmp_path: Path) -> None:
+    names = ("", "ann", "=cmd()", "'=x", "'bob", "-1", "@a", "+b", "''@c", "\tz", "a=b", "c\rd", "'")
+    workload = Workload.from_columns(submit=range(12), runtime=[1] * 12, cores=1)
+    workload = replace(workload, labels={"user": np.arange(1, 13)}, names={"user": names})
+    simulate(workload, platform=Platform.single(4), policy="easy").write(tmp_path)
+    assert list(read_names(tmp_path)["user"].values()) == list(names[1:])
+    with (tmp_path / "names.csv").open(newline="") as file:
+        cells = [row[2] for row in csv.reader(file)][1:]
+    assert [cell for cell in cells if cell[0] in "=+-@\t\r"] == []
+    assert cells[:2] == ["ann", "'=cmd()"]
 
 
 def test_names_that_python_takes_for_numbers_are_read_back_as_names(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -244,6 +246,13 @@ def test_a_table_that_is_not_whole_is_never_taken_for_the_record(tmp_path: Path)
     assert (tmp_path / "jobs.parquet").read_bytes() == known
 
 
+def first_told(folder: Path) -> int:
+    """The first number of jobs that a run reports that begins anew."""
+    told: list[int] = []
+    SCENARIO.stream(folder, small(SCENARIO, 20), progress=told.append)
+    return told[0]
+
+
 @pytest.mark.parquet
 def test_a_run_that_is_stopped_leaves_nothing_that_looks_done(tmp_path: Path) -> None:
     replace(SCENARIO, policy="fcfs").stream(tmp_path)
@@ -255,11 +264,68 @@ def test_a_run_that_is_stopped_leaves_nothing_that_looks_done(tmp_path: Path) ->
 
     with pytest.raises(KeyboardInterrupt):
         SCENARIO.stream(tmp_path, small(SCENARIO, 20), progress=stop)
-    assert [path.name for path in tmp_path.iterdir()] == ["jobs.parquet"]  # of the earlier run; nothing says of which
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [".jobs.parquet.parts", "jobs.parquet"]  # the latter of the earlier run; nothing says of which
     assert (tmp_path / "jobs.parquet").read_bytes() == old
-    (tmp_path / ".jobs.parquet.parts").mkdir()  # of a process that was killed
-    assert SCENARIO.stream(tmp_path).simulated
+    (tmp_path / ".jobs.parquet.parts" / "state").write_bytes(b"damaged")
+    told: list[int] = []
+    assert SCENARIO.stream(tmp_path, small(SCENARIO, 20), progress=told.append).simulated
+    assert told[0] == first_told(tmp_path / "other")  # from the start
     assert not (tmp_path / ".jobs.parquet.parts").exists()
+
+
+@pytest.mark.parquet
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_that_is_interrupted_continues_where_it_stood(
+    policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_PART", 90)
+    scenario = replace(SCENARIO, policy=policy)
+    told: list[int] = []
+
+    def stop(jobs: int, after: int) -> None:
+        told.append(jobs)
+        if jobs > after:
+            raise KeyboardInterrupt
+
+    for block, after in ((20, 150), (33, 300)):  # twice, in blocks of other sizes
+        with pytest.raises(KeyboardInterrupt):
+            scenario.stream(tmp_path / "streamed", small(scenario, block), progress=partial(stop, after=after))
+    told.clear()
+    assert scenario.stream(tmp_path / "streamed", small(scenario, 20), progress=told.append).simulated
+    assert min(told) > 250
+    scenario.run().write(tmp_path / "whole", table="parquet")
+    check_folders(tmp_path / "streamed", tmp_path / "whole")
+    assert not (tmp_path / "streamed" / ".jobs.parquet.parts").exists()
+
+
+@pytest.mark.parquet
+def test_what_was_kept_of_another_run_is_not_continued(tmp_path: Path) -> None:
+    def stop(jobs: int) -> None:
+        if jobs > 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replace(SCENARIO, policy="fcfs").stream(tmp_path / "streamed", small(SCENARIO, 20), progress=stop)
+    SCENARIO.stream(tmp_path / "streamed", small(SCENARIO, 20))
+    SCENARIO.run().write(tmp_path / "whole", table="parquet")
+    check_folders(tmp_path / "streamed", tmp_path / "whole")
+
+
+@pytest.mark.parquet
+def test_a_full_disk_is_one_error_that_names_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = tables._write_parquet
+    monkeypatch.setattr(tables, "_PART", 90)
+    with monkeypatch.context() as patched:
+        full = lambda path: path if path.name == "000000.parquet" else Path("/dev/full")  # noqa: E731
+        patched.setattr(tables, "_write_parquet", lambda path, columns: write(full(path), columns))
+        with pytest.raises(OSError, match="No space left on device") as found:
+            SCENARIO.stream(tmp_path, small(SCENARIO, 20))
+    assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(tmp_path / "jobs.parquet"))
+    told: list[int] = []
+    assert SCENARIO.stream(tmp_path, small(SCENARIO, 20), progress=told.append).simulated
+    assert min(told, default=400) > first_told(tmp_path / "other")  # from where it stood
 
 
 @pytest.mark.parquet

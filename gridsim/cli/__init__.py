@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
 import importlib.metadata
 import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -81,20 +83,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"gridsim: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        with contextlib.suppress(OSError):  # what is still to be written has no reader, and is no error
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # what is still to be written has no reader, and is no error
         return 0
     except OSError as error:
-        if error.filename is None:
-            raise
-        print(f"gridsim: error: {error.filename}: {error.strerror}", file=sys.stderr)
+        if error.filename is None:  # errors of files name them (`gridsim.files.naming`)
+            if error.errno not in _OUTPUT_FAILS:
+                raise
+            _discard_output()
+        print(f"gridsim: error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("gridsim: interrupted; nothing half-written was left", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        if argv is None:  # of a process of its own: a second Ctrl-C ends it at once, without a traceback
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        told = stop.args[0] if stop.args else "nothing half-written was left"
+        print(f"gridsim: interrupted; {told}", file=sys.stderr)
         return 130
     finally:
         warnings.formatwarning = usual
     return code
+
+
+_OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing to standard output."""
+
+
+def _discard_output() -> None:
+    """Send what is still to be written to standard output nowhere."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:

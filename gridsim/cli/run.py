@@ -93,9 +93,12 @@ def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
     from gridsim.files import plain
 
     blocks, earlier = scenario.blocks(), Earlier.of(args.out)
-    with JobsProgress(total=blocks.jobs) as progress:
-        told = scenario.label or str(scenario.policy)
-        found = scenario.stream(args.out, blocks, progress=lambda jobs: progress.show(told, jobs))
+    try:
+        with JobsProgress(total=blocks.jobs) as progress:
+            told = scenario.label or str(scenario.policy)
+            found = scenario.stream(args.out, blocks, progress=lambda jobs: progress.show(told, jobs))
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt("the same command continues from here") from stop
     earlier.remove(kept={"jobs.parquet"})
     if args.json:
         print(json.dumps(plain(found.metrics), indent=1))

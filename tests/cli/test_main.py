@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -115,6 +117,36 @@ def test_what_stops_a_verb_sets_the_exit_code(
     monkeypatch.setattr(gridsim.cli.list, "run", stopped)
     assert main(["list"]) == code
     assert capsys.readouterr().err.startswith(told)
+
+
+def test_a_full_standard_output_is_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["list", "policies"]) == 2
+    assert capsys.readouterr().err == "gridsim: error: standard output: No space left on device\n"
+
+
+@pytest.mark.long
+@pytest.mark.parquet
+def test_a_second_interruption_ends_a_streamed_run_at_once_and_the_next_one_continues(tmp_path: Path) -> None:
+    (tmp_path / "log.toml").write_text("[workload]\nmodel = 'lublin?jobs=600000&cores=128&estimates=multiples'\n")
+    words = [sys.executable, "-m", "gridsim", "run", "log.toml", "--stream"]
+    parts = tmp_path / "gridsim-results" / ".jobs.parquet.parts"
+    for times in (1, 2):
+        process = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        before = set(parts.glob("0*"))
+        while not set(parts.glob("0*")) - before and process.poll() is None:
+            time.sleep(0.01)
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+        assert process.returncode in ((130,) if times == 1 else (130, -signal.SIGINT))
+        assert told in ("", "gridsim: interrupted; the same command continues from here\n")
+        assert (parts / "state").is_file()
+    assert subprocess.run(words, cwd=tmp_path, capture_output=True).returncode == 0
+    assert not parts.exists()
 
 
 def test_a_warning_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,11 @@ One file a family of papers in ``ledgers``; judges know claims by their identifi
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import NamedTuple
 
 from gridsim import InputError
+from gridsim.files import csv_records, read_text
 
 __all__ = ["LEDGERS", "MARGIN", "Entry", "read_ledger"]
 
@@ -51,9 +51,11 @@ class Entry(NamedTuple):
 
 def _margin(text: str, path: Path, line: int) -> float:
     try:
-        return float(text or 0)
+        if not 0 <= (margin := float(text or 0)) < 1:
+            raise ValueError(text)
     except ValueError as error:
-        raise InputError(f"is '{text}'; expected a number", path=path, line=line, field="margin") from error
+        raise InputError(f"is '{text}'; expected a fraction from 0", path=path, line=line, field="margin") from error
+    return margin
 
 
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
@@ -70,9 +72,8 @@ def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     'SLR is never below 1'
     """
     path = LEDGERS / f"{family}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, restval="")
-        if tuple(rows.fieldnames or ()) != Entry._fields:
-            raise InputError(f"expected the columns {', '.join(Entry._fields)}", path=path, line=1)
-        entries = [Entry(margin=_margin(row.pop("margin"), path, rows.line_num), **row) for row in rows]
+    header, rows = csv_records(read_text(path).splitlines(keepends=True), path)
+    if tuple(header) != Entry._fields:
+        raise InputError(f"expected the columns {', '.join(Entry._fields)}", path=path, line=1)
+    entries = [Entry(margin=_margin(row.pop("margin"), path, line), **row) for line, row in rows]
     return {entry.id: entry for entry in entries if paper in (None, entry.paper)}
