@@ -403,7 +403,7 @@ def test_results_of_something_else_are_refused(
         (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
         (("--shard", "4/3"), "'4/3' is no part"),
-        (("--out", "campaign.toml"), "campaign.toml: File exists"),
+        (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
     ],
 )
 def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
