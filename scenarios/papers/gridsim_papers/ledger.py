@@ -61,8 +61,8 @@ def _margin(text: str, path: Path, line: int) -> float:
 def _entry(cells: list[str], path: Path, line: int) -> Entry:
     if len(cells) != len(Entry._fields):
         raise InputError(f"has {len(cells)} cells; expected {len(Entry._fields)}", path=path, line=line)
-    *texts, margin = cells
-    return Entry(*texts, _margin(margin, path, line))
+    identifier, paper, where, statement, decided_by, what, margin = cells
+    return Entry(identifier, paper, where, statement, decided_by, what, _margin(margin, path, line))
 
 
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
