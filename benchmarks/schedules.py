@@ -7,6 +7,9 @@ Every preset on every log (plan searches and moldable sizes on a part of it), th
 outlive their estimates, the five synthetic kinds of DAG jobs on the paper's grid under several balancers, and, with a
 folder that holds ``sacct.txt`` and ``slurm.conf``, Slurm's rules. A row is one schedule: who started when and where,
 ended when and how, on how many cores, with what promise and how often it was cut short.
+
+Generated workloads on machines of nodes with memory, GPUs and licences, and of pools without nodes, need no file:
+``--only generated:`` selects them. Their checksums also contain predictions and allocations: nodes, cores, GPUs.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gridsim as gs
+from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.demand import Demand, Demands
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
@@ -59,6 +65,25 @@ TOTAL = 10**9
 
 TASKS = ("fifo-task", "lrtf", "p-slr", "p-slr-sf", "random", "easy?ordering=p-slr", "first-fit?ordering=fifo-task")
 BALANCERS = ("expected-queue", "round-robin", "power-of-two", "earliest-start", "data-local")
+
+GENERATED = ("cores", "pools", "memory", "gpus", "licences")
+"""Machines of generated workloads; the last three have nodes."""
+
+LISTS = (
+    *("fcfs", "easy", "first-fit", "depth?k=4", "fcfs?ordering=p-slr", "first-fit?ordering=random"),
+    *("sjf", "easy?ordering=sjf", "easy?ordering=wfp3", "depth?k=2&ordering=unicef", "easy?ordering=fair-tree"),
+    *("easy?backfill_order=laf", "first-fit?backfill_order=wfp3", "depth?k=4&backfill_order=random"),
+    *("sjbf", "easy++", "easy++?predict=average&correct=double", "first-fit?predict=similar&correct=added"),
+    *("easy?predict=clairvoyant", "sjbf?ordering=wfp3&backfill_order=smallest-area"),
+)
+PLANNED = (
+    "conservative",
+    *PLANS,
+    "conservative?predict=recent&correct=steps",
+    "conservative?predict=average&compress_at=every",
+)
+PLACEMENTS = ("weight", "pack", "spread", "dot-product", "fragmentation", "random")
+ON_NODES = ("msb", "mrt", "mrt?heuristic=edf+est", "qops", "fqops", "qops?k_factor=3&placement=pack")
 
 
 @dataclass(frozen=True)
@@ -104,6 +129,9 @@ def cases(logs: Sequence[str], site: str | None) -> Iterator[Case]:
                 yield Case(log, policy, SHORT, ";".join(DEADLINES), seed=seed)
             for policy in MOLDABLE:
                 yield Case(log, policy, SHORT, ";".join(RANGES), seed=seed)
+        for policy in ("easy++", "sjbf", "easy?backfill_order=wfp3", "conservative?predict=recent&correct=steps"):
+            yield Case(log, policy, SHORT)
+    yield from generated_cases()
     for kind in KINDS:
         for policy in TASKS:
             yield Case(f"grid:{kind}", policy)
@@ -114,6 +142,28 @@ def cases(logs: Sequence[str], site: str | None) -> Iterator[Case]:
     if site is not None:
         yield Case(f"site:{site}", "slurm")
         yield Case(f"site:{site}", "slurm", overrun="extend")
+        yield Case(f"allocations:{site}", "slurm")
+
+
+def generated_cases() -> Iterator[Case]:
+    """Schedules of generated workloads."""
+    for name in GENERATED:
+        source = f"generated:{name}"
+        for policy in LISTS:
+            yield Case(source, policy, 2_000)
+        for policy in PLANNED:
+            yield Case(source, policy, 800)
+        for policy in ("easy", "first-fit?backfill_order=sjf", "easy++", "conservative"):
+            yield Case(source, policy, 800, overrun="extend")
+            yield Case(source, policy, 800, overrun="extend", instant="per-event", seed=2)
+        if name in GENERATED[2:]:
+            for rule in PLACEMENTS:
+                yield Case(source, f"easy?placement={rule}", 800)
+                yield Case(source, f"conservative?placement={rule}", 300)
+        for policy in ON_NODES:
+            yield Case(source, policy, 1_000, ";".join(DEADLINES))
+        for policy in MOLDABLE:
+            yield Case(source, policy, 400, RANGES[-1])
 
 
 def loaded(case: Case, policy: Any) -> tuple[Workload, Platform]:
@@ -123,7 +173,11 @@ def loaded(case: Case, policy: Any) -> tuple[Workload, Platform]:
         clusters = tuple(ClusterSpec(f"cluster{n}", 1000, "Kind2" if n == 4 else "Kind1") for n in range(1, 5))
         platform = Platform(RouterSpec("router", clusters), network=Network(ccr="1/5"))
         return Grid(kind=what, load=1.1, total=TOTAL).generate(case.seed), platform
-    if kind == "site":
+    if kind == "generated":
+        workload, platform = generated(what, case.jobs, case.seed)
+        texts = [text for text in case.transforms.split(";") if text]
+        return transformed(workload, texts, platform=platform, options=Run(seed=case.seed)), platform
+    if kind in ("site", "allocations"):
         workload = gs.read_workload(Path(what) / "sacct.txt", rules=rules_for([policy]))
         return workload, machine(workload, policies=[policy])
     workload = _read(case.source)
@@ -134,13 +188,69 @@ def loaded(case: Case, policy: Any) -> tuple[Workload, Platform]:
     return transformed(workload, texts, platform=platform, options=Run(seed=case.seed)), platform
 
 
+def generated(name: str, jobs: int, seed: int) -> tuple[Workload, Platform]:
+    """A machine and jobs of 12 users that request about 1.1 times its cores; integer draws only."""
+    rng = np.random.default_rng([GENERATED.index(name), seed])
+    thin = NodeGroup(group="thin", count=16, capacity={"cores": 32, "memory": 131_072}, weight=2, features=("fast",))
+    fat = NodeGroup(group="fat", count=4, capacity={"cores": 64, "memory": 524_288}, partitions=("large",))
+    old = NodeGroup(group="old", count=6, capacity={"cores": 32, "memory": 262_144}, gpus=4, gpu_kind="old")
+    new = NodeGroup(group="new", count=4, capacity={"cores": 64, "memory": 524_288}, gpus=8, gpu_kind="new")
+    platform = {
+        "cores": Platform.single(512),
+        "pools": Platform.of_nodes([], {"cores": 512, "memory": 1_048_576, "matlab": 8, "burst": 60}),
+        "memory": Platform.of_nodes([thin, fat]),
+        "gpus": Platform.of_nodes([thin, old, new]),
+        "licences": Platform.of_nodes([thin, fat], {"matlab": 8, "burst": 60}),
+    }[name]
+    runtime = rng.integers(1, 61, jobs) * 4 ** rng.integers(0, 5, jobs)
+    demands = [_demand(name, rng) for _ in range(jobs)]
+    cores = np.array([demand.total("cores") for demand in demands])
+    horizon = int((cores * runtime).sum()) * 10 // (11 * sum(cluster.cores for cluster in platform.clusters()))
+    workload = Workload.from_columns(
+        submit=np.sort(rng.integers(0, horizon, jobs)),
+        runtime=runtime,
+        estimate=1 + runtime * rng.integers(3, 17, jobs) // 4,
+        demands=None if name == "cores" else Demands.of(demands),
+        cores=cores,
+        labels={"user": rng.integers(0, 12, jobs), "group": rng.integers(0, 4, jobs)},
+    )
+    return workload, platform
+
+
+def _demand(name: str, rng: np.random.Generator) -> Demand:
+    """A demand of one job on a generated machine."""
+    tasks, each, kind = int(2 ** rng.integers(0, 5)), int(2 ** rng.integers(0, 5)), int(rng.integers(0, 10))
+    memory = each * int(rng.choice([1_024, 4_096, 8_192]))
+    pools = {"matlab": int(rng.integers(0, 3)), "burst": int(rng.integers(0, 21))}
+    if name == "cores":
+        return Demand(cores=tasks * each)
+    if name == "pools":
+        return Demand(cores=tasks * each, pools={**pools, "memory": tasks * memory})
+    if kind == 0:
+        return Demand(cores=tasks * each, pools=pools if name == "licences" else {})
+    gpu = 0
+    if name == "gpus" and kind > 5:
+        tasks, gpu = min(tasks, 4), int(rng.choice([250, 500, 1_000, 2_000, 4_000]))
+    return Demand(
+        tasks=tasks,
+        each={"cores": each, "memory": memory},
+        gpu=gpu,
+        gpu_kinds=("new",) if gpu and kind == 9 else (),
+        tasks_per_node=1 if kind == 1 else 0,
+        exclusive=kind == 2,
+        features=("fast",) if kind == 3 else (),
+        partitions=("large",) if kind == 4 and name != "gpus" else (),
+        pools=pools if name == "licences" and kind > 3 else {},
+    )
+
+
 @cache
 def _read(log: str) -> Workload:
     return gs.read_workload(log)
 
 
-def checksum(record: Record) -> str:
-    """SHA-256 of what happened: columns in a fixed order and width."""
+def checksum(record: Record, *, allocations: bool = False) -> str:
+    """SHA-256 of what happened: columns in a fixed order and width, with *allocations* if requested."""
     columns: list[Any] = [record.start_us, record.end_us, record.status, record.cluster, record.cores_used]
     if record.tasks is not None:
         tasks = record.tasks
@@ -149,23 +259,36 @@ def checksum(record: Record) -> str:
         it = record.promises
         columns += [it.granted_us, it.offer_us, it.doublings, it.broken]
         columns += [it.killed, it.killed_start_us, it.killed_end_us]
+    if record.predictions is not None:
+        columns += [record.predictions.prediction_us, record.predictions.corrections]
+    if allocations and record.allocations is not None:
+        columns += _columns_of(record.allocations)
     found = hashlib.sha256()
     for column in columns:
         found.update(b"-" if column is None else np.ascontiguousarray(column, dtype="<i8").tobytes())
     return found.hexdigest()
 
 
+def _columns_of(held: Allocations) -> list[Any]:
+    """Columns of allocations: pieces, amounts by the names of resources, and GPUs."""
+    columns: list[Any] = [held.job, held.run, held.node, held.tasks, held.start_us, held.end_us]
+    columns += [held.amounts[name] for name in sorted(held.amounts)]
+    return [*columns, held.gpu_row, held.gpu, held.gpu_share]
+
+
 def scheduled(case: Case) -> Row:
     """The schedule of a case."""
     spec = case.policy
-    if case.source.startswith("site:"):
-        spec = f"slurm?conf={Path(case.source.removeprefix('site:')) / 'slurm.conf'}"
+    kind, _, what = case.source.rpartition(":")
+    if kind in ("site", "allocations"):
+        spec = f"slurm?conf={Path(what) / 'slurm.conf'}"
     policy = made(spec)
     options = Run(overrun=case.overrun, instant=case.instant, seed=case.seed, balancer=case.balancer)  # type: ignore[arg-type]
     workload, platform = loaded(case, policy)
     begun = time.process_time()
     record = run(workload, platform, policy, options)
-    return Row(case, len(record), checksum(record), time.process_time() - begun)
+    found = checksum(record, allocations=kind in ("generated", "allocations"))
+    return Row(case, len(record), found, time.process_time() - begun)
 
 
 def rows(found: Iterable[Case], workers: int) -> Iterator[Row]:

@@ -133,8 +133,8 @@ def test_who_may_submit_one_job_more_is_not_turned_away_by_the_question(
         "AccountingStorageEnforce=limits\nNodeName=n1 CPUs=4\nPartitionName=all Nodes=n1 Default=YES\n"
     )
     (tmp_path / "assoc.cfg").write_text(
-        "Cluster - 'c'\nParent - 'root'\nUser - 'ann':DefaultAccount='root':MaxSubmitJobs=1\n"
-        "User - 'bob':DefaultAccount='root'\n"
+        "Cluster - 'c'\nParent - 'root'\nUser - 'bob':DefaultAccount='root'\n"
+        "User - 'ann':DefaultAccount='root':MaxSubmitJobs=1\n"
     )
     (tmp_path / "log.txt").write_text(
         "JobID|User|Account|Submit|Start|End|State|AllocCPUS|Timelimit\n"

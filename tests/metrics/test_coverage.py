@@ -13,7 +13,7 @@ import pytest
 
 import gridsim as gs
 
-SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "interval_coverage.py"
 
 LEAST, FALSE = 0.92, 0.05
 """Coverage at least, and share of false verdicts at most, each with two standard errors."""

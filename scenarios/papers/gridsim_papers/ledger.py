@@ -5,11 +5,11 @@ One file a family of papers in ``ledgers``; judges know claims by their identifi
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import NamedTuple
 
 from gridsim import InputError
-from gridsim.files import csv_records, read_text
 
 __all__ = ["LEDGERS", "MARGIN", "Entry", "read_ledger"]
 
@@ -58,6 +58,13 @@ def _margin(text: str, path: Path, line: int) -> float:
     return margin
 
 
+def _entry(cells: list[str], path: Path, line: int) -> Entry:
+    if len(cells) != len(Entry._fields):
+        raise InputError(f"has {len(cells)} cells; expected {len(Entry._fields)}", path=path, line=line)
+    identifier, paper, where, statement, decided_by, what, margin = cells
+    return Entry(identifier, paper, where, statement, decided_by, what, _margin(margin, path, line))
+
+
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     """Claims of a family by identifier, or those of one of its papers.
 
@@ -72,8 +79,11 @@ def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     'SLR is never below 1'
     """
     path = LEDGERS / f"{family}.csv"
-    header, rows = csv_records(read_text(path).splitlines(keepends=True), path)
-    if tuple(header) != Entry._fields:
-        raise InputError(f"expected the columns {', '.join(Entry._fields)}", path=path, line=1)
-    entries = [Entry(margin=_margin(row.pop("margin"), path, line), **row) for line, row in rows]
+    try:
+        rows = csv.reader(path.read_text(encoding="utf-8").splitlines(keepends=True), strict=True)
+        if tuple(next(rows, ())) != Entry._fields:
+            raise InputError(f"expected the columns {', '.join(Entry._fields)}", path=path, line=1)
+        entries = [_entry(cells, path, rows.line_num) for cells in rows if cells]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"is no table in UTF-8: {error}", path=path) from error
     return {entry.id: entry for entry in entries if paper in (None, entry.paper)}

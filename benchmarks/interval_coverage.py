@@ -3,7 +3,7 @@
 Every cell is a law of workloads: the Lublin model at a load, or a log whose users are moved by whole weeks. Each
 workload is simulated under all policies. The true ratio is that of the means over all workloads of the cell.
 
-    python benchmarks/coverage.py [--workloads 100] [--logs FOLDER]
+    python benchmarks/interval_coverage.py [--workloads 100] [--logs FOLDER]
 
 writes the table of ``docs/background/trust.md``.
 """
