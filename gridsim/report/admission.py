@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gridsim.record import Status
 from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
@@ -137,11 +138,16 @@ def caveats(comparison: Evidence) -> list[str]:
 def _other_jobs(comparison: Evidence) -> Iterator[str]:
     if (counts := job_counts(comparison)) is not None:
         yield counts
-    if not comparison.comparable:
-        yield (
-            "Waits are compared over the jobs that ran under both policies of a pair. A policy that rejects jobs has "
-            "more free cores for the others, so shorter waits alone do not make it better."
-        )
+    if comparison.comparable:
+        return
+    compared = "Waits are compared over the jobs that ran under both policies of a pair"
+    if all((it.status[comparison.kept & ~it.ran] == Status.cancelled).all() for it in comparison.records.values()):
+        yield f"{compared}; the others were cancelled while they waited."
+        return
+    yield (
+        f"{compared}. A policy that rejects jobs has more free cores for the others, so shorter waits alone do not "
+        "make it better."
+    )
 
 
 def job_counts(comparison: Evidence) -> str | None:

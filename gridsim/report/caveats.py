@@ -111,5 +111,5 @@ def _problems(provenance: Mapping[str, Any]) -> list[str]:
                 names = [f"{name}: {number(entry['count'])}" for name, entry in zip(names, found, strict=True)]
             parts.append(f"{number(total)} {'was' if total == 1 else 'were'} {text} ({', '.join(names)})")
     read = provenance.get("jobs_read")
-    lines = f"{number(read)} job lines" if isinstance(read, int) else "lines"
+    lines = f"{number(read)} jobs" if isinstance(read, int) else "lines"
     return [f"Of the log's {lines}, {listed(parts)}."] if parts else []

@@ -293,3 +293,16 @@ def test_one_line_reconciles_jobs_that_were_read_kept_counted_and_run(comparing:
     alike = comparing({label: read(records["a"], 400, 400) for label in "ab"})
     assert admission.job_counts(alike) == "Jobs: 400 in the log; 380 ran under every policy."
     assert admission.job_counts(comparing({"a": both, "b": both})) is None
+
+
+def test_jobs_that_users_cancelled_are_not_called_rejected(comparing: Comparing) -> None:
+    rows: list[dict[str, Any]] = [{"submit": t, "start": t, "end": t + 1, "cores": 1} for t in range(100)]
+    both = Record.from_rows(rows)
+    status = np.where(np.arange(100) == 7, Status.cancelled, both.status).astype(np.int8)
+    never = np.where(np.arange(100) == 7, NEVER, both.start_us), np.where(np.arange(100) == 7, NEVER, both.end_us)
+    one_less = replace(both, status=status, start_us=never[0], end_us=never[1])
+    told = " ".join(comparing({"a": both, "b": one_less}).sentences())
+    assert "the others were cancelled while they waited" in told
+    assert "rejects" not in told
+    rejected = replace(one_less, status=np.where(status == Status.cancelled, Status.unadmitted, status).astype(np.int8))
+    assert "A policy that rejects jobs" in " ".join(comparing({"a": both, "b": rejected}).sentences())

@@ -302,7 +302,7 @@ def test_killed_jobs_and_lines_left_out_are_mentioned(
     killed = {name: replace(record, status=status) for name, record in records.items()}
     notes = caveats.caveats(comparing(killed))
     assert "12 jobs were killed at the walltime they had asked for under every policy." in notes
-    assert "Of the log's 4,003 job lines, 3 were left out (zero runtime)." in notes
+    assert "Of the log's 4,003 jobs, 3 were left out (zero runtime)." in notes
 
 
 def test_a_single_job_is_told_of_as_one(records: dict[str, Record], comparing: Callable[..., Comparison]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from gridsim.errors import InputError
 from gridsim.testing.conformance import CASES, FAMILIES, WORDS, check, family, read_cases
+from gridsim.testing.conformance.outcome import Comparison
 
 CASE: dict[str, Any] = {
     "schema": 1,
@@ -225,3 +226,10 @@ MACHINES = [
 def test_no_schedule_of_nodes_depends_on_the_names_of_their_resources(path: Path) -> None:
     renamed = json.loads(path.read_text().replace('"cores"', '"slots"'))
     assert check(renamed).status == "passed"
+
+
+def test_a_number_that_is_not_finite_differs_and_ends_nothing() -> None:
+    comparison = Comparison()
+    for found in (float("nan"), float("inf")):
+        comparison.near("wait", found, 3.0, 0.1)
+    assert len(comparison.differences) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -106,6 +107,8 @@ class Comparison:
         self.compared += 1
         if found is None or expected is None:
             agree = found is expected
+        elif not (math.isfinite(found) and math.isfinite(expected)):
+            agree = found == expected
         else:
             # As they are written: differences of binary fractions would blur a tolerance of their last digit.
             agree = abs(Fraction(str(found)) - Fraction(str(expected))) <= Fraction(str(tolerance))
