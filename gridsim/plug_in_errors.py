@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NoReturn
 
 from gridsim.errors import GridsimError, PolicyError
@@ -39,10 +40,10 @@ def _place_of(error: Exception) -> tuple[int | None, str] | None:
 
 def _begin_of(policy: Any, method: str) -> tuple[int, str] | None:
     """Where a plug-in defines a method: a call with the wrong arguments has no frame of its own."""
-    code = getattr(getattr(type(policy), method, None), "__code__", None)
-    if code is None or Path(code.co_filename).is_relative_to(_OWN):
-        return None
-    return code.co_firstlineno, code.co_filename
+    function = getattr(type(policy), method, None)
+    if isinstance(function, FunctionType) and not Path(function.__code__.co_filename).is_relative_to(_OWN):
+        return function.__code__.co_firstlineno, function.__code__.co_filename
+    return None
 
 
 def raise_failed(policy: Any, method: str, error: Exception) -> NoReturn:

@@ -120,7 +120,7 @@ def _add_looks(verbs: _SubParsersAction[ArgumentParser]) -> None:
 
 def run(args: Namespace) -> int:
     """Do what was asked for; 0 if it was done."""
-    if hasattr(args, "output"):
+    if "output" in args:
         from gridsim.files import check_output
 
         check_output(args.output, source.input_files(args), overwrite=args.overwrite)
