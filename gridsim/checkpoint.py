@@ -1,19 +1,20 @@
-"""State of a run that was stopped, in a file: written with what cannot be kept left out, and read with care.
+"""State of an interrupted run in a file: functions are left out when it is written.
 
-A file is read only where it is whole and of the same run. It can name classes of gridsim and what arrays are made of;
-no other code is called.
+A file is read only if it is whole, of the same run, and nobody but this user could have written it. It can name classes
+that gridsim defines and the types of arrays and containers; every other name is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import os
 import pickle
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
-from gridsim.files import write_atomically
+from gridsim.files import distrust, write_atomically
 
 __all__ = ["read_checkpoint", "write_checkpoint"]
 
@@ -23,7 +24,7 @@ _PLAIN = frozenset(
     + [("builtins", name) for name in ("memoryview", "bytearray", "set", "frozenset", "slice", "complex", "range")]
     + [("collections", name) for name in ("deque", "OrderedDict", "Counter", "defaultdict")]
     + [("array", "array"), ("array", "_array_reconstructor"), ("fractions", "Fraction"), ("pathlib", "PosixPath")]
-    + [(__name__, "_nothing"), ("copyreg", "_reconstructor"), ("builtins", "object"), ("builtins", "getattr")]
+    + [(__name__, "_nothing"), ("copyreg", "_reconstructor"), ("builtins", "object")]
 )
 
 
@@ -45,9 +46,12 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         arrays = module.partition(".")[0] == "numpy" and name in _ARRAYS
-        own = module.startswith("gridsim.") and "." not in name
-        found = super().find_class(module, name) if arrays or own or (module, name) in _PLAIN else None
-        if found is None or (own and (module, name) not in _PLAIN and not isinstance(found, type)):
+        if not (arrays or (module, name) in _PLAIN or (module.startswith("gridsim.") and "." not in name)):
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
+        found = super().find_class(module, name)
+        # A module of gridsim has names of other packages too, such as classes that start processes.
+        is_own = isinstance(found, type) and found.__module__.startswith("gridsim.")
+        if not (arrays or (module, name) in _PLAIN or is_own):
             raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
         return found
 
@@ -69,6 +73,7 @@ def write_checkpoint(path: Path, of: str, state: Any) -> None:
     content = file.getvalue()
     head = f"{of} {hashlib.sha256(content).hexdigest()}\n".encode()
     write_atomically(path, lambda temporary: _write(temporary, head + content))
+    path.chmod(0o600)  # a file that others can write to is not read
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -76,9 +81,12 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def read_checkpoint(path: Path, of: str) -> Any:
-    """State in a file; None where it is not there, damaged, or of something else."""
+    """State in a file; None where it is not there, damaged, of something else, or could be written by others."""
     try:
-        head, _, content = path.read_bytes().partition(b"\n")
+        with path.open("rb") as file:
+            if distrust(os.fstat(file.fileno())):
+                return None
+            head, _, content = file.read().partition(b"\n")
         if head == f"{of} {hashlib.sha256(content).hexdigest()}".encode():
             return _Unpickler(io.BytesIO(content)).load()
     except (OSError, pickle.UnpicklingError, AttributeError, ImportError):

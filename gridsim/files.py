@@ -28,6 +28,7 @@ __all__ = [
     "csv_records",
     "csv_rows",
     "decoded",
+    "distrust",
     "encoding_of",
     "identity",
     "integer",
@@ -99,6 +100,15 @@ def identity(path: str | Path) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def distrust(found: os.stat_result) -> str:
+    """Why pickles in a folder or file are not loaded; empty where only this user, or root, could have written them."""
+    if sys.platform == "win32":
+        return ""
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to another user (uid {found.st_uid})"
+    return "other users can write to it" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def check_output(path: str | Path, inputs: Iterable[str | Path], *, overwrite: bool) -> None:

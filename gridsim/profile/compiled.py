@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.files import distrust
 from gridsim.profile.machine_code import MachineCode, is_possible
 
 __all__ = [
     "Loop",
     "compiled",
-    "distrust",
     "folder",
     "is_heard",
     "is_kept",
@@ -121,15 +121,6 @@ def _prepare(folder: Path) -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
     return distrust(folder.lstat())
-
-
-def distrust(found: os.stat_result) -> str:
-    """Why pickles in a folder or file are not loaded; empty where only this user, or root, could have written them."""
-    if sys.platform == "win32":
-        return ""
-    if found.st_uid not in (os.geteuid(), 0):
-        return f"it belongs to another user (uid {found.st_uid})"
-    return "other users can write to it" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 _NOTICES: list[str] = []

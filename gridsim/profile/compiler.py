@@ -34,7 +34,8 @@ from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack, TargetConfig
 
-from gridsim.profile.compiled import distrust, warn
+from gridsim.files import distrust
+from gridsim.profile.compiled import warn
 from gridsim.profile.linking import link
 
 if sys.platform != "win32":
