@@ -164,11 +164,10 @@ def agreement(
     )
 
 
-def start_error(record: Record) -> tuple[float, float]:
-    """Return the median and mean absolute error of the starts, s, of jobs that started in the record and in the log."""
-    start, logged = record.first_start_us, _logged(record, None)
-    both = (start < NEVER) & (logged < NEVER)
-    size = np.abs(seconds(start[both] - logged[both]))
+def start_error(start: FloatArray, logged: FloatArray) -> tuple[float, float]:
+    """Return the median and mean absolute error of starts, s; NaN where a job did not start is left out."""
+    size = np.abs(start - logged)
+    size = size[~np.isnan(size)]
     return _of(np.median, size), _of(np.mean, size)
 
 

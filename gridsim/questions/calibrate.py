@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import (
     Disagreement,
@@ -17,6 +19,7 @@ from gridsim.metrics.agreement import (
 )
 from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
 from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.machine import machine_of
@@ -136,7 +139,7 @@ def replay_of(
     workload = next(iter(results.values())).record.workload
     if not workload.has_recorded_schedule:
         return None
-    label = own or nearest_policy({label: start_error(result.record) for label, result in results.items()})
+    label = own or nearest_policy({label: _start_error(result.record) for label, result in results.items()})
     record, extended = results[label].record, False
     if policies is not None and options is not None and _cut(record, options):
         extended = True
@@ -156,6 +159,13 @@ def replay_of(
         preempted=_preempted_runs(record),
         provenance=workload.provenance,
     )
+
+
+def _start_error(record: Record) -> tuple[float, float]:
+    logged = record.workload.logged_start
+    assert logged is not None
+    start, recorded = (np.where(it < NEVER, seconds(it), np.nan) for it in (record.first_start_us, logged))
+    return start_error(start, recorded)
 
 
 def _preempted_runs(record: Record) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.agreement import start_error
 from gridsim.metrics.groups import called
 from gridsim.metrics.stranding import lacking
 from gridsim.model.dates import Calendar, calendar_of
@@ -212,23 +214,16 @@ def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> st
             message = f"is {own!r}; expected one of {', '.join(schedules)}"
             raise InputError(message, path=Path(folder) / "run.json", field="own")
         return str(own)
-    errors = {label: _start_errors(schedule) for label, schedule in schedules.items()}
-    return nearest_policy({label: (_or_nan(np.median, size), _or_nan(np.mean, size)) for label, size in errors.items()})
+    return nearest_policy({label: _start_error(schedule) for label, schedule in schedules.items()})
 
 
-def _start_errors(schedule: JobSchedule) -> FloatArray:
-    """How far starts are from those in the log, s, of jobs that started in both."""
+def _start_error(schedule: JobSchedule) -> tuple[float, float]:
     if schedule.logged_start is None:
-        return np.zeros(0)
+        return math.nan, math.nan
     start = schedule.start.copy()
     if schedule.cut is not None:
         np.fmin.at(start, schedule.cut.row, schedule.cut.start)
-    error = np.abs(start - schedule.logged_start)
-    return error[~np.isnan(error)]
-
-
-def _or_nan(summary: Callable[[FloatArray], Any], values: FloatArray) -> float:
-    return float(summary(values)) if len(values) else float("nan")
+    return start_error(start, schedule.logged_start)
 
 
 def _read(folder: Path) -> JobSchedule:
