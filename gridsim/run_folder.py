@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.exact import MOST_CORES
 from gridsim.record import Refusal, Status
-from gridsim.schema import NUMBER, WHOLE, Number, Schema, read_json
+from gridsim.schema import NUMBER, WHOLE, Number, Schema, check, load_json, read_json
 from gridsim.tables import Kind, read_table
 
 __all__ = ["find_run", "read_numbers", "read_run", "read_run_table"]
@@ -62,13 +63,13 @@ _RUN = {
     "versions": {str: (str, None)},
 }
 _COMPARISON = {
-    "folders": {str: str},
+    "folders": {str: re.compile(r"[\w-][\w .-]*")},
     "versions": {str: (str, None)},
     "workload?": _WORKLOAD,
-    "figures?": [str],
+    "figures?": [re.compile(r"figures/[^/\\\0]+\.(pdf|png|svg)")],
     "own?": (str, None),
 }
-"""Of `gridsim compare`, with a folder for each policy."""
+"""Of `gridsim compare`. Commands remove the folders and figures of an earlier one, so their names lie in the folder."""
 
 _TIMES = (
     *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
@@ -107,9 +108,9 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / "run.json"
     if not path.is_file():
         raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
-    either: dict[str, Any] = read_json(path, {}, _EXPECTED)
-    found: dict[str, Any] = read_json(path, _COMPARISON if "folders" in either else _RUN, _EXPECTED)
-    return found
+    found, data = load_json(path, _EXPECTED)
+    check(found, _COMPARISON if isinstance(found, dict) and "folders" in found else _RUN, path=path, data=data)
+    return dict(found)
 
 
 def find_run(folder: str | Path) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.files import DEEPEST, parse_json
 
-__all__ = ["ANY", "INSTANT", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "read_json"]
+__all__ = ["ANY", "INSTANT", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "load_json", "read_json"]
 
 Schema = Any
 """What a value has to be.
@@ -86,13 +86,18 @@ def read_json(path: str | Path, schema: Schema, expected: str) -> Any:
     InputError
         Naming the file, the line and the field.
     """
+    content, data = load_json(path, expected)
+    check(content, schema, path=path, data=data)
+    return content
+
+
+def load_json(path: str | Path, expected: str) -> tuple[Any, bytes]:
+    """Content of a JSON file before any check, and its bytes; errors as in `read_json`."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror}); expected {expected}", path=path) from error
-    content = parse_json(data, path, expected)
-    check(content, schema, path=path, data=data)
-    return content
+    return parse_json(data, path, expected), data
 
 
 def check(content: Any, schema: Schema, *, path: object = None, data: bytes | None = None) -> None:
@@ -133,15 +138,12 @@ def _wrong(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str] | No
     if schema is ANY:
         return None
     if isinstance(schema, tuple):
-        found = [_wrong(value, each, place) for each in schema]
-        inner = max(filter(None, found), key=lambda one: len(one[0]), default=None)  # the closest alternative
-        return (
-            None
-            if None in found
-            else inner
-            if inner and len(inner[0]) > len(place)
-            else _expected(value, schema, place)
-        )
+        closest: tuple[_Place, str] = place, ""
+        for each in schema:
+            if (wrong := _wrong(value, each, place)) is None:
+                return None
+            closest = max(closest, wrong, key=lambda one: len(one[0]))
+        return closest if len(closest[0]) > len(place) else _expected(value, schema, place)
     if isinstance(schema, dict) and isinstance(value, Mapping):
         return _wrong_object(value, schema, place)
     if isinstance(schema, list) and isinstance(value, list):

@@ -59,6 +59,13 @@ def test_the_alternative_that_is_closest_names_the_field() -> None:
         check([{"router": "a", "children": ["b", 3]}], either)
 
 
+def test_no_alternative_is_compared_after_one_that_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[Any] = []
+    monkeypatch.setattr("gridsim.schema._expected", lambda value, *place: messages.append(value))
+    check([1.0] * 100, [(NUMBER, None)])
+    assert messages == []
+
+
 @pytest.mark.parametrize(
     ("text", "line", "field"),
     [

@@ -83,9 +83,7 @@ class Earlier:
             return cls(folder)
         if "folders" not in told:
             return cls(folder, TABLES | {"names.csv"})
-        inside = {name for name in told["folders"].values() if name == Path(name).name}
-        drawn = {name for name in told.get("figures", ()) if _is_figure(name)}
-        return cls(folder, COMPARISON | drawn, frozenset(inside))
+        return cls(folder, COMPARISON | {*told.get("figures", ())}, frozenset(told["folders"].values()))
 
     def remove(self, kept: Collection[str]) -> None:
         """Remove what was written then and is not in *kept*, the files and folders that are written now."""
@@ -95,10 +93,6 @@ class Earlier:
             (self.folder / FIGURES).rmdir()
         for name in self.folders.difference(kept):
             _remove_result(self.folder / name)
-
-
-def _is_figure(name: str) -> bool:
-    return name == f"{FIGURES}/{Path(name).name}" and Path(name).suffix in (".pdf", ".svg", ".png")
 
 
 def _remove_result(folder: Path) -> None:

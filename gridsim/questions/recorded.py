@@ -70,8 +70,8 @@ def recorded(places: Sequence[str]) -> Recorded:
     InputError
         When one is no result directory, of jobs or machines whose table does not tell everything, or of other options.
     """
-    folders = _labelled(places)
-    told = {label: read_run(folder) for label, folder in folders.items()}
+    told: dict[str, Mapping[str, Any]] = {}
+    folders = _labelled(places, told)
     held: OrderedDict[Any, npt.NDArray[Any]] = OrderedDict()
     results: dict[str, Result] = {}
     for label, folder in folders.items():
@@ -86,21 +86,21 @@ def recorded(places: Sequence[str]) -> Recorded:
     return Recorded(results, options, numbers, told[first]["versions"])
 
 
-def _labelled(places: Sequence[str]) -> dict[str, Path]:
-    """Folders of single runs by what they are called."""
+def _labelled(places: Sequence[str], told: dict[str, Mapping[str, Any]]) -> dict[str, Path]:
+    """Folders of single runs by label; their ``run.json`` is added to *told*."""
     found: dict[str, Path] = {}
     for text in places:
         label, place = (None, text) if Path(text).is_dir() else label_of(text)
         folder = Path(place)
-        told = read_run(folder)
-        if "folders" in told:
-            each = {name: folder / below for name, below in told["folders"].items()}
+        run = read_run(folder)
+        if "folders" in run:
+            each = {name: folder / below for name, below in run["folders"].items()}
         else:
-            each = {label or str(told.get("label") or folder.resolve().name): folder}
+            each = {label or str(run.get("label") or folder.resolve().name): folder}
         for name, one in each.items():
             if name in found:
                 raise InputError(f"'{name}' is what two runs are called; name one of them: LABEL={one}", path=one)
-            found[name] = one
+            found[name], told[name] = one, run if one is folder else read_run(one)
     return found
 
 

@@ -191,10 +191,10 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
     folder = Path(folder)
     told = read_run(folder)
     if "folders" not in told:
-        return {str(told.get("label") or told["policy"]): _read(folder)}
+        return {str(told.get("label") or told["policy"]): _read(folder, told)}
     if not told["folders"]:
         raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
-    return {label: _read(folder / place) for label, place in told["folders"].items()}
+    return {label: _read(folder / place, read_run(folder / place)) for label, place in told["folders"].items()}
 
 
 def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
@@ -226,10 +226,10 @@ def _start_error(schedule: JobSchedule) -> tuple[float, float]:
     return start_error(start, schedule.logged_start)
 
 
-def _read(folder: Path) -> JobSchedule:
+def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
     if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
         raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
-    columns, names, run = read_run_table(folder), read_names(folder), read_run(folder)
+    columns, names = read_run_table(folder), read_names(folder)
     if "folders" in run:
         raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
 

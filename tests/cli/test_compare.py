@@ -212,6 +212,21 @@ def test_a_run_json_that_is_not_ours_moves_nothing(tmp_path: Path) -> None:
         assert names(tmp_path / "other") == names(tmp_path / "out" / "other") == {"jobs.csv"}
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "../other", "{0}/other", "a/b"])
+def test_folders_of_policies_are_names_in_the_result_folder(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, name = tmp_path / "out", name.format(tmp_path)
+    (tmp_path / "recipe.toml").write_text("[workload]\nmodel = 'lublin?jobs=20'\n")
+    for folder in (tmp_path / "other", out):
+        assert main(["run", str(tmp_path / "recipe.toml"), "--out", str(folder)]) == 0
+    (out / "run.json").write_text(json.dumps({"versions": {}, "folders": {"a": name}}))
+    assert main(["explain", str(out)]) == 2
+    assert f"run.json line 1, field 'folders.a': is {name!r}"[:60] in capsys.readouterr().err
+    assert main(["run", str(tmp_path / "recipe.toml"), "--out", str(out)]) == 0
+    assert names(out) == names(tmp_path / "other") == {"jobs.csv", "metrics.json", "run.json"}
+
+
 def test_a_run_and_a_compare_in_the_same_folder_do_not_mix(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text("[workload]\nmodel = 'lublin?jobs=20'\n")
     out = tmp_path / "out"

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.errors import InputError
+from gridsim.files import parse_json
 from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
 from gridsim.questions.explain import Explanation, explain, waits
+from gridsim.questions.recorded import recorded
 from gridsim.questions.schedules import CutRuns, JobSchedule, read_schedules
 from gridsim.record import Record
 from gridsim.report.explain_text import from_log, sentences
+from gridsim.run_folder import read_run
 from gridsim.scenario import Scenario
 
 
@@ -200,6 +203,18 @@ def test_result_directories_are_read_back(tmp_path: Path, table: str) -> None:
     assert isinstance(found, Explanation)
     assert found.wait == pytest.approx(np.nanmax(result.record.wait))
     assert waits({"easy": one}, found.job) == {"easy": (found.start, found.wait)}
+
+
+def test_the_description_of_a_run_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Scenario(model="lublin?jobs=4&cores=16", cores=16, policy="easy").run().write(tmp_path)
+    parsed: list[object] = []
+    monkeypatch.setattr(
+        "gridsim.schema.parse_json", lambda data, path, expected: parsed.append(path) or parse_json(data, path, expected)
+    )
+    for read in (read_run, read_schedules, lambda folder: recorded([str(folder)])):
+        parsed.clear()
+        read(tmp_path)
+        assert parsed.count(tmp_path / "run.json") == 1
 
 
 def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
