@@ -408,10 +408,10 @@ class Result:
         require_table(table)
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
-        tables = {"jobs": self._columns(bound), "tasks": self.tasks, "allocations": self.allocations}
-        rare = {"killed_runs": self.killed_runs if self.record.kills.any() else {}, "pieces": self.pieces}
-        rare |= {"reasons": self.reasons, "refused": self.refused, "logged": self.record.logged}
-        for name, columns in rare.items():
+        tables = dict(zip(_TABLES, (self._columns(bound), self.tasks, self.allocations), strict=True))
+        killed = self.killed_runs if self.record.kills.any() else {}
+        rare = (killed, self.pieces, self.reasons, self.refused, self.record.logged)
+        for name, columns in zip(_RARE, rare, strict=True):
             (folder / f"{name}.csv").unlink(missing_ok=True)
             if columns:
                 write_table(folder / f"{name}.csv", columns)
@@ -427,6 +427,13 @@ class Result:
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
 
+
+_TABLES = ("jobs", "tasks", "allocations")
+_RARE = ("killed_runs", "pieces", "reasons", "refused", "logged")
+FILES = frozenset(f"{name}.{kind}" for name in _TABLES for kind in TABLES).union(
+    (f"{name}.csv" for name in _RARE), (NAMES, "metrics.json", "run.json")
+)
+"""Names of all files that `Result.write` may write."""
 
 _ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")
 _SHOWN_IF_ANY = ("killed_walltime", "rejected", "unadmitted")

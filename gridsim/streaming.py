@@ -284,11 +284,17 @@ def stream(
     told = {**result.provenance(), "metrics": {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}, "streamed": of_what}
     if known is not None and known == json.loads(json.dumps(plain(told))) and (folder / "metrics.json").is_file():
         return Streamed(read_numbers(folder), simulated=False)
-    if known is None:
-        _write_jobs(blocks, folder, empty, policy, options, of_what, progress)
-    write_json(folder / "run.json", told)
-    numbers = replace(result, record=record_of(folder, empty.record)).metrics()
-    write_json(folder / "metrics.json", numbers)
+    try:
+        if known is None:
+            _write_jobs(blocks, folder, empty, policy, options, of_what, progress)
+        write_json(folder / "run.json", told)
+        numbers = replace(result, record=record_of(folder, empty.record)).metrics()
+        write_json(folder / "metrics.json", numbers)
+    except KeyboardInterrupt as stop:
+        state = read_checkpoint(PartedTable(folder / _TABLE).state, of_what)
+        if state is not None or _known(folder, of_what, blocks.jobs) is not None:
+            raise KeyboardInterrupt("the same command continues from here") from stop
+        raise
     return Streamed(numbers, simulated=known is None)
 
 

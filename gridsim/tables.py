@@ -325,7 +325,8 @@ class PartedTable:
 
     Rows come in any order; they are held until those before them have come, at most about a million. Parts of it are
     in a folder beside it, which is removed in the end. When the work is interrupted, or a file cannot be written, and
-    there is a file `state`, the parts stay: a table that begins with what `standing` was then continues with them.
+    there is a file `state`, the parts stay: a table that begins with what `standing` was then continues with them. Parts
+    of an earlier table stay until this one begins.
 
     Parameters
     ----------
@@ -338,7 +339,7 @@ class PartedTable:
         self._held: dict[str, npt.NDArray[Any]] = {}
         self._order: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._written = self._count = 0
-        self._sorted = True
+        self._sorted, self._has_begun = True, False
 
     def __enter__(self) -> Self:
         _duckdb()
@@ -348,7 +349,7 @@ class PartedTable:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         stopped = kind is not None and issubclass(kind, KeyboardInterrupt | OSError)
-        if not (stopped and self.state.is_file()):
+        if self._has_begun and not (stopped and self.state.is_file()):
             shutil.rmtree(self.parts, ignore_errors=True)
 
     @property
@@ -363,6 +364,7 @@ class PartedTable:
 
     def begin(self, standing: Standing | None = None) -> None:
         """Begin the table, or continue where an earlier one stood whose parts are there."""
+        self._has_begun = True
         with naming(self._path):
             if standing is None:
                 shutil.rmtree(self.parts, ignore_errors=True)

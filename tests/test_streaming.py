@@ -301,6 +301,35 @@ def test_a_run_that_is_interrupted_continues_where_it_stood(
 
 
 @pytest.mark.parquet
+def test_a_refused_run_keeps_the_parts_of_an_interrupted_one(tmp_path: Path) -> None:
+    def stop(jobs: int) -> None:
+        if jobs > 300:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SCENARIO.stream(tmp_path, small(SCENARIO, 20), progress=stop)
+    before = {path.name: path.read_bytes() for path in (tmp_path / ".jobs.parquet.parts").iterdir()}
+    with pytest.raises(InputError, match="cannot be simulated block by block"):
+        replace(SCENARIO, policy="easy++").stream(tmp_path)
+    assert {path.name: path.read_bytes() for path in (tmp_path / ".jobs.parquet.parts").iterdir()} == before
+    told: list[int] = []
+    SCENARIO.stream(tmp_path, small(SCENARIO, 20), progress=told.append)
+    assert min(told) > 250
+
+
+@pytest.mark.parquet
+def test_an_interrupted_run_says_that_it_continues_only_where_it_can(tmp_path: Path) -> None:
+    def stop(jobs: int, after: int) -> None:
+        if jobs > after:
+            raise KeyboardInterrupt
+
+    for block, after, told in ((1000, 0, ()), (20, 300, ("the same command continues from here",))):
+        with pytest.raises(KeyboardInterrupt) as found:
+            SCENARIO.stream(tmp_path / str(after), small(SCENARIO, block), progress=partial(stop, after=after))
+        assert found.value.args == told
+
+
+@pytest.mark.parquet
 def test_what_was_kept_of_another_run_is_not_continued(tmp_path: Path) -> None:
     def stop(jobs: int) -> None:
         if jobs > 300:

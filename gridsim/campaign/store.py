@@ -24,14 +24,14 @@ import os
 import socket
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from gridsim.errors import InputError
-from gridsim.files import checksum, naming, plain, write_atomically, write_json, write_text
+from gridsim.files import checksum, naming, plain, write_atomically, write_json
 from gridsim.schema import ANY, read_json
 
 __all__ = ["RUNS", "Failure", "Shard", "Store"]
@@ -330,15 +330,28 @@ class Store:
         self.path(file).unlink(missing_ok=True)
 
     def adopt(self, shard: Shard) -> int:
-        """Note checksums of the results of a store that has none, and return the number of these results."""
+        """Write checksums of the results of a store that has none, all at once, and return the number of these results.
+
+        Drivers of other shards may do the same at the same time, each into its own file.
+        """
+        files = self.files()  # before the checksums: another driver writes those of a result before the result
         if self._checksums() is not None:
             return 0
-        files = [file for file in self.files() if self.is_whole(file)]
-        for file in files:
-            beside = (self.folder / "records" / PurePosixPath(file).stem).glob("[!.]*")
-            sums = {str(it.relative_to(self.folder)): checksum(it) for it in sorted(beside)}
-            self._note_checksums(file, checksum(self.path(file)), sums, shard)
-        return len(files)
+        entries = []
+        for file in filter(self.is_whole, files):
+            beside = sorted((self.folder / "records" / PurePosixPath(file).stem).glob("[!.]*"))
+            sums = {str(it.relative_to(self.folder)): checksum(it) for it in beside}
+            entries.append({"unit": file, "sha256": checksum(self.path(file)), "beside": sums})
+        if entries:
+            self._write_checksums(f"checksums{shard.suffix}.jsonl", entries)
+            self._known = None
+        return len(entries)
+
+    def _write_checksums(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
+        content = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode()
+        path = self.folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            _put(path, content)
 
     def digest(self) -> str:
         """One checksum for the checksums of all results."""
@@ -347,13 +360,11 @@ class Store:
 
     def sort_checksums(self) -> None:
         """Put all checksums into one file in the order of the units: the same however the results were made."""
-        path, known = self.folder / "checksums.jsonl", self._checksums()
+        known = self._checksums()
         if known is None:
             return
         self._known = known = {file: known[file] for file in sorted(known) if self.has(file)}
-        text = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in known.values())
-        if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
-            write_text(path, text)
+        self._write_checksums("checksums.jsonl", known.values())
         for part in self.folder.glob("checksums-*.jsonl"):
             part.unlink()
 
@@ -368,14 +379,6 @@ class Store:
             }
         return self._known
 
-    def _note_checksums(self, file: str, sha256: str, beside: Mapping[str, str], shard: Shard) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        entry = {"unit": file, "sha256": sha256, "beside": {**beside}}
-        known = self._checksums()
-        _append(self.folder / f"checksums{shard.suffix}.jsonl", entry)
-        self._known = {} if known is None else known
-        self._known[file] = entry
-
     def put(self, file: str, content: bytes, beside: Mapping[str, bytes], shard: Shard | None = None) -> None:
         """Keep a finished unit.
 
@@ -389,7 +392,12 @@ class Store:
             The part whose driver keeps it.
         """
         sums = {name: hashlib.sha256(extra).hexdigest() for name, extra in beside.items()}
-        self._note_checksums(file, hashlib.sha256(content).hexdigest(), sums, shard or Shard())
+        entry = {"unit": file, "sha256": hashlib.sha256(content).hexdigest(), "beside": sums}
+        known = self._checksums() or {}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _append(self.folder / f"checksums{(shard or Shard()).suffix}.jsonl", entry)
+        self._known = known
+        known[file] = entry
         for name, extra in beside.items():
             _put(self.folder / name, extra)
         _put(self.path(file), content)

@@ -392,7 +392,9 @@ class Sweep:
     def resampled(self, store: Store) -> Mapping[str, int]:
         """Users and weeks of the log that users were drawn from; empty if none were."""
         for one in self.scenarios():
-            if store.has(one.file) and (found := json.loads(store.content(one.file)).get("resampled")):
+            transforms = one.recipe.get("workload", {}).get("transforms", ())
+            redrawn = any(str(it).partition("?")[0] == "resample" for it in transforms)
+            if redrawn and store.has(one.file) and (found := json.loads(store.content(one.file)).get("resampled")):
                 return dict(found)
         return {}
 

@@ -290,6 +290,7 @@ def _write(
     from gridsim.cli.folder import Earlier
     from gridsim.files import write_json
     from gridsim.questions.labels import folders
+    from gridsim.report.comparison import PAGE
     from gridsim.result import Result
 
     folder = Path(args.out)
@@ -301,7 +302,7 @@ def _write(
     asked = None if args.figures is None else workers.submit(_figures, comparison, folder, args.figures)
     for table in tables:
         table.result()
-    page = None if drawn is None else comparison.page(folder / "report.html", drawn=drawn.result())
+    page = None if drawn is None else comparison.page(folder / PAGE, drawn=drawn.result())
     figures = [] if asked is None else asked.result()
     earlier.remove(kept={*places.values(), *numbers, *figures, *(() if page is None else (page.name,))})
     write_json(folder / "run.json", {**comparison.info, "folders": places, **({"figures": figures} if figures else {})})

@@ -13,43 +13,32 @@ from pathlib import Path
 from gridsim.errors import InputError
 from gridsim.files import identity
 
-__all__ = ["TABLES", "Earlier", "check_inputs"]
-
-TABLES = frozenset(
-    {f"{name}.{kind}" for name in ("jobs", "tasks", "allocations") for kind in ("csv", "parquet")}
-    | {f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused", "logged")}
-)
-RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
-"""What the folder of one policy holds."""
-
-COMPARISON = frozenset(
-    {"metrics.csv", "differences.csv", "groups.csv", "report.html"}
-    | {"distributions.csv", "over_time.csv", "fairness.csv", "load.csv", "deadlines.csv", "whatif.csv"}
-    | {"shake.csv", "shake_pairs.csv", "resample.csv", "resample_pairs.csv"}
-)
-"""What only `gridsim compare` writes beside the folders of its policies."""
-
-OTHERS = frozenset(
-    {"whatif.csv", "whatif.json", "whatif.html"}
-    | {"README.md", "trace.swf.gz", "schema.json", "mapping.toml", "checks.json", "SHA256SUMS"}
-)
-"""Files that `gridsim whatif` and `gridsim workload publish` write."""
+__all__ = ["Earlier", "check_inputs"]
 
 FIGURES = "figures"
 """Folder of figures, where they were asked for."""
 
 
 def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
-    """Refuse a folder for results in which a file that would be replaced is an input of the command.
+    """Refuse a folder for results in which a file that would be replaced, or removed, is an input of the command.
+
+    Such files are in the folder itself and in its folders of policies.
 
     Raises
     ------
     InputError
         Naming the file.
     """
-    there = {identity(Path(folder, name)) for name in RESULT | COMPARISON | OTHERS} - {None}
-    for path in inputs if there else ():
-        if identity(path) in there:
+    if not Path(folder).is_dir():
+        return
+    from gridsim import result  # numpy: not needed for --help
+    from gridsim.report import comparison, publication, whatif_text
+
+    beside = {*result.FILES, *comparison.FILES, *whatif_text.FILES, *publication.FILES}
+    below = (path for name in result.FILES for path in Path(folder).glob(f"*/{name}"))
+    there = {identity(path) for path in (*(Path(folder, name) for name in beside), *below)}
+    for path in inputs:
+        if (own := identity(path)) is not None and own in there:
             raise InputError(
                 f"is an input of this command, and a result of the same name in {folder} would replace it; give "
                 "another folder (--out)",
@@ -76,14 +65,16 @@ class Earlier:
     @classmethod
     def of(cls, folder: str | Path) -> Earlier:
         """What is there; ask before anything is written."""
-        from gridsim.run_folder import find_run  # numpy: not needed for --help
+        from gridsim import result  # numpy: not needed for --help
+        from gridsim.report import comparison
+        from gridsim.run_folder import find_run
 
         folder = Path(folder)
         if (told := find_run(folder)) is None:
             return cls(folder)
         if "folders" not in told:
-            return cls(folder, TABLES | {"names.csv"})
-        return cls(folder, COMPARISON | {*told.get("figures", ())}, frozenset(told["folders"].values()))
+            return cls(folder, result.FILES)
+        return cls(folder, comparison.FILES.union(told.get("figures", ())), frozenset(told["folders"].values()))
 
     def remove(self, kept: Collection[str]) -> None:
         """Remove what was written then and is not in *kept*, the files and folders that are written now."""
@@ -99,8 +90,10 @@ def _remove_result(folder: Path) -> None:
     """Remove the folder of one policy, if nothing else is in it."""
     if folder.is_symlink() or not folder.is_dir():
         return
+    from gridsim.result import FILES  # numpy: not needed for --help
+
     inside = list(folder.iterdir())
-    if all(path.name in RESULT and path.is_file() for path in inside):
+    if all(path.name in FILES and path.is_file() for path in inside):
         for path in inside:
             path.unlink()
         folder.rmdir()

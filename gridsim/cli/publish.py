@@ -72,14 +72,13 @@ def _key(args: Namespace) -> bytes:
     return check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
 
 
-_OURS = {"README.md", "trace.swf.gz", "jobs.csv", "schema.json", "mapping.toml", "checks.json", "figures", "SHA256SUMS"}
-
-
 def _folder(path: str) -> Path:
     """The folder, which holds nothing that somebody else put there: it is to be given away whole."""
+    from gridsim.report.publication import FILES  # numpy: not needed for --help
+
     folder = Path(path)
     if folder.is_dir():
-        others = sorted(it.name for it in folder.iterdir() if it.name not in _OURS)
+        others = sorted({it.name for it in folder.iterdir()}.difference(name.rstrip("/") for name in FILES))
         if others:
             told = f"holds {', '.join(others[:3])}, which publish did not write; expected a new or empty folder"
             raise InputError(told, path=path)

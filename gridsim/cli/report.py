@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-_PAGE = "report.html"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
@@ -43,18 +41,18 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.errors import InputError
     from gridsim.files import write_json
     from gridsim.questions.recorded import recorded
-    from gridsim.report.comparison import Comparison
+    from gridsim.report.comparison import PAGE, Comparison
 
     folder = Path(args.out)
     found = recorded(args.folders)
     if (folder / "jobs.parquet").is_file() or (folder / "jobs.csv").is_file():
         raise InputError("is a result directory itself; expected another folder for the page", path=folder, field="out")
     earlier = Earlier.of(folder)
-    made = _Made(folder / f".{_PAGE}.parts", found)
+    made = _Made(folder / f".{PAGE}.parts", found)
     comparison = Comparison.view(_evidence(found, workers.command(), made))
     drawn = comparison.draw(made)
     numbers = comparison.write(folder)
-    page = comparison.page(folder / _PAGE, drawn=drawn)
+    page = comparison.page(folder / PAGE, drawn=drawn)
     earlier.remove(kept={*numbers, page.name})
     write_json(folder / "run.json", {**comparison.info, "folders": {}})
     made.remove()

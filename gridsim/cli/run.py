@@ -40,11 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
-    from gridsim.cli.folder import TABLES, Earlier, check_inputs  # numpy and rich: not needed for --help
+    from gridsim.cli.folder import Earlier, check_inputs  # numpy and rich: not needed for --help
     from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
     from gridsim.policy.presets import policy
     from gridsim.report import demands, notices, pools
+    from gridsim.result import FILES
     from gridsim.scenario import Scenario
     from gridsim.tables import require_table
 
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         result = scenario.run(progress=lambda jobs: progress.show(scenario.label or str(scenario.policy), jobs))
     earlier = Earlier.of(args.out)
     result.write(args.out, table=args.table)
-    earlier.remove(kept=TABLES)
+    earlier.remove(kept=FILES)
     metrics = result.metrics()
     if args.json:
         print(json.dumps(plain(metrics), indent=1))
@@ -93,13 +94,10 @@ def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
     from gridsim.files import plain
 
     blocks, earlier = scenario.blocks(), Earlier.of(args.out)
-    try:
-        with JobsProgress(total=blocks.jobs) as progress:
-            told = scenario.label or str(scenario.policy)
-            found = scenario.stream(args.out, blocks, progress=lambda jobs: progress.show(told, jobs))
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt("the same command continues from here") from stop
-    earlier.remove(kept={"jobs.parquet"})
+    with JobsProgress(total=blocks.jobs) as progress:
+        told = scenario.label or str(scenario.policy)
+        found = scenario.stream(args.out, blocks, progress=lambda jobs: progress.show(told, jobs))
+    earlier.remove(kept={"jobs.parquet", "metrics.json", "run.json"})
     if args.json:
         print(json.dumps(plain(found.metrics), indent=1))
         return 0

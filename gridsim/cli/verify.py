@@ -7,7 +7,7 @@ import json
 import textwrap
 from typing import Any
 
-from gridsim.errors import GridsimError
+from gridsim.errors import GridsimError, InputError
 
 __all__ = ["add_arguments", "run"]
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
             case = read_case(path)
             outcome = check(case, path=path)
         except GridsimError as error:  # one bad case hides no verdict on the others
-            place = "" if str(error).startswith(str(path)) else f"{path}: "
+            place = "" if isinstance(error, InputError) and error.path == path else f"{path}: "
             outcome = Outcome.malformed(f"{place}{error}")
         counts[outcome.status] += 1
         name = str(case.get("name") or case.get("id") or path.stem)

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from gridsim.report.gallery import Gallery
     from gridsim.report.page import PageParts
 
-__all__ = ["Comparison"]
+__all__ = ["FILES", "PAGE", "Comparison"]
+
+PAGE = "report.html"
+"""Name of the page."""
+
+_ALWAYS = ("metrics.json", "metrics.csv", "differences.csv", "groups.csv")
+FILES = frozenset((PAGE, whatif_text.FILE, *_ALWAYS, *curves.FILES, *replicas_text.FILES))
+"""Names of all files that may be written beside the folders of policies."""
 
 _FRAMES = ("metrics", "differences", "groups")
 
@@ -207,7 +214,7 @@ class Comparison(Evidence):
             Names of the files.
         """
         folder = Path(folder)
-        written = {"metrics.json", "metrics.csv", "differences.csv", "groups.csv"}
+        written = {*_ALWAYS}
         write_text(folder / "metrics.csv", tables.csv_text(("policy", "metric", "value", "unit"), self._values()))
         for name, kind, rows in (
             ("differences", Difference, [astuple(row) for row in self.differences]),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CAPTIONS", "PROMPTS", "description", "figures"]
+__all__ = ["CAPTIONS", "FILES", "PROMPTS", "description", "figures"]
 
 PROMPTS = {
     "System": "Which machine is it, with which nodes and network? Who uses it, for what? Which scheduler, with which "
@@ -170,7 +170,7 @@ def description(
     """The page that comes with a trace, in Markdown; *about* is what the site says, None where it says nothing."""
     parts = [f"# {title}", _first(workload, facts), *_about(about)]
     parts += ["## Facts", _table(("", ""), _facts(facts))]
-    parts += ["## Files", _table(("file", "what it is"), _FILES)]
+    parts += ["## Files", _table(("file", "what it is"), [(f"`{name}`", what) for name, what in FILES.items() if what])]
     parts += [
         "### Columns of `jobs.csv`",
         _table(("column", "type", "meaning"), _fields(columns)),
@@ -201,15 +201,17 @@ def _about(about: str | None) -> Iterator[str]:
         yield f"*To be written by the site: {prompt}*"
 
 
-_FILES = (
-    ("`trace.swf.gz`", "the trace in the Standard Workload Format, version 2.2"),
-    ("`jobs.csv`", "the same jobs with what that format has no fields for: a row a job"),
-    ("`schema.json`", "types, units and meaning of its columns (Table Schema)"),
-    ("`mapping.toml`", "how gridsim reads it"),
-    ("`checks.json`", "what was counted and checked, and all facts, as data"),
-    ("`figures/`", "the figures below, as SVG and PDF"),
-    ("`SHA256SUMS`", "checksums of all files"),
-)
+FILES = {
+    "README.md": "",
+    "trace.swf.gz": "the trace in the Standard Workload Format, version 2.2",
+    "jobs.csv": "the same jobs with what that format has no fields for: a row a job",
+    "schema.json": "types, units and meaning of its columns (Table Schema)",
+    "mapping.toml": "how gridsim reads it",
+    "checks.json": "what was counted and checked, and all facts, as data",
+    "figures/": "the figures below, as SVG and PDF",
+    "SHA256SUMS": "checksums of all files",
+}
+"""Files of a published trace, with their descriptions in its ``README.md``."""
 
 
 def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
 from gridsim.questions.evidence import Evidence, best
-from gridsim.questions.replicas import Pair, Replicated, Spread, mean_of
+from gridsim.questions.replicas import Pair, Replicated, Role, Spread, mean_of
 from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
 from gridsim.words import counted, duration, listed
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGAIN",
+    "FILES",
     "HEAD",
     "TITLES",
     "VERDICTS",
@@ -35,6 +36,9 @@ __all__ = [
     "table",
     "tables",
 ]
+
+FILES = tuple(f"{role}{kind}.csv" for role in get_args(Role) for kind in ("", "_pairs"))
+"""Names of the files of spreads and pairs."""
 
 TITLES = {
     "wait_mean": "wait",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import Difference
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import change, flurries_text, users, whatif_alike, whatif_parts
+from gridsim.report import change, flurries_text, replicas_text, users, whatif_alike, whatif_parts
 from gridsim.report.differences import intervals_are_of, shortage
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
@@ -21,10 +21,13 @@ from gridsim.words import counted, duration, listed
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["FILE", "NOTE", "SHOWN", "Line", "as_dict", "csv_text", "lead", "lines", "sentences", "table"]
+__all__ = ["FILE", "FILES", "NOTE", "SHOWN", "Line", "as_dict", "csv_text", "lead", "lines", "sentences", "table"]
 
 FILE = "whatif.csv"
 """Name of the file with the numbers."""
+
+FILES = frozenset((FILE, whatif_parts.FILE, "whatif.json", "whatif.html", *replicas_text.FILES))
+"""Names of all files that `gridsim whatif` may write."""
 
 SHOWN = {
     "wait_mean": "mean wait",

@@ -9,6 +9,7 @@ import pytest
 
 from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
+from gridsim.files import checksum
 
 
 @pytest.fixture
@@ -31,6 +32,50 @@ def test_what_lies_beside_a_result_is_written_before_it(store: Store, monkeypatc
     monkeypatch.setattr("gridsim.campaign.store._put", lambda path, _: written.append(path.name))
     store.put("abc.json", b"{}", {"records/abc/jobs.csv": b"job\n"})
     assert written == ["jobs.csv", "abc.json"]
+
+
+def without_checksums(store: Store) -> list[str]:
+    """Names of results as an earlier version left them."""
+    for name in "abcd":
+        store.put(f"{name}.json", b"{}\n", {})
+    (store.folder / "checksums.jsonl").unlink()
+    return store.files()
+
+
+def test_an_interruption_discards_no_result_of_an_earlier_version(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = without_checksums(store)
+    with monkeypatch.context() as patched:
+
+        def interrupted(path: Path) -> str:
+            if path.name == "c.json":
+                raise KeyboardInterrupt
+            return checksum(path)
+
+        patched.setattr("gridsim.campaign.store.checksum", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Store(store.folder).adopt(Shard())
+    later = Store(store.folder)
+    assert later.adopt(Shard()) == len(files)
+    assert [file for file in files if later.is_whole(file)] == files
+
+
+def test_two_shards_accept_the_results_of_an_earlier_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, other, found = without_checksums(store), Store(store.folder), list[int]()
+
+    def meanwhile(path: Path) -> str:
+        if path.name == "c.json" and not found:
+            found.append(0)
+            found[0] = other.adopt(Shard(2, 2))
+        return checksum(path)
+
+    monkeypatch.setattr("gridsim.campaign.store.checksum", meanwhile)
+    own = Store(store.folder)
+    assert (own.adopt(Shard(1, 2)), found) == (len(files), [len(files)])
+    for each in (own, other, Store(store.folder)):
+        assert [file for file in files if each.is_whole(file)] == files
+        assert each.adopt(Shard(1, 2)) == 0
 
 
 # What results are of

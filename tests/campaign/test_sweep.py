@@ -239,6 +239,16 @@ def test_a_torn_result_is_named(place: Any, text: str) -> None:
     assert caught.value.path == path
 
 
+def test_results_are_not_searched_for_redrawn_users_where_none_are_drawn(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, store = sweep(place, RECIPE), Store(place.folder / "store")
+    run_campaign(found, store.folder)
+    read: list[str] = []
+    monkeypatch.setattr(Store, "content", lambda store, file: read.append(file) or b"{}")
+    assert (found.resampled(store), read) == ({}, [])
+
+
 # What is wrong with a recipe
 
 FINE = 'model = "lublin?jobs=20"'

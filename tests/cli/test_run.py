@@ -57,6 +57,39 @@ def test_a_table_of_jobs_is_not_replaced_by_the_result(tmp_path: Path, capsys: p
     assert main(["run", str(recipe), "--out", str(tmp_path / "out")]) == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["easy/jobs.csv", "whatif_parts.csv", "resample_pairs.csv", "trace.swf.gz", "load.csv"]
+)
+def test_an_input_in_the_place_of_any_output_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, recipe = tmp_path / "q" / name, tmp_path / "recipe.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("job,submit,runtime,cores\n1,0,10,1\n2,5,10,2\n")
+    (tmp_path / "map.toml").write_text(
+        "[columns]\n" + "".join(f'{it} = "{it}"\n' for it in ("job", "submit", "runtime", "cores"))
+    )
+    recipe.write_text(f'policy = "easy"\n[workload]\nfile = "q/{name}"\nmapping = "map.toml"\n')
+    before = path.read_bytes()
+    for words in (["run", str(recipe)], ["compare", str(path), "--mapping", str(tmp_path / "map.toml")]):
+        assert main([*words, "--out", str(tmp_path / "q")]) == 2
+        assert f"{name}: is an input of this command" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_names_stay_when_a_run_is_repeated(recipe: Path) -> None:
+    columns, at = ("job", "submit", "runtime", "cores", "user"), "2026-11-21T00:00:00"
+    (recipe.parent / "log.csv").write_text(",".join(columns) + "\n" + f"1,{at},10,1,ann\n2,{at},10,2,bob\n")
+    (recipe.parent / "map.toml").write_text("[columns]\n" + "".join(f'{it} = "{it}"\n' for it in columns))
+    recipe.write_text('policy = "easy"\n[workload]\nfile = "log.csv"\nmapping = "map.toml"\n')
+    found = []
+    for _ in range(2):
+        assert main(["run", str(recipe), "--out", str(recipe.parent / "out")]) == 0
+        found.append(sorted(path.name for path in (recipe.parent / "out").iterdir()))
+    assert "names.csv" in found[0]
+    assert found[0] == found[1]
+
+
 @pytest.mark.parquet
 def test_the_table_may_be_parquet(recipe: Path) -> None:
     out = recipe.parent / "out"

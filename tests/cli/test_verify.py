@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gridsim.cli import main
+from gridsim.errors import GridsimError, InputError, PolicyError
 
 PASSING: dict[str, Any] = {
     "kind": "schedule",
@@ -51,6 +52,33 @@ def test_without_a_path_the_cases_that_come_with_gridsim_are_run(capsys: pytest.
     assert lines[-1] == f"{len(lines) - 1} passed, 0 failed, 0 unsupported"
     families = {"deadline-admission", "grid-dag", "machine", "moldable", "prediction"}
     assert {line.split()[1] for line in lines[:-1]} == families
+
+
+@pytest.mark.parametrize(
+    ("error", "begins"),
+    [
+        (InputError("is wrong", path="{path}"), ""),
+        (InputError("is wrong", path="{path}.log"), "{path}: "),
+        (PolicyError("{path} decided something impossible"), "{path}: "),
+    ],
+)
+def test_an_error_names_the_case_once(
+    error: GridsimError, begins: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, a=PASSING)
+    path = folder / "below" / "a.json"
+    message = error.args[0].format(path=path)
+    raised = type(error)(message)
+    if isinstance(error, InputError):
+        raised = InputError(error.message, path=Path(str(error.path).format(path=path)))
+
+    def check(case: object, path: Path) -> None:
+        raise raised
+
+    monkeypatch.setattr("gridsim.testing.conformance.check", check)
+    assert main(["verify", "--json", str(path)]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["cases"]
+    assert row["messages"] == [begins.format(path=path) + message]
 
 
 @pytest.mark.parametrize("other", [FAILING, UNSUPPORTED])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,9 +209,12 @@ def test_result_directories_are_read_back(tmp_path: Path, table: str) -> None:
 def test_the_description_of_a_run_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Scenario(model="lublin?jobs=4&cores=16", cores=16, policy="easy").run().write(tmp_path)
     parsed: list[object] = []
-    monkeypatch.setattr(
-        "gridsim.schema.parse_json", lambda data, path, expected: parsed.append(path) or parse_json(data, path, expected)
-    )
+
+    def parse(data: bytes, path: object, expected: str) -> Any:
+        parsed.append(path)
+        return parse_json(data, path, expected)
+
+    monkeypatch.setattr("gridsim.schema.parse_json", parse)
     for read in (read_run, read_schedules, lambda folder: recorded([str(folder)])):
         parsed.clear()
         read(tmp_path)
