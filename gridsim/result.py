@@ -30,7 +30,7 @@ from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Predictions, Record
-from gridsim.tables import NAMES, TABLES, name_cell, require_table, write_table
+from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 __all__ = ["Result", "versions"]
 
@@ -471,7 +471,7 @@ def _named_labels(workload: Workload) -> list[str]:
 def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
     """Label, number and name of each user, account and so on that has jobs, where the workload has names."""
     rows = [
-        (label, value, name_cell(workload.names[label][value]))
+        (label, value, workload.names[label][value])
         for label in _named_labels(workload)
         for value in np.unique(workload.labels[label]).tolist()
         if 0 <= value < len(workload.names.get(label, ())) and workload.names[label][value]

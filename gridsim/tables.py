@@ -28,7 +28,6 @@ __all__ = [
     "Standing",
     "column_of",
     "columns_in",
-    "name_cell",
     "read_names",
     "read_table",
     "require_table",
@@ -83,23 +82,23 @@ def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
     for line, row in rows:
         if len(row) != 3 or not row[1].isdecimal() or len(row[1]) > _MOST_DIGITS:
             raise InputError(f"has {str(row)[:60]}; expected label, number and name", path=path, line=line)
-        found.setdefault(row[0], {})[int(row[1])] = _name(row[2])
+        found.setdefault(row[0], {})[int(row[1])] = _unescaped(row[2])
     return found
 
 
-def _name(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
-def name_cell(name: str) -> str:
-    """Cell of `NAMES` for a name: behind an apostrophe where a spreadsheet would take it for a formula.
+def _escaped(text: str) -> str:
+    """Cell of a text: behind an apostrophe where a spreadsheet would take it for a formula.
 
     Examples
     --------
-    >>> name_cell("ann"), name_cell("=cmd()"), name_cell("'=cmd()")
-    ('ann', "'=cmd()", "''=cmd()")
+    >>> _escaped("ann"), _escaped("=cmd()"), _escaped("'=cmd()"), _unescaped("''=cmd()")
+    ('ann', "'=cmd()", "''=cmd()", "'=cmd()")
     """
-    return f"'{name}" if _FORMULA.match(name) else name
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _unescaped(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def require_table(table: str) -> None:
@@ -173,31 +172,30 @@ def _as_kind(texts: list[str], kind: Kind | None, path: Path, name: str, lines: 
     """
     if kind is None:
         return _as_numbers(texts)
-    if not isinstance(kind, frozenset) and kind is str:
-        return np.array(texts, dtype=str)
-    for line, text in zip(lines, texts, strict=True):
-        if not _is_of(text, kind):
-            shown = text if len(text) <= 40 else f"{text[:40]}…"
-            raise InputError(f"is '{shown}'; expected {_expected(kind)}", path=path, line=line, field=name)
-    if isinstance(kind, frozenset):
-        return np.array(texts, dtype=str)
-    return np.array([kind(text or "nan") for text in texts], dtype=np.int64 if kind is int else np.float64)
+    if (values := _values(texts, kind)) is not None:
+        return values
+    line, text = next((line, text) for line, text in zip(lines, texts, strict=True) if _values([text], kind) is None)
+    shown = text if len(text) <= 40 else f"{text[:40]}…"
+    raise InputError(f"is '{shown}'; expected {_expected(kind)}", path=path, line=line, field=name)
+
+
+def _values(texts: list[str], kind: Kind) -> npt.NDArray[Any] | None:
+    """Values of cells; None if one is of another kind."""
+    if isinstance(kind, frozenset) or kind is str:
+        texts = list(map(_unescaped, texts))
+        return None if isinstance(kind, frozenset) and not kind.issuperset(texts) else np.array(texts, dtype=str)
+    try:
+        values = np.array([kind(text or "nan") for text in texts], dtype=np.int64 if kind is int else np.float64)
+    except (ValueError, OverflowError):
+        return None
+    known = np.count_nonzero((values >= -(2**53)) & (values <= 2**53)) + texts.count("")
+    return values if known == len(texts) and "_" not in "".join(texts) else None
 
 
 def _expected(kind: Kind) -> str:
     if isinstance(kind, frozenset):
         return f"one of {', '.join(sorted(kind))}"
     return "a whole number" if kind is int else "a number or nothing"
-
-
-def _is_of(text: str, kind: Kind) -> bool:
-    if isinstance(kind, frozenset):
-        return text in kind
-    try:
-        value = float(text or "0") if kind is float else int(text)
-    except ValueError:
-        return False
-    return "_" not in text and abs(value) <= 2**53
 
 
 def _check_column(column: npt.NDArray[Any], kind: Kind | None, path: Path, name: str) -> None:
@@ -222,7 +220,7 @@ def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
             return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
         except (ValueError, OverflowError):
             continue
-    return np.array(texts, dtype=str)
+    return np.array(list(map(_unescaped, texts)), dtype=str)
 
 
 def _duckdb() -> Any:
@@ -233,7 +231,10 @@ def _duckdb() -> Any:
 
 
 def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Columns as CSV: whole numbers without a decimal point, others as short as they read back, NaN as empty."""
+    """Columns as CSV: whole numbers without a decimal point, others as short as they read back, NaN as empty.
+
+    Texts that a spreadsheet would take for formulas are escaped; `read_table` gives the original ones.
+    """
     n = len(next(iter(columns.values())))
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(columns) + "\n")
@@ -325,8 +326,8 @@ class PartedTable:
 
     Rows come in any order; they are held until those before them have come, at most about a million. Parts of it are
     in a folder beside it, which is removed in the end. When the work is interrupted, or a file cannot be written, and
-    there is a file `state`, the parts stay: a table that begins with what `standing` was then continues with them. Parts
-    of an earlier table stay until this one begins.
+    there is a file `state`, the parts stay: a table that begins with what `standing` was then continues with them.
+    Parts of an earlier table stay until this one begins.
 
     Parameters
     ----------
@@ -453,7 +454,7 @@ def _quoted(text: str) -> str:
 def _texts(column: npt.NDArray[Any]) -> list[str]:
     values = column.tolist()
     if column.dtype.kind == "U":
-        quoted = {value: _quoted(value) for value in set(values)}  # few of them, mostly
+        quoted = {value: _quoted(_escaped(value)) for value in set(values)}  # few of them, mostly
         return [quoted[value] for value in values]
     if column.dtype.kind != "f":
         return list(map(str, values))

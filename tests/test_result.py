@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from gridsim import tables
 from gridsim.errors import InputError
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -416,6 +417,37 @@ def test_names_that_a_spreadsheet_takes_for_formulas_are_escaped_and_read_back(t
         cells = [row[2] for row in csv.reader(file)][1:]
     assert [cell for cell in cells if cell[0] in "=+-@\t\r"] == []
     assert cells[:2] == ["ann", "'=cmd()"]
+
+
+@pytest.mark.parametrize("kind", [None, str, frozenset])
+def test_texts_of_every_table_are_escaped_and_read_back(tmp_path: Path, kind: Any) -> None:
+    texts = ["=cmd()", "'=x", "-5", "", "'bob", "a,=b", "\tz", "Priority"]
+    numbers = np.array([-1, -2, 3, 4, 5, 6, 7, 8])
+    write_table(tmp_path / "logged.csv", {"job": numbers, "start": -numbers / 2, "reason": np.array(texts)})
+    with (tmp_path / "logged.csv").open(newline="") as file:
+        rows = [*csv.reader(file)][1:]
+    assert [cell for *_, cell in rows if cell[:1] in {*"=+-@\t\r"} - {""}] == []
+    assert [row[0] for row in rows] == list(map(str, numbers))
+    found = read_table(tmp_path, "logged", {"reason": frozenset(texts) if kind is frozenset else kind}.get)
+    assert (found["reason"].tolist(), found["job"].tolist()) == (texts, numbers.tolist())
+    np.testing.assert_array_equal(found["start"], -numbers / 2)
+
+
+def test_cells_of_numbers_are_read_without_a_function_call_for_each(tmp_path: Path) -> None:
+    write_table(tmp_path / "jobs.csv", {"job": np.arange(1000), "start": np.arange(1000) / 4})
+    calls: list[str] = []
+
+    def note(frame: Any, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename == tables.__file__:
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        found = read_table(tmp_path, "jobs", {"job": int, "start": float}.get)
+    finally:
+        sys.setprofile(None)
+    assert found["start"][5] == 1.25
+    assert len(calls) < 20
 
 
 def test_names_that_python_takes_for_numbers_are_read_back_as_names(tmp_path: Path) -> None:
