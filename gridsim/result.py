@@ -412,9 +412,9 @@ class Result:
         killed = self.killed_runs if self.record.kills.any() else {}
         rare = (killed, self.pieces, self.reasons, self.refused, self.record.logged)
         for name, columns in zip(_RARE, rare, strict=True):
-            (folder / f"{name}.csv").unlink(missing_ok=True)
+            (folder / name).unlink(missing_ok=True)
             if columns:
-                write_table(folder / f"{name}.csv", columns)
+                write_table(folder / name, columns)
         for name, columns in tables.items():
             for other in TABLES:
                 if other != table or not columns:
@@ -429,10 +429,8 @@ class Result:
 
 
 _TABLES = ("jobs", "tasks", "allocations")
-_RARE = ("killed_runs", "pieces", "reasons", "refused", "logged")
-FILES = frozenset(f"{name}.{kind}" for name in _TABLES for kind in TABLES).union(
-    (f"{name}.csv" for name in _RARE), (NAMES, "metrics.json", "run.json")
-)
+_RARE = ("killed_runs.csv", "pieces.csv", "reasons.csv", "refused.csv", "logged.csv")
+FILES = frozenset((*_RARE, NAMES, "metrics.json", "run.json", *(f"{it}.{kind}" for it in _TABLES for kind in TABLES)))
 """Names of all files that `Result.write` may write."""
 
 _ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")

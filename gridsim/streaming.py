@@ -284,17 +284,11 @@ def stream(
     told = {**result.provenance(), "metrics": {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}, "streamed": of_what}
     if known is not None and known == json.loads(json.dumps(plain(told))) and (folder / "metrics.json").is_file():
         return Streamed(read_numbers(folder), simulated=False)
-    try:
-        if known is None:
-            _write_jobs(blocks, folder, empty, policy, options, of_what, progress)
-        write_json(folder / "run.json", told)
-        numbers = replace(result, record=record_of(folder, empty.record)).metrics()
-        write_json(folder / "metrics.json", numbers)
-    except KeyboardInterrupt as stop:
-        state = read_checkpoint(PartedTable(folder / _TABLE).state, of_what)
-        if state is not None or _known(folder, of_what, blocks.jobs) is not None:
-            raise KeyboardInterrupt("the same command continues from here") from stop
-        raise
+    if known is None:
+        _write_jobs(blocks, folder, empty, policy, options, of_what, progress)
+    write_json(folder / "run.json", told)
+    numbers = replace(result, record=record_of(folder, empty.record)).metrics()
+    write_json(folder / "metrics.json", numbers)
     return Streamed(numbers, simulated=known is None)
 
 
@@ -334,10 +328,12 @@ def _write_jobs(
                 if table.standing.parts > parts:
                     write_checkpoint(table.state, of_what, kept)
             table.finish()
-        except (KeyboardInterrupt, OSError):
+        except (KeyboardInterrupt, OSError) as stop:
             if kept is not None:
                 with suppress(OSError):
                     write_checkpoint(table.state, of_what, kept)
+            if isinstance(stop, KeyboardInterrupt) and table.state.is_file():
+                raise KeyboardInterrupt("the same command continues from here") from stop
             raise
 
 

@@ -372,16 +372,13 @@ class PartedTable:
             self.parts.mkdir(parents=True, exist_ok=True)
         if standing is not None:
             self._order, self._held, self._written, self._count, self._sorted = standing
-            for path in self.parts.glob("*.parquet"):  # written after the state was kept
-                if path not in self._names():
-                    path.unlink()
+            own = (self.parts / _part(number) for number in range(self._count))
+            for path in {*self.parts.glob("*.parquet")}.difference(own):  # written after the state was kept
+                path.unlink()
 
     def has_parts(self, standing: Standing) -> bool:
         """Whether the parts of an earlier table are there."""
         return all((self.parts / _part(number)).is_file() for number in range(standing.parts))
-
-    def _names(self) -> set[Path]:
-        return {self.parts / _part(number) for number in range(self._count)}
 
     def add(self, rows: npt.NDArray[np.int64], columns: Mapping[str, npt.NDArray[Any]]) -> None:
         """Rows of the table by their numbers, from 0, ascending; the same columns each time."""

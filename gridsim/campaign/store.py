@@ -232,11 +232,9 @@ class Store:
 
     def _sweep_up(self) -> None:
         """Take away half-written files of a driver that was killed; nobody else writes now."""
-        own = [path for folder in (RUNS, "failed", "records") for path in (self.folder / folder).glob("**/.*")]
-        for path in [
-            *own,
-            *(it for kind in ("json", "jsonl", "csv") for it in self.folder.glob(f".*.{kind}.????????")),
-        ]:
+        below = [f"{folder}/**/.*" for folder in (RUNS, "failed", "records")]
+        beside = [f".*.{kind}.????????" for kind in ("json", "jsonl", "csv")]
+        for path in [it for pattern in below + beside for it in self.folder.glob(pattern)]:
             if path.is_file():
                 path.unlink(missing_ok=True)
 
@@ -343,15 +341,8 @@ class Store:
             sums = {str(it.relative_to(self.folder)): checksum(it) for it in beside}
             entries.append({"unit": file, "sha256": checksum(self.path(file)), "beside": sums})
         if entries:
-            self._write_checksums(f"checksums{shard.suffix}.jsonl", entries)
-            self._known = None
+            _put_lines(self.folder / f"checksums{shard.suffix}.jsonl", entries)
         return len(entries)
-
-    def _write_checksums(self, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
-        content = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode()
-        path = self.folder / name
-        if not path.is_file() or path.read_bytes() != content:
-            _put(path, content)
 
     def digest(self) -> str:
         """One checksum for the checksums of all results."""
@@ -364,7 +355,7 @@ class Store:
         if known is None:
             return
         self._known = known = {file: known[file] for file in sorted(known) if self.has(file)}
-        self._write_checksums("checksums.jsonl", known.values())
+        _put_lines(self.folder / "checksums.jsonl", known.values())
         for part in self.folder.glob("checksums-*.jsonl"):
             part.unlink()
 
@@ -452,6 +443,13 @@ def _append(path: Path, entry: Mapping[str, Any]) -> None:
         file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
         cut_off = file.read(1) not in (b"", b"\n")
         file.write(b"\n" * cut_off + line.encode() + b"\n")
+
+
+def _put_lines(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Write a file of lines of JSON, unless it has this content."""
+    content = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode()
+    if not path.is_file() or path.read_bytes() != content:
+        _put(path, content)
 
 
 def _put(path: Path, content: bytes) -> None:

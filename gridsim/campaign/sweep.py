@@ -373,9 +373,11 @@ class Sweep:
 
     def rows(self, store: Store) -> Iterator[dict[str, Any]]:
         """Factors and numbers of each finished run; NaN for a number that is none."""
-        for one in self.scenarios():
-            if store.has(one.file):
-                yield {**one.factors, **_numbers(store, one)}
+        for one in self._finished(store):
+            yield {**one.factors, **_numbers(store, one)}
+
+    def _finished(self, store: Store) -> Iterator[Combination]:
+        return (one for one in self.scenarios() if store.has(one.file))
 
     def compared(self, store: Store) -> Comparisons | None:
         """What the finished runs say of the factor that is compared."""
@@ -391,20 +393,15 @@ class Sweep:
 
     def resampled(self, store: Store) -> Mapping[str, int]:
         """Users and weeks of the log that users were drawn from; empty if none were."""
-        for one in self.scenarios():
-            transforms = one.recipe.get("workload", {}).get("transforms", ())
-            redrawn = any(str(it).partition("?")[0] == "resample" for it in transforms)
-            if redrawn and store.has(one.file) and (found := json.loads(store.content(one.file)).get("resampled")):
+        for one in self._finished(store):
+            redrawn = "resample" in str(one.recipe.get("workload", {}).get("transforms"))
+            if redrawn and (found := json.loads(store.content(one.file)).get("resampled")):
                 return dict(found)
         return {}
 
     def metrics_there(self, store: Store) -> list[str]:
         """Names of all numbers of finished runs, in order of appearance."""
-        found: dict[str, None] = {}
-        for one in self.scenarios():
-            if store.has(one.file):
-                found.update(dict.fromkeys(_numbers(store, one)))
-        return list(found)
+        return list(dict.fromkeys(name for one in self._finished(store) for name in _numbers(store, one)))
 
 
 def _resampled(workload: Workload) -> dict[str, Any]:
