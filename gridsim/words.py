@@ -130,11 +130,16 @@ def percent(share: float, *, sign: bool = False) -> str:
     --------
     >>> percent(0.634), percent(0.0042), percent(-0.04, sign=True), percent(0), percent(float("nan"))
     ('63 %', '0.42 %', '-4 %', '0 %', 'unknown')
+    >>> percent(0.9974), percent(-0.99999), percent(1.0)  # 100 % is all of it
+    ('99.7 %', '-99.99 %', '100 %')
     """
     if math.isnan(share):
         return "unknown"
     value = 100 * share
     digits = 0 if abs(value) >= 9.95 or abs(value - round(value)) < 1e-9 else 1 if abs(value) >= 0.95 else 2
+    if 99.5 <= abs(value) < 100:
+        digits = 1 if abs(value) < 99.95 else 2
+        value = math.copysign(min(abs(value), 99.99), value)
     return f"{value:{'+' if sign and value else ''}.{digits}f} %"
 
 

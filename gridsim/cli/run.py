@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     _print(metrics)
     for sentence in pools.of_one(result.record, result.platform):
         print(sentence)
-    for sentence in demands.left_aside(result.workload.provenance, result.platform):
+    for sentence in demands.left_aside(result.workload, result.platform):
         print(sentence)
     for sentence in notices.sentences({"the policy": result.notices}):
         print(sentence)

@@ -417,7 +417,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     if platform is None:
         return told
     plain = [it for it in policies.values() if not capabilities_of(it).machine]
-    told = [*(left_aside(suited(workload, platform).provenance, platform) if plain else []), *told]
+    told = [*(left_aside(suited(workload, platform), platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
 

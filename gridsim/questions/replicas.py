@@ -50,7 +50,7 @@ class Pair(NamedTuple):
     (Student's t over replicas), ``lower`` the replicas in which the policy is lower, ``agree`` those whose difference
     has the sign of the original one, ``same_sign`` those with the sign of the mean. The verdict is ``does not change``
     where at least `CERTAIN` of the differences have the sign of their mean and that is the sign of the original,
-    ``turned round`` where it is the other one, else ``noise``.
+    ``turned round`` where it is the opposite one, else ``noise``.
     """
 
     metric: str
@@ -141,8 +141,10 @@ class Replicated:
         lower, agree, same = (int(np.count_nonzero(signs == np.sign(it))) for it in (-1, original, test.mean))
         certain = len(difference) > 0 and same >= CERTAIN * len(difference)
         verdict: Verdict = "noise"
-        if certain:
-            verdict = "does not change" if np.sign(original) == np.sign(test.mean) else "turned round"
+        if certain and np.sign(original) == np.sign(test.mean):
+            verdict = "does not change"
+        elif certain and original:
+            verdict = "turned round"
         found = (original, test.mean, sd, test.low, test.high, lower, agree, same, len(difference))
         return Pair(metric, policy, other, *found, verdict)
 
@@ -162,7 +164,8 @@ def settled(found: Sequence[Difference], replicated: Sequence[Replicated]) -> li
     """Differences after a look at replicas of the workload.
 
     With resampled users the wider interval counts (`gridsim.metrics.compare.widened`). A difference whose sign fewer
-    than `CERTAIN` of the shaken replicas have is *no clear difference*.
+    than `CERTAIN` of the shaken replicas have is *no clear difference*, unless the means over the jobs of each policy
+    have another sign than the paired difference.
     """
     settled: list[Difference] = []
     for metric in dict.fromkeys(it.metric for it in found):
@@ -183,5 +186,7 @@ def _after_shaking(found: Difference, shaken: Replicated) -> Difference:
     if found.verdict not in ("better", "worse"):
         return found
     pair = shaken.pair(mean_of(found.metric), found.policy, found.baseline)
+    if np.sign(pair.original) != np.sign(found.mean):  # its means are over the jobs that each policy ran
+        return found
     confirmed = pair.agree >= CERTAIN * pair.replicas
     return found if confirmed else replace(found, verdict="no clear difference")

@@ -39,7 +39,7 @@ def answer(comparison: Evidence) -> list[str]:
         *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, _GROUPS),
         *saturated(comparison),
-        *(intervals_are_of(comparison.replicated, comparison.records[comparison.baseline]) if found.shown else ()),
+        *intervals_are_of(comparison.differences, comparison.replicated, comparison.records[comparison.baseline]),
         *(found.others if found.shown else ()),
         *_worst_slr(comparison, winner),
         *in_general(comparison, winner, _GROUPS),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gridsim.metrics.compare import FEWEST_JOBS, FEWEST_REPLICAS, Difference
@@ -198,8 +198,10 @@ def _waiting_at_the_end(record: Record) -> float:
     return queue_length(record).at(arrival_window(record).end)
 
 
-def intervals_are_of(replicated: Sequence[Replicated], record: Record) -> Iterator[str]:
-    """Periods that the intervals are for; once per answer, below the first interval."""
+def intervals_are_of(found: Iterable[Difference], replicated: Sequence[Replicated], record: Record) -> Iterator[str]:
+    """Periods that the intervals are for, if there are any; once per answer, below the first interval."""
+    if all(it.verdict == "equal" or math.isnan(it.p) for it in found):
+        return
     resampled = next((it for it in replicated if it.role == "resample"), None)
     if resampled is not None and resampled.replicas >= FEWEST_REPLICAS:
         yield "Intervals are for other periods of this length with other users like these on this machine."

@@ -42,11 +42,15 @@ class GroupTerms(NamedTuple):
 
 
 class _Losses(NamedTuple):
-    """Groups that lose significantly, groups that lose in this log, and how many of all have too little data."""
+    """Groups that lose significantly, groups that lose in this log, and how many of all have too little data.
+
+    *slight*: a group loses significantly, but by less than what counts as a loss.
+    """
 
     significant: list[GroupRow]
     in_log: list[GroupRow]
     unknown: int
+    slight: bool
     groups: int
     kinds: list[str]
 
@@ -79,7 +83,8 @@ def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator
     elif not found.significant and found.unknown < found.groups:
         unknown = f"; {number(found.unknown)} of {counted(found.groups, 'group')} have too little data"
         none = f"No group of jobs (by {by}) {terms.present}s significantly {terms.words.more} under {winner}"
-        yield f"{none}{unknown if found.unknown else ''}."
+        least = f", {change.at_least(timed=not comparison.of_dags)}" if found.slight else ""
+        yield f"{none}{least}{unknown if found.unknown else ''}."
     elif not found.significant:
         which = "the only group" if found.groups == 1 else f"any of the {number(found.groups)} groups"
         yield f"There is too little data on {which} of jobs (by {by})."
@@ -100,7 +105,8 @@ def _losses(comparison: Evidence, winner: str) -> _Losses:
     ]
     unknown = sum(any(row.verdict == "too little data" for row in each) for each in by_group.values())
     kinds = [kind for kind in _KINDS if any(kind == row.kind for row in rows)]
-    return _Losses(_ranked(significant), _ranked(in_log), unknown, len(by_group), kinds)
+    slight = any(row.verdict == "worse" and not comparison.loses(row) for row in rows)
+    return _Losses(_ranked(significant), _ranked(in_log), unknown, slight, len(by_group), kinds)
 
 
 def _ranked(rows: Sequence[GroupRow]) -> list[GroupRow]:

@@ -90,15 +90,19 @@ def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
     for number, metric in enumerate(metrics[:1] if found.default else metrics):
         winner = best(found.original, metric)
         pairs = [found.pair(metric, winner, other) for other in comparison.labels if other != winner]
-        pairs = [it for it in pairs if it.replicas]
+        equal = [it.other for it in pairs if it.replicas and not it.original and it.agree == it.replicas]
+        pairs = [it for it in pairs if it.replicas and it.other not in equal]
         parts = [
             f"{listed([_part(it) for it in pairs if it.verdict == verdict])} ({meaning})"
             for verdict, meaning in VERDICTS[found.role].items()
             if any(it.verdict == verdict for it in pairs)
         ]
-        if parts:
+        clauses = [f"lower than {listed(parts)}"] if parts else []
+        clauses += [f"the same as under {listed(equal)} in all of them"] if equal else []
+        if clauses:
             begin = f"{lead(found)}: the" if not number else f"{AGAIN[found.role]}the"
-            yield f"{begin} mean {TITLES.get(metric, metric)} under {winner} is lower than {listed(parts)}."
+            jobs = "" if comparison.comparable else "; each mean is over the jobs that ran under its policy"
+            yield f"{begin} mean {TITLES.get(metric, metric)} under {winner} is {' and '.join(clauses)}{jobs}."
 
 
 def lead(found: Replicated) -> str:
@@ -128,7 +132,7 @@ def few(info: Mapping[str, Any]) -> Iterator[str]:
 
 def _part(it: Pair) -> str:
     if not it.original:
-        return f"under {it.other} in {it.lower} of {it.replicas}, and the same as it is"
+        return f"under {it.other} in {it.lower} of {it.replicas} but the same in the original workload"
     return f"under {it.other} in {it.lower} of {it.replicas}"
 
 

@@ -57,6 +57,8 @@ def _of_times(comparison: Evidence) -> list[str]:
     if len(waits) == 1:
         return [_alone(comparison, *waits), *saturated(comparison)]
     if not any(waits.values()):
+        if not comparison.comparable:
+            return ["The jobs that ran under every policy wait under none of them."]
         return ["No job waits under any of the policies: on this machine the choice makes no difference to these jobs."]
     winner = comparison.best
     terms, groups = (_RESPONSES, _GROUPS_TAKE) if comparison.of_moldable else (_WAITS, _GROUPS_WAIT)
@@ -65,7 +67,7 @@ def _of_times(comparison: Evidence) -> list[str]:
         *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, groups),
         *saturated(comparison),
-        *(intervals_are_of(comparison.replicated, comparison.records[comparison.baseline]) if found.shown else ()),
+        *intervals_are_of(comparison.differences, comparison.replicated, comparison.records[comparison.baseline]),
         *(found.others if found.shown else ()),
         *([] if comparison.of_moldable else _slowdown(comparison, winner)),  # moldable jobs differ in run time
         *in_general(comparison, winner, groups),

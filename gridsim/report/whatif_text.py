@@ -276,8 +276,9 @@ def _saturated(found: WhatIf) -> Iterator[str]:
 
 
 def _periods(found: WhatIf) -> Iterator[str]:
-    if found.now is not None and any(one.wait is not None and one.wait.same < 1 for one in found.outcomes):
-        yield from intervals_are_of(found.replicated, found.now)
+    if found.now is not None:
+        waits = [one.wait for one in found.outcomes if one.wait is not None]
+        yield from intervals_are_of(waits, found.replicated, found.now)
 
 
 def as_dict(found: WhatIf) -> dict[str, Any]:

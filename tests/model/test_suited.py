@@ -44,7 +44,7 @@ def test_on_a_pool_of_cores_nothing_else_counts_and_that_is_told() -> None:
     assert found.cores.tolist() == [4, 1]
     aside = {"memory": 1, "idl": 1, "gpu": 1, "exclusive nodes": 1, "features of nodes": 1}
     assert found.provenance[LEFT_ASIDE] == aside
-    (told,) = left_aside(found.provenance, POOL)
+    (told,) = left_aside(found, POOL)
     assert "memory (1 job), idl (1 job), GPUs (1 job)" in told
     assert told.endswith("the machine is one pool of cores.")
     assert simulate(jobs(), platform=POOL).workload.provenance[LEFT_ASIDE] == aside

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gridsim.cli import main
+from gridsim.model.time import NEVER
+from gridsim.questions.replicas import Replicated
+from gridsim.report import replicas_text
+from gridsim.report.comparison import Comparison
 
 SHAKEN = ["compare", "--jobs", "80", "--load", "0.9", "--policy", "fcfs", "--policy", "easy", "--shake", "4"]
 
@@ -35,6 +41,35 @@ def test_the_share_that_agrees_is_part_of_the_answer(tmp_path: Path, capsys: pyt
     assert json.loads((tmp_path / "run.json").read_text())["replicas"] == [
         {"role": "shake", "seed": 1, "replicas": 4, "transform": "shake", "by": 5}
     ]
+
+
+def test_equal_means_are_called_equal(comparison: Comparison) -> None:
+    means = {"fcfs": [5.0, 6.0], "greedy": [4.0, 3.0], "modest": [4.0, 3.0]}
+    original = {label: {"wait_mean": values[0]} for label, values in means.items()}
+    numbers = {label: {"wait_mean": np.array(values)} for label, values in means.items()}
+    found = Replicated("shake", {"replicas": 2, "by": 60, "default": True}, original, numbers)
+    assert replicas_text.answer(replace(comparison, replicated=(found,))) == [
+        "Shaken 2 times, every submit time by up to 1 min: the mean wait under greedy is lower than under fcfs in 2 of "
+        "2 (shaking does not change it) and the same as under modest in all of them."
+    ]
+    numbers["modest"]["wait_mean"][1] = 9.0
+    (sentence,) = replicas_text.answer(replace(comparison, replicated=(found,)))
+    assert "under modest in 1 of 2 but the same in the original workload (within the noise of the input)" in sentence
+
+
+def test_means_over_different_jobs_are_named(comparison: Comparison) -> None:
+    fcfs = comparison.records["fcfs"]
+    rejected = np.arange(len(fcfs)) == 5
+    one_less = replace(
+        fcfs, start_us=np.where(rejected, NEVER, fcfs.start_us), end_us=np.where(rejected, NEVER, fcfs.end_us)
+    )
+    means = {"fcfs": [5.0, 6.0], "greedy": [4.0, 3.0], "modest": [4.0, 3.0]}
+    original = {label: {"wait_mean": values[0]} for label, values in means.items()}
+    numbers = {label: {"wait_mean": np.array(values)} for label, values in means.items()}
+    found = Replicated("shake", {"replicas": 2, "by": 60, "default": True}, original, numbers)
+    records = {**comparison.records, "fcfs": one_less}
+    (sentence,) = replicas_text.answer(replace(comparison, records=records, replicated=(found,)))
+    assert sentence.endswith("; each mean is over the jobs that ran under its policy.")
 
 
 def test_one_policy_has_a_table_and_no_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
