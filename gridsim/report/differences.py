@@ -190,7 +190,7 @@ def saturated(comparison: Evidence) -> Iterator[str]:
         so = f"its mean {'SLR' if comparison.of_dags else comparison.headline} is"
     yield (
         f"{listed(labels)} {'is' if one else 'are'} saturated: {'its queue is' if one else 'their queues are'} still "
-        f"growing at the last submission ({waiting} {unit} waiting), so {so} for a log of this length."
+        f"growing at the last submission, so {so} for a log of this length ({waiting} {unit} waiting at its end)."
     )
 
 

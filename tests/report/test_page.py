@@ -82,6 +82,10 @@ def test_one_policy_makes_a_page_without_differences(
     assert "How sure" not in read
 
 
+def test_differences_in_seconds_are_at_the_mean_wait_of_the_log(comparison: Comparison) -> None:
+    assert "Differences in seconds are at this log's mean wait" in words(page.render(comparison))
+
+
 def test_one_job_makes_a_page(comparing: Callable[..., Comparison]) -> None:
     record = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 1}], cores=4)
     assert "No job waits" in page.render(comparing({"a": record, "b": record}))

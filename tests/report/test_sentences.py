@@ -125,13 +125,13 @@ def overtaken(jobs: int, every: float) -> Record:
 def test_a_saturated_policy_is_named(comparing: Callable[..., Comparison]) -> None:
     slow = overtaken(400, 9)
     assert sentences.answer(comparing({"a": slow}))[1] == (
-        "a is saturated: its queue is still growing at the last submission (40 jobs waiting), so its mean wait is for "
-        "a log of this length."
+        "a is saturated: its queue is still growing at the last submission, so its mean wait is for a log of this "
+        "length (40 jobs waiting at its end)."
     )
     assert any(
         sentence.startswith(
-            "a and b are saturated: their queues are still growing at the last submission (40 and 40 jobs waiting), so "
-            "these ratios are for a log of this length"
+            "a and b are saturated: their queues are still growing at the last submission, so these ratios are for a "
+            "log of this length (40 and 40 jobs waiting at its end)."
         )
         for sentence in sentences.answer(comparing({"a": slow, "b": slow}))
     )

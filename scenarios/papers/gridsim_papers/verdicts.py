@@ -5,7 +5,7 @@ claimed, and ``b``, that it is not otherwise. Holm's correction is over all part
 once over the ``b``. A part is *shown* where its corrected ``a`` is at most 0.05, *refuted* where its corrected ``b``
 is, and else *open*. The first line that applies is the verdict:
 
-* *not testable*: rows are missing, or a part has fewer than `FEWEST` units.
+* *not testable*: rows are missing, or a part that is not exact has fewer than `FEWEST` units.
 * *holds*: every part has an uncorrected ``a`` of at most 0.05; all must be true, so no correction is needed.
 * *does not hold*: the claim is universal (nobody, always, every), and a part is refuted.
 * *holds partly*: at least half of the parts are shown.
@@ -71,6 +71,8 @@ class Part(NamedTuple):
         With the 95 % interval.
     series : array, optional
         A number a unit, for Wilcoxon's test.
+    exact : bool
+        Whether it is a fact that no unit varies, and so needs no test: ``a`` and ``b`` are 0 and 1, or 1 and 0.
     """
 
     words: str
@@ -81,6 +83,7 @@ class Part(NamedTuple):
     low: float = NAN
     high: float = NAN
     series: FloatArray | None = None
+    exact: bool = False
 
     @property
     def support(self) -> float:
@@ -154,7 +157,7 @@ def decided(parts: Sequence[Part], *, universal: bool = False, note: str = "") -
     shown = [p <= LEVEL for p in against]
     refuted = [p <= LEVEL for p in otherwise]
     answer: Answer = "not shown"
-    if min(part.n for part in parts) < FEWEST:
+    if any(part.n < FEWEST and not part.exact for part in parts):
         answer = "not testable"
     elif all(part.a <= LEVEL for part in parts):
         answer = "holds"
@@ -201,7 +204,7 @@ def facts(true: Collection[bool]) -> Answer:
     >>> facts([True, True]), facts([True, False]), facts([False])
     ('holds', 'holds partly', 'does not hold')
     """
-    return decided([Part("", float(not one), float(one), FEWEST) for one in true]).answer
+    return decided([Part("", float(not one), float(one), 1, exact=True) for one in true]).answer
 
 
 def overall_answer(answers: Collection[Answer]) -> Answer:

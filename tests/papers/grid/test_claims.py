@@ -262,3 +262,58 @@ def test_the_tiny_campaign_refutes_nothing_without_a_sure_test(tmp_path: Path) -
     found = {one.claim: one for one in verdicts(read_rows(tmp_path), CLAIMS)}
     assert all(one.p <= 0.05 for one in found.values() if one.verdict == "does not hold")
     assert [found[claim].verdict for claim in ("G-36", "G-51")] == ["not shown", "not shown"]
+
+
+def log_rows(random: Sequence[float], fair_share: Sequence[float], **others: float) -> list[Row]:
+    """Made-up deviations and worst values of SLR on the industrial log, one a draw for the policies that draw."""
+    fixed = {"srtf": 2.0, "p-slr": 2.2, "fifo-job": 50.0, "fifo-task": 50.0, "lrtf": 200.0}
+    values = {name: [others.get(name.replace("-", "_"), value)] for name, value in fixed.items()}
+    values |= {"random": list(random), "fair-share": list(fair_share)}
+    return [
+        {
+            "kind": "industrial",
+            "workload": draw,
+            "load": 0.6,
+            "policy": policy,
+            "metric": metric,
+            "value": value,
+            "decile": None,
+        }
+        for metric in ("sd_slr", "worst_slr")
+        for policy, column in values.items()
+        for draw, value in enumerate(column, start=1)
+    ]
+
+
+def on_the_log(rows: list[Row]) -> dict[str, Verdict]:
+    found = {one.claim: one for one in verdicts(rows, INDUSTRIAL_CLAIMS)}
+    return {name: found[name] for name in ("G-93", "G-94", "G-96", "G-97")}
+
+
+def test_an_order_on_one_log_that_resampled_draws_turn_round_is_open() -> None:
+    draws = np.linspace(-10, 10, 30)
+    clear, unclear = (on_the_log(log_rows(30 + 0.1 * draws, share + draws)) for share in (40, 49.5))
+    assert (clear["G-94"].verdict, clear["G-94"].n) == ("holds", 30)
+    assert unclear["G-94"].verdict == "holds partly"
+    assert "5 of 6 shown, 1 open; least: FIFO Job/Fair Share" in unclear["G-94"].note
+    turned = on_the_log(log_rows(90 + 0.1 * draws, 40 + draws))["G-94"]
+    assert "4 of 6 shown, 2 refuted" in turned.note
+
+
+def test_two_draws_on_one_log_are_not_testable() -> None:
+    found = on_the_log(log_rows([30, 31], [40, 41]))
+    assert {name: found[name].verdict for name in ("G-93", "G-94", "G-96")} == dict.fromkeys(
+        ("G-93", "G-94", "G-96"), "not testable"
+    )
+
+
+def test_policies_that_draw_nothing_are_facts_of_the_log() -> None:
+    found = on_the_log(log_rows(np.linspace(30, 31, 30), np.linspace(40, 41, 30), p_slr=4.0))["G-93"]
+    assert (found.verdict, found.effect, found.p, found.n) == ("holds partly", 2.0, 0.0, 1)
+
+
+def test_both_fifos_are_not_compared_where_jobs_have_one_task() -> None:
+    draws = np.linspace(30, 31, 30)
+    assert on_the_log(log_rows(draws, draws))["G-97"].verdict == "not testable"
+    assert on_the_log(log_rows(draws, draws, fifo_job=60.0))["G-97"].verdict == "holds"
+    assert on_the_log(log_rows(draws, draws, fifo_job=25.0))["G-97"].verdict == "does not hold"

@@ -9,11 +9,12 @@ Burkimsher, Bate and Indrusiak, FGCS 29(8), 2013, sections 3 and 4.
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim import InputError
 from gridsim.metrics.campaign import PolicyComparison
@@ -23,6 +24,7 @@ from gridsim.model.streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim_papers import decisions
 from gridsim_papers.decisions import resampled, signed
+from gridsim_papers.grid.industrial import DRAWN
 from gridsim_papers.grid.judges import (
     Claim,
     Evidence,
@@ -40,6 +42,8 @@ from gridsim_papers.grid.judges import (
     title,
 )
 from gridsim_papers.grid.orders import (
+    Averages,
+    Margin,
     at_deciles,
     at_loads,
     close,
@@ -324,67 +328,107 @@ CLAIMS: tuple[Claim, ...] = (
 """Claims that rows of the campaign decide."""
 
 
-def _of_log(metric: str, stored: Stored) -> dict[str, float]:
-    """Value of each policy on the industrial log, mean over draws."""
-    policies = dict.fromkeys(row["policy"] for row in stored.of(metric) if row["decile"] is None)
-    return {policy: float(stored.column(metric, policy).mean()) for policy in policies}
-
-
-def _told(values: Mapping[str, float]) -> str:
+def _values(of: Averages) -> str:
+    values = {policy: float(of.of(policy).mean()) for policy in of.policies}
     return ", ".join(f"{title(name)} {value:.4g}" for name, value in sorted(values.items(), key=lambda pair: pair[1]))
 
 
-def spread(metric: str, most: float) -> Judge:
+class Range(NamedTuple):
+    """A number made of averages, and where it lies by a claim; *exact* if it is of policies that draw nothing."""
+
+    number: Margin
+    least: float
+    most: float = math.inf
+    exact: bool = False
+
+    def part(self, words: str, of: Averages) -> Part:
+        """The part of the claim, from the values of each draw: a fact, or decided by resampling the draws."""
+        if self.exact:
+            value = float(self.number(of)[0])
+            inside = self.least <= value <= self.most
+            return Part(words, float(not inside), float(inside), 1, value, exact=True)
+        resamples = self.number(Averages(of.policies, bootstrap_means(of.values)))
+        value = float(self.number(Averages(of.policies, of.values.mean(axis=0))))
+        return resampled(words, value, resamples, len(of.values), self.least, self.most)
+
+
+def _by_draw(stored: Stored, metric: str, deciles: Sequence[int | None]) -> Averages:
+    """Values of each draw on the industrial log; those of policies that draw nothing are the same in each."""
+    rows = [row for row in stored.of(metric) if row["decile"] in deciles]
+    policies = tuple(dict.fromkeys(row["policy"] for row in rows))
+    value = {(row["policy"], row["workload"], row["decile"]): row["value"] for row in rows}
+    draws = range(1, 1 + max((row["workload"] for row in rows), default=0))
+    values = [
+        [[value.get((policy, draw, decile), value[policy, 1, decile]) for decile in deciles] for policy in policies]
+        for draw in draws
+    ]
+    return Averages(policies, np.array(values, dtype=np.float64))
+
+
+def on_log(metric: str, parts: Mapping[str, Range], deciles: Sequence[int | None] = (None,)) -> Judge:
+    """Parts of a claim about averages over the draws on one log."""
+
+    def judge(stored: Stored) -> Finding:
+        of = _by_draw(stored, metric, deciles)
+        found = [part.part(words, of) for words, part in parts.items()]
+        numbers = "; ".join(f"{part.words}: {part.effect:.3g}" for part in found)
+        values = _values(of) if len(deciles) == 1 else ""
+        return decided(found, note="; ".join(filter(None, (numbers, values))))
+
+    return judge
+
+
+def _ratio(policy: str, other: str) -> Margin:
+    return lambda of: (of.of(policy) / of.of(other))[..., 0]
+
+
+def _most_spread(most: float) -> dict[str, Range]:
     """Values of all policies differ by at most a part of their mean."""
 
-    def judge(stored: Stored) -> Finding:
-        values = _of_log(metric, stored)
-        part = (max(values.values()) - min(values.values())) / float(np.mean(list(values.values())))
-        return Finding("holds" if part <= most + ROUNDING else "does not hold", part, n=len(values), note=_told(values))
+    def spread(of: Averages) -> FloatArray:
+        part: FloatArray = (np.ptp(of.values, axis=-2) / of.values.mean(axis=-2))[..., 0]
+        return part
 
-    return judge
-
-
-def on_log(metric: str, parts: Callable[[Mapping[str, float]], Sequence[bool]], note: str = "") -> Judge:
-    """Parts of a claim about the values of the policies on one log; nothing to test, as there is one log."""
-
-    def judge(stored: Stored) -> Finding:
-        values = _of_log(metric, stored)
-        found = parts(values)
-        ratio = values["p-slr"] / values["srtf"]
-        return Finding(facts(found), ratio, n=1, note=f"{sum(found)} of {len(found)} parts; {_told(values)}{note}")
-
-    return judge
+    return {"range over mean": Range(spread, 0.0, most + ROUNDING)}
 
 
-def _far_below(of: Mapping[str, float]) -> list[bool]:
-    next_one = min(value for name, value in of.items() if name not in ("p-slr", "srtf"))
-    return [next_one / max(of["p-slr"], of["srtf"]) > 5, 1 <= of["p-slr"] / of["srtf"] <= 1.5]
+ABOVE_ONE = float(np.nextafter(1.0, 2.0))
+"""Least ratio of a value to one that it is above."""
+
+SLIGHTLY_ABOVE = {"P-SLR/SRTF": Range(_ratio("p-slr", "srtf"), 1.0, 1.5, exact=True)}
 
 
-def _order(*names: str) -> Callable[[Mapping[str, float]], list[bool]]:
-    """Each value is below the next."""
-    return lambda of: [of[one] < of[other] for one, other in itertools.pairwise(names)]
-
-
-def _deciles_of_log(stored: Stored) -> Finding:
-    rows = [row for row in stored.of("mean_slr") if row["decile"] is not None]
-    of = {
-        policy: np.array(
-            [np.mean([r["value"] for r in rows if r["policy"] == policy and r["decile"] == d]) for d in range(1, 11)]
-        )
-        for policy in dict.fromkeys(row["policy"] for row in rows)
+def _above(*pairs: tuple[str, str]) -> dict[str, Range]:
+    """The first policy of each pair has the higher value."""
+    return {
+        f"{title(high)}/{title(low)}": Range(_ratio(high, low), ABOVE_ONE, exact=not {high, low} & set(DRAWN))
+        for high, low in pairs
     }
-    others = np.array([column for policy, column in of.items() if policy != "lrtf"])
-    parts = {
-        "SRTF at most P-SLR in most deciles": int((of["srtf"] <= of["p-slr"]).sum()) >= 6,
-        "SRTF within 5 % of P-SLR in deciles 9 and 10": bool((abs(of["srtf"] / of["p-slr"] - 1)[8:] <= 0.05).all()),
-        "LRTF highest in most deciles": int((of["lrtf"] > others.max(axis=0)).sum()) >= 6,
-        "Fair Share below Random in most deciles from the second on": int((of["fair-share"] < of["random"])[1:].sum())
-        >= 5,
-    }
-    note = "; ".join(f"{name}: {'yes' if true else 'no'}" for name, true in parts.items())
-    return Finding(facts(parts.values()), float((of["p-slr"] / of["srtf"]).max()), n=1, note=note)
+
+
+def _places(condition: Callable[[Averages], npt.NDArray[np.bool_]]) -> Margin:
+    """The number of deciles at which a condition is true."""
+    return lambda of: condition(of).sum(axis=-1).astype(np.float64)
+
+
+_BY_DECILE = {
+    "deciles with SRTF at most P-SLR": Range(_places(lambda of: of.of("srtf") <= of.of("p-slr")), 6, exact=True),
+    "SRTF/P-SLR in deciles 9 and 10, largest change": Range(
+        lambda of: abs(of.of("srtf") / of.of("p-slr") - 1)[..., 8:].max(axis=-1), 0.0, 0.05, exact=True
+    ),
+    "deciles with LRTF highest": Range(_places(lambda of: of.of("lrtf") > of.others("lrtf").max(axis=-2)), 6),
+    "deciles 2 to 10 with Fair Share below Random": Range(
+        _places(lambda of: (of.of("fair-share") < of.of("random"))[..., 1:]), 5
+    ),
+}
+
+
+def _fifos_differ(stored: Stored) -> Finding:
+    of = _by_draw(stored, "worst_slr", (None,))
+    if (of.of("fifo-job") == of.of("fifo-task")).all():
+        note = "jobs of one task: FIFO Job and FIFO Task make the same schedule"
+        return Finding("not testable", note=f"{note}; {_values(of)}")
+    return on_log("worst_slr", _above(("fifo-job", "random"), ("fifo-job", "fifo-task")))(stored)
 
 
 def _starts_equal(stored: Stored) -> Finding:
@@ -394,40 +438,43 @@ def _starts_equal(stored: Stored) -> Finding:
 
 
 INDUSTRIAL_CLAIMS: tuple[Claim, ...] = (
-    Claim("G-90", spread("utilisation", 0.0)),
-    Claim("G-91", spread("cumulative_completion", 0.01)),
-    Claim("G-92", spread("peak_in_flight", 0.5)),
-    Claim("G-93", on_log("sd_slr", _far_below)),
+    Claim("G-90", on_log("utilisation", _most_spread(0.0))),
+    Claim("G-91", on_log("cumulative_completion", _most_spread(0.01))),
+    Claim("G-92", on_log("peak_in_flight", _most_spread(0.5))),
+    Claim(
+        "G-93",
+        on_log("sd_slr", {"next policy above 5 times both": Range(lowest(0, "p-slr", "srtf"), 5.0), **SLIGHTLY_ABOVE}),
+    ),
     Claim(
         "G-94",
         on_log(
             "sd_slr",
-            lambda of: [
-                *_order("srtf", "p-slr", "random", "fair-share", "fifo-job", "lrtf")(of),
-                of["random"] < of["fifo-job"],
-            ],
+            _above(
+                ("p-slr", "srtf"),
+                ("random", "p-slr"),
+                ("fair-share", "random"),
+                ("fifo-job", "fair-share"),
+                ("lrtf", "fifo-job"),
+                ("fifo-job", "random"),
+            ),
         ),
     ),
     Claim(
         "G-95",
-        on_log("mean_slr", lambda of: [min(of, key=lambda name: of[name]) == "srtf", of["p-slr"] / of["srtf"] < 1.2]),
+        on_log(
+            "mean_slr",
+            {
+                "next policy above SRTF": Range(lowest(0, "srtf"), ABOVE_ONE),
+                "P-SLR/SRTF": Range(_ratio("p-slr", "srtf"), 0.0, 1.2, exact=True),
+            },
+        ),
     ),
     Claim(
         "G-96",
-        on_log(
-            "worst_slr",
-            lambda of: [max(of, key=lambda name: of[name]) == "lrtf", 1 <= of["p-slr"] / of["srtf"] <= 1.5],
-        ),
+        on_log("worst_slr", {"LRTF above all others": Range(highest(0, "lrtf"), ABOVE_ONE), **SLIGHTLY_ABOVE}),
     ),
-    Claim(
-        "G-97",
-        on_log(
-            "worst_slr",
-            lambda of: [of["fifo-job"] > of["random"], of["fifo-job"] > of["fifo-task"]],
-            "; with jobs of one task both FIFOs make the same schedule",
-        ),
-    ),
-    Claim("G-98", _deciles_of_log),
+    Claim("G-97", _fifos_differ),
+    Claim("G-98", on_log("mean_slr", _BY_DECILE, deciles=range(1, 11))),
     Claim("G-B8", _starts_equal),
 )
 """Claims that rows of the industrial log decide."""
