@@ -25,9 +25,11 @@ from gridsim.policy.protocols import (
     starts_of,
     whole_numbers,
 )
-from gridsim.policy.queue import Promised, Requests
+from gridsim.policy.queue import Promised, Requests, readable
 from gridsim.profile.blocks import forget
 from gridsim.profile.bounds import no_bounds
+from gridsim.profile.floor import PROMISE, SINCE, Floor
+from gridsim.profile.holdings import Holdings
 from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
@@ -86,8 +88,14 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
         return "arranges requests out of order; expected planned starts to ascend, ties in job order"
     if starts[rows == request][0] != offer.start:
         return f"offers the start {offer.start}, but arranges it at {starts[rows == request][0]}"
-    if (plan.arrangement().holdings is None) != (offer.arrangement.holdings is None):
+    holdings = offer.arrangement.holdings
+    if (plan.arrangement().holdings is None) != (holdings is None):
         return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
+    if holdings is None:
+        return ""
+    held = Floor(*holdings.floor).holds[:, rows] if isinstance(holdings, Holdings) else None
+    if held is None or not held[PROMISE].all() or not np.array_equal(held[SINCE], starts):
+        return "offers holdings in which not every arranged request has a place from its start"
     return ""
 
 
@@ -258,11 +266,11 @@ class Plan:
 
     def running(self) -> IntArray:
         """Running requests by expected end; a view."""
-        return self.held[1, : self.meta[RUNNING]]
+        return readable(self.held[1, : self.meta[RUNNING]])
 
     def expected_ends(self) -> IntArray:
         """Their expected ends, whole microseconds, in the same order; a view."""
-        return self.held[0, : self.meta[RUNNING]]
+        return readable(self.held[0, : self.meta[RUNNING]])
 
     @property
     def running_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -271,11 +279,11 @@ class Plan:
 
     def order(self) -> IntArray:
         """Waiting requests by planned start, then job order; a view."""
-        return self.waiting[self.meta[HEAD] : self.meta[TAIL]]
+        return readable(self.waiting[self.meta[HEAD] : self.meta[TAIL]])
 
     def planned_starts(self) -> IntArray:
         """Their planned starts, in the same order; a view."""
-        return self.planned[self.meta[HEAD] : self.meta[TAIL]]
+        return readable(self.planned[self.meta[HEAD] : self.meta[TAIL]])
 
     def starts(self) -> dict[int, int]:
         """Planned start of every waiting request."""
@@ -403,7 +411,9 @@ class Plan:
         None moves later. Where this is done *again* as long as somebody moves, in planned order, that changes nothing:
         on one pool of cores none could move after it.
         """
-        kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier, again)
+        order = places + self.meta[HEAD]
+        if not kernels.shift_left(self._arrays, self._columns, now, order, frontier, again):
+            raise PolicyError(f"{places} cannot be compressed: expected places of the {len(self)} waiting requests")
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.
