@@ -11,20 +11,12 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
+from gridsim.plug_in_errors import call, name_of
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.protocols import (
-    Arrangement,
-    Offer,
-    Start,
-    name_of,
-    raise_failed,
-    ranks_of,
-    starts_of,
-    whole_numbers,
-)
+from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of, whole_numbers
 from gridsim.policy.queue import Promised, Requests, readable
 from gridsim.profile.blocks import forget
 from gridsim.profile.bounds import no_bounds
@@ -45,10 +37,7 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
         When the admission fails, changes the plan, or returns anything else than an offer that the plan can carry out.
     """
     before = plan.meta.item(TAIL)
-    try:
-        offer: Any = admission.plan(request, deadline, plan, now)
-    except Exception as error:
-        raise_failed(admission, "plan", error)
+    offer: Any = call(admission, "plan", request, deadline, plan, now)
     found: Offer | None = offer
     wrong = "changed the plan that it was asked about; expected changes of plan.copy() only"
     if plan.meta.item(TAIL) == before:
@@ -88,14 +77,13 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
         return "arranges requests out of order; expected planned starts to ascend, ties in job order"
     if starts[rows == request][0] != offer.start:
         return f"offers the start {offer.start}, but arranges it at {starts[rows == request][0]}"
-    holdings = offer.arrangement.holdings
-    if (plan.arrangement().holdings is None) != (holdings is None):
+    holdings: Any = offer.arrangement.holdings
+    if (plan.arrangement().holdings is None) == isinstance(holdings, Holdings):
         return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
-    if holdings is None:
-        return ""
-    held = Floor(*holdings.floor).holds[:, rows] if isinstance(holdings, Holdings) else None
-    if held is None or not held[PROMISE].all() or not np.array_equal(held[SINCE], starts):
-        return "offers holdings in which not every arranged request has a place from its start"
+    if isinstance(holdings, Holdings):
+        held = Floor(*holdings.floor).holds[:, rows]
+        if not held[PROMISE].all() or not np.array_equal(held[SINCE], starts):
+            return "offers holdings in which not every arranged request has a place from its start"
     return ""
 
 
@@ -411,8 +399,7 @@ class Plan:
         None moves later. Where this is done *again* as long as somebody moves, in planned order, that changes nothing:
         on one pool of cores none could move after it.
         """
-        order = places + self.meta[HEAD]
-        if not kernels.shift_left(self._arrays, self._columns, now, order, frontier, again):
+        if not kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier, again):
             raise PolicyError(f"{places} cannot be compressed: expected places of the {len(self)} waiting requests")
 
     def replan(self, now: int) -> None:

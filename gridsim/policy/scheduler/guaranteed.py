@@ -123,8 +123,7 @@ class Guaranteed(Planned):
 
     def _responses(self) -> IntArray:
         """`artificial_response` of each request."""
-        estimates: list[int] = self._requests.estimate.tolist()
-        return np.array([self.artificial_response(estimate) for estimate in estimates], dtype=np.int64)
+        return np.array([self.artificial_response(it) for it in self._requests.estimate.tolist()], dtype=np.int64)
 
     def quote(self, request: int, now: int) -> Quote | None:
         """The admission's offer for the deadline that its user asks for."""

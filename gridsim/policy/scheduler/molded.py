@@ -65,8 +65,8 @@ class Shapes:
                 f"{name_of(partition)} has choices {partition.choices!r} and grid {partition.grid!r}; expected "
                 "a number of sizes from 1 or all, and geometric or linear"
             )
-        choices = 0 if choices == "all" else int(min(choices, cores))  # no range has more sizes
-        scratch: IntArray = np.zeros(cores + 1, dtype=np.int64)
+        choices = 0 if choices == "all" else int(min(choices, max(cores, 1)))  # no range has more sizes
+        scratch: IntArray = np.zeros(max(cores, 1) + 1, dtype=np.int64)
         self.sizes = sizes.Sizes(self.table, self.relative, named, scratch, choices, int(partition.grid == "geometric"))
         self.arrays = tuple(self.sizes)
         self.told = not limits_in_columns(partition)
