@@ -78,7 +78,7 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
     if starts[rows == request][0] != offer.start:
         return f"offers the start {offer.start}, but arranges it at {starts[rows == request][0]}"
     holdings: Any = offer.arrangement.holdings
-    if (plan.arrangement().holdings is None) == isinstance(holdings, Holdings):
+    if type(holdings) is not type(plan.arrangement().holdings):
         return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
     if isinstance(holdings, Holdings):
         held = Floor(*holdings.floor).holds[:, rows]
