@@ -293,10 +293,10 @@ def test_columns_of_the_scheduler_and_of_the_workload_are_read_only(columns: str
             eval(columns).fill(10**9)
             return queue.submit
 
-    submit = JOBS.submit.copy()
+    jobs = dataclasses.replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Linear()]))
     with pytest.raises(PolicyError, match=r"Writes\(\) failed in rank in line .*read-only"):
-        run(JOBS, Platform.single(4), Backfilling(Writes()), Run(engine=engine))
-    assert JOBS.submit.tolist() == submit.tolist()
+        run(jobs, Platform.single(4), Backfilling(Writes()), Run(engine=engine))
+    assert JOBS.submit.tolist() == [0, 0, 0]
 
 
 def test_only_a_scheduler_of_gridsim_is_driven_by_the_compiled_event_loop() -> None:
