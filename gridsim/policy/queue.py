@@ -30,7 +30,7 @@ def _writable(column: IntArray) -> IntArray:
 def readable(column: IntArray) -> IntArray:
     """Return a view of a column that cannot be written."""
     view = column.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
