@@ -371,7 +371,7 @@ def weight_bounds(count: int = 10, first: float = 100.0, ratio: float = 3.0) -> 
     array([100., 300., 900.])
     """
     for name, value, good, rule in (
-        ("count", count, count >= 1, "at least 1"),
+        ("count", count, 1 <= count <= 1000, "1 to 1,000"),
         ("first", first, 0 < first < np.inf, "a weight above 0"),
         ("ratio", ratio, 1 < ratio < np.inf, "above 1"),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -373,8 +374,8 @@ class Scored:
 
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         scores = [call(self.scoring, "score", piece, child, now) for child in children]
-        if any(score != score for score in scores):
-            raise PolicyError(f"{self.scoring!r} scores a child with NaN; expected numbers")
+        if wrong := [score for score in scores if not isinstance(score, Real) or score != score]:
+            raise PolicyError(f"{name_of(self.scoring)} scores a child with {wrong[0]!r}; expected numbers")
         return _first_least(scores)
 
 

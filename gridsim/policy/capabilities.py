@@ -76,8 +76,8 @@ def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
 
     What it does at single events would not be asked of it.
     """
-    own = type(scheduler).__module__.startswith("gridsim.") and hasattr(type(scheduler), "passes")
-    return replace(declared, passes=False, in_python="") if not own else declared
+    own = is_own(scheduler) and (declared.told or hasattr(type(scheduler), "passes"))
+    return replace(declared, passes=False, told=False, in_python="") if not own else declared
 
 
 def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:

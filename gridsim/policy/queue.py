@@ -19,7 +19,7 @@ from gridsim.policy.usage import kept, weighted
 from gridsim.profile.asked import Asked
 from gridsim.profile.waiting import in_order
 
-__all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests"]
+__all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests", "readable"]
 
 
 def _writable(column: IntArray) -> IntArray:
@@ -27,10 +27,10 @@ def _writable(column: IntArray) -> IntArray:
     return np.require(column, dtype=np.int64, requirements=["C", "W"])
 
 
-def _readable(column: IntArray) -> IntArray:
-    """The same column, for those who may only read it."""
+def readable(column: IntArray) -> IntArray:
+    """Return a view of a column that cannot be written."""
     view = column.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
@@ -85,17 +85,16 @@ class Requests:
         source = workload if tasks is None else tasks
         columns = _writable(source.cores), _writable(source.estimate)
         self._sizes = [columns]  # every column that a row which is added later is taken down in
-        self.cores, self.estimate = _readable(columns[0]), _readable(columns[1])
-        self.submit = _writable(workload.submit[rows])
-        self.deadline = _writable(workload.deadline[rows])
+        self.cores, self.estimate = readable(columns[0]), readable(columns[1])
+        times = _writable(workload.submit[rows]), _writable(workload.deadline[rows])
         self.room, self.used = room, len(self.cores) - room
         self.moves = room > 0 or workload.reactions is not None
-        if self.moves:  # the workload's own columns stay as they are
-            self.submit, self.deadline = self.submit.copy(), self.deadline.copy()
+        # The workload's own columns stay as they are.
+        self.submit, self.deadline = (time.copy() if self.moves else readable(time) for time in times)
         self.moldable = workload.moldable
         self.minimum, self.maximum = self.cores, self.cores
         if self.moldable is not None:
-            self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
+            self.minimum, self.maximum = readable(self.moldable.minimum), readable(self.moldable.maximum)
         self.needed = self.minimum if self.moldable is None else _writable(self.moldable.least)
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
         self.number: IntArray = workload.job[rows]
@@ -157,7 +156,6 @@ class Requests:
         if self.moldable is not None:
             own = Moldable.rigid(job.cores) if job.moldable is None else job.moldable
             self.moldable = self.moldable.take(request, own)
-            self.minimum[request], self.maximum[request] = own.minimum[0], own.maximum[0]
             if self.needed is not self.cores:
                 self.needed[request] = own.least[0]
         self._added[request], self.used = demands, request + 1
@@ -326,6 +324,9 @@ class Queue:
     rows: IntArray
     state: Mapping[str, Any] = field(default_factory=dict)
     predicted: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        self.rows = readable(self.rows)  # those of a scheduler are an index of compiled loops
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -12,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.capabilities import blocks
-from gridsim.policy.protocols import Lanes
+from gridsim.policy.protocols import Lanes, lanes_of
 from gridsim.policy.queue import Queue
 
 __all__ = ["Category", "Depth", "Easy", "FirstFit", "Selective", "Strict"]
@@ -130,7 +130,7 @@ class Selective:
             raise InputError("a rule that lets nobody pass has no use for promises", field="others")
 
     def lanes(self, queue: Queue) -> Lanes:
-        lanes: Lanes = self.others.lanes(queue)
+        lanes = lanes_of(self.others, queue)
         # Whole microseconds, rounded down: a whole instant is later than the exact one if it is later than this.
         waited = np.minimum(np.floor((self.k - 1) * queue.weight * MICROSECOND + 1e-3), float(NEVER)).astype(np.int64)
         return lanes._replace(due=np.minimum(queue.requests.submit[queue.rows] + waited, NEVER))

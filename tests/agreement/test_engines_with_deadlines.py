@@ -136,6 +136,14 @@ def test_promised_deadlines_on_a_log(name: str, policy: str, others: Any) -> Non
             assert_same(asked, policy, cores.cores, instant=instant, overrun=overrun)
 
 
+@pytest.mark.parametrize(
+    "response", ["relaxation=1e300", "artificial_floor=1e300", "relaxation=1e-300&artificial_floor=0"]
+)
+def test_artificial_deadlines_beyond_the_calendar_and_below_a_microsecond(response: str) -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 0, 3], runtime=[4, 4, 4], cores=[CORES, 1, CORES])
+    assert assert_same(jobs, f"qops?{response}").start.tolist() == [0, 4, 8]
+
+
 def test_jobs_of_several_sizes_are_as_wide_as_they_ask_for() -> None:
     jobs = crowded(120, 3)
     several = replace(jobs, moldable=Moldable.of(jobs.cores, 1, 16, [Linear()]))

@@ -183,7 +183,8 @@ def test_one_category_has_no_bounds() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"count": 0}, "field 'count': is 0; expected at least 1"),
+        ({"count": 0}, "field 'count': is 0; expected 1 to 1,000"),
+        ({"count": 10**9}, "field 'count': is 1000000000; expected 1 to 1,000"),
         ({"first": 0}, "field 'first': is 0; expected a weight above 0"),
         ({"ratio": 1}, "field 'ratio': is 1; expected above 1"),
     ],

@@ -405,13 +405,14 @@ def test_a_pick_that_is_no_child_is_refused(answer: Any) -> None:
             placed(ROWS, odd)
 
 
-def test_a_score_that_is_no_number_is_refused() -> None:
-    class Nan:
-        def score(self, piece: Any, child: Any, now: int) -> float:
-            return float("nan")
+@pytest.mark.parametrize("answer", [float("nan"), None, "a", 1j, [1], np.ones(2)])
+def test_a_score_that_is_no_number_is_refused(answer: Any) -> None:
+    class Odd:
+        def score(self, piece: Any, child: Any, now: int) -> Any:
+            return answer
 
-    with pytest.raises(PolicyError, match="scores a child with NaN"):
-        placed(ROWS, Nan())
+    with pytest.raises(PolicyError, match=r"Odd.* scores a child with .*; expected numbers"):
+        placed(ROWS, Odd())
 
 
 def test_what_is_no_balancer_is_refused(plug_in: str) -> None:

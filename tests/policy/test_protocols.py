@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,25 @@ import pytest
 
 from gridsim.errors import InputError, PolicyError
 from gridsim.metrics.measures import measures
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.moldable import Moldable
 from gridsim.model.platform import Platform
+from gridsim.model.speedup import Linear
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.partition import Asked
+from gridsim.policy.partition import Asked, Greedy
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import Arrangement, Lanes, Offer, call, ranks_of
+from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Lanes, Offer, Start, call, ranks_of
 from gridsim.policy.queue import Queue, Requests
+from gridsim.policy.reservation import Easy, Selective
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.guaranteed import Guaranteed
 from gridsim.policy.scheduler.molding import Molding
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.simulation import run
 
+NODES = Platform.of_nodes((NodeGroup(group="thin", capacity={"cores": 4}),))
 JOBS = Workload.from_columns(submit=[0, 0, 0], runtime=[1, 2, 3], estimate=[9, 9, 9], cores=[4, 4, 4])
 QUEUE = Queue(Requests(JOBS), np.arange(3))
 
@@ -239,16 +246,85 @@ def test_an_arrangement_out_of_order_and_a_changed_plan_are_refused() -> None:
         "plan.copy().reserve(0, 10**20)",
         "plan.without(2, now)",
         "plan.copy().reserve(0, 0.5)",
+        "plan.copy().compress(np.array([10**9]), now)",
+        "plan.copy().compress(np.array([-(10**9)]), now)",
+        "plan.order().fill(10**9)",
+        "plan.running().fill(10**9)",
     ],
 )
-def test_changes_of_a_plan_are_checked_before_they_enter_a_compiled_loop(change: str) -> None:
+@pytest.mark.parametrize("platform", [Platform.single(4), NODES], ids=["cores", "nodes"])
+def test_changes_of_a_plan_are_checked_before_they_enter_a_compiled_loop(change: str, platform: Platform) -> None:
     @dataclass
     class Changes:
+        vectors = True
+
         def plan(self, request: int, deadline: int, plan: Any, now: int) -> Any:
             return eval(change)
 
     with pytest.raises(PolicyError):
-        run(JOBS, Platform.single(4), Planned(Changes()))
+        run(JOBS, platform, Planned(Changes()))
+
+
+def test_holdings_without_a_place_for_each_arranged_request_are_rejected() -> None:
+    @dataclass
+    class Forgets:
+        vectors = True
+
+        def plan(self, request: int, deadline: int, plan: Any, now: int) -> Any:
+            start, known = plan.earliest(request, now), plan.arrangement()
+            rows, starts = np.append(known.rows, request), np.append(known.starts, start)
+            return Offer(start, Arrangement(rows, starts, known.holdings))
+
+    with pytest.raises(
+        PolicyError, match=r"Forgets\(\) offers holdings in which not every arranged request has a place"
+    ):
+        run(JOBS, NODES, Planned(Forgets()))
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize(
+    "columns",
+    ["queue.rows", "queue.running.rows", "queue.requests.submit", "queue.requests.deadline", "queue.requests.minimum"],
+)
+def test_columns_of_the_scheduler_and_of_the_workload_are_read_only(columns: str, engine: Any) -> None:
+    @dataclass
+    class Writes:
+        def rank(self, queue: Queue, now: float) -> Any:
+            eval(columns).fill(10**9)
+            return queue.submit
+
+    jobs = dataclasses.replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Linear()]))
+    with pytest.raises(PolicyError, match=r"Writes\(\) failed in rank in line .*read-only"):
+        run(jobs, Platform.single(4), Backfilling(Writes()), Run(engine=engine))
+    assert JOBS.submit.tolist() == [0, 0, 0]
+
+
+def test_only_a_scheduler_of_gridsim_is_driven_by_the_compiled_event_loop() -> None:
+    class Starts(Backfilling):
+        capabilities = Capabilities(told=True, passes=True)
+
+        def dispatch(self, now: int) -> Decision:
+            return Decision([Start(10**9)])
+
+    with pytest.raises(InputError, match="are not compiled as a whole"):
+        run(JOBS, Platform.single(4), Starts(), Run(engine="compiled"))
+    with pytest.raises(PolicyError, match=r"starts 1000000000 at .* which is no request"):
+        run(JOBS, Platform.single(4), Starts())
+
+
+def test_lanes_of_a_rule_inside_another_are_checked() -> None:
+    class NoLanes(Easy):
+        def lanes(self, queue: Queue) -> Any:
+            return None
+
+    with pytest.raises(PolicyError, match="returned NoneType from lanes"):
+        run(JOBS, Platform.single(4), Molding(reserve=Selective(others=NoLanes()), partition=Asked()))
+
+
+def test_more_sizes_than_there_are_cores_are_all_sizes() -> None:
+    jobs = dataclasses.replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Linear()]))
+    starts = [run(jobs, Platform.single(4), Molding(partition=Greedy(choices=n))).start for n in (10**15, "all")]
+    assert np.array_equal(*starts)
 
 
 FAILING = """

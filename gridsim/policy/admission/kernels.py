@@ -69,7 +69,7 @@ def shift_left(plan, columns, now, order, frontier, in_order):  # type: ignore[n
 
     No request moves later, since its own start stays open to it. *frontier* is the end of what was given back since the
     plan was last left-shifted (`NEVER` when it may not have been): what overlaps none of it cannot move, and what a
-    moved request leaves extends it. In planned order (*in_order*) one search bounds the next.
+    moved request leaves extends it. In planned order (*in_order*) one search bounds the next. Whether all are places.
     """
     times, free, meta, waiting, planned, bounds = plan
     ties, cores, estimate = columns
@@ -77,6 +77,8 @@ def shift_left(plan, columns, now, order, frontier, in_order):  # type: ignore[n
     forget_bounds(bounds)
     moved, begin, kind = False, now, 0
     for k in range(order.shape[0]):
+        if not meta[HEAD] <= order[k] < meta[TAIL]:
+            return False
         row, old = waiting[order[k]], planned[order[k]]
         if old <= now:
             continue
@@ -96,6 +98,7 @@ def shift_left(plan, columns, now, order, frontier, in_order):  # type: ignore[n
             moved = True
     if moved:
         insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], ties)
+    return True
 
 
 @lean

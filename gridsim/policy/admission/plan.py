@@ -11,23 +11,17 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
+from gridsim.plug_in_errors import call, name_of
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.protocols import (
-    Arrangement,
-    Offer,
-    Start,
-    name_of,
-    raise_failed,
-    ranks_of,
-    starts_of,
-    whole_numbers,
-)
-from gridsim.policy.queue import Promised, Requests
+from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of, whole_numbers
+from gridsim.policy.queue import Promised, Requests, readable
 from gridsim.profile.blocks import forget
 from gridsim.profile.bounds import no_bounds
+from gridsim.profile.floor import PROMISE, SINCE, Floor
+from gridsim.profile.holdings import Holdings
 from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
@@ -43,10 +37,7 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
         When the admission fails, changes the plan, or returns anything else than an offer that the plan can carry out.
     """
     before = plan.meta.item(TAIL)
-    try:
-        offer: Any = admission.plan(request, deadline, plan, now)
-    except Exception as error:
-        raise_failed(admission, "plan", error)
+    offer: Any = call(admission, "plan", request, deadline, plan, now)
     found: Offer | None = offer
     wrong = "changed the plan that it was asked about; expected changes of plan.copy() only"
     if plan.meta.item(TAIL) == before:
@@ -86,8 +77,13 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
         return "arranges requests out of order; expected planned starts to ascend, ties in job order"
     if starts[rows == request][0] != offer.start:
         return f"offers the start {offer.start}, but arranges it at {starts[rows == request][0]}"
-    if (plan.arrangement().holdings is None) != (offer.arrangement.holdings is None):
+    holdings: Any = offer.arrangement.holdings
+    if type(holdings) is not type(plan.arrangement().holdings):
         return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
+    if isinstance(holdings, Holdings):
+        held = Floor(*holdings.floor).holds[:, rows]
+        if not held[PROMISE].all() or not np.array_equal(held[SINCE], starts):
+            return "offers holdings in which not every arranged request has a place from its start"
     return ""
 
 
@@ -258,11 +254,11 @@ class Plan:
 
     def running(self) -> IntArray:
         """Running requests by expected end; a view."""
-        return self.held[1, : self.meta[RUNNING]]
+        return readable(self.held[1, : self.meta[RUNNING]])
 
     def expected_ends(self) -> IntArray:
         """Their expected ends, whole microseconds, in the same order; a view."""
-        return self.held[0, : self.meta[RUNNING]]
+        return readable(self.held[0, : self.meta[RUNNING]])
 
     @property
     def running_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -271,11 +267,11 @@ class Plan:
 
     def order(self) -> IntArray:
         """Waiting requests by planned start, then job order; a view."""
-        return self.waiting[self.meta[HEAD] : self.meta[TAIL]]
+        return readable(self.waiting[self.meta[HEAD] : self.meta[TAIL]])
 
     def planned_starts(self) -> IntArray:
         """Their planned starts, in the same order; a view."""
-        return self.planned[self.meta[HEAD] : self.meta[TAIL]]
+        return readable(self.planned[self.meta[HEAD] : self.meta[TAIL]])
 
     def starts(self) -> dict[int, int]:
         """Planned start of every waiting request."""
@@ -403,7 +399,8 @@ class Plan:
         None moves later. Where this is done *again* as long as somebody moves, in planned order, that changes nothing:
         on one pool of cores none could move after it.
         """
-        kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier, again)
+        if not kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier, again):
+            raise PolicyError(f"{places} cannot be compressed: expected places of the {len(self)} waiting requests")
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.

@@ -111,7 +111,7 @@ class VectorPlan(Plan):
 
         None moves later; who finds no earlier start keeps its place. *again*: in planned order until nobody moves.
         """
-        order = places + int(self.meta[HEAD])
+        order = whole_numbers(self, "places", places, least=0, most=len(self) - 1) + int(self.meta[HEAD])
         kernels.compress(now, len(order), int(frontier >= NEVER), int(again), self._plan(order))
         self._carry_out(now, order)
 

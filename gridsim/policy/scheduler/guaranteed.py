@@ -114,7 +114,7 @@ class Guaranteed(Planned):
         state, trial = (arrays, columns, held), (*twin.columns_for(len(rows))[:2], twin.held)
         may = requests.restartable
         restartable = np.ones(len(requests), dtype=np.bool_) if may is None else np.array(may, dtype=np.bool_)
-        asked = requests.submit, requests.deadline, self._responses()
+        asked = requests.submit.copy(), requests.deadline.copy(), self._responses()
         promised = (*asked, plan.granted, plan.broken, began, plan.kills, restartable)
         self._rank_all()
         answers = Answers.none_yet(len(requests))
@@ -123,8 +123,7 @@ class Guaranteed(Planned):
 
     def _responses(self) -> IntArray:
         """`artificial_response` of each request."""
-        estimates: list[int] = self._requests.estimate.tolist()
-        return np.array([min(self.artificial_response(estimate), NEVER) for estimate in estimates], dtype=np.int64)
+        return np.array([self.artificial_response(it) for it in self._requests.estimate.tolist()], dtype=np.int64)
 
     def quote(self, request: int, now: int) -> Quote | None:
         """The admission's offer for the deadline that its user asks for."""
@@ -238,9 +237,12 @@ class Guaranteed(Planned):
         return Offer(start, granted=submit + response, doublings=doublings)
 
     def artificial_response(self, estimate: int) -> int:
-        """Response promised to a job without a deadline: max(floor, relaxation * estimate); whole microseconds."""
+        """Response promised to a job without a deadline: max(floor, relaxation * estimate); whole microseconds.
+
+        At least one, since it is doubled, and at most a time whose sum with a submit time has 64 bits.
+        """
         times, of, floor = self._artificial_rule
-        return max(floor, estimate * times // of)
+        return min(max(floor, estimate * times // of, 1), NEVER // 2)
 
     @cached_property
     def _artificial_rule(self) -> tuple[int, int, int]:

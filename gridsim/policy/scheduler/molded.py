@@ -58,14 +58,15 @@ class Shapes:
                 named = np.ascontiguousarray(moldable.sizes)
                 self.table[sizes.NAMED], self.table[sizes.BEYOND] = moldable.size_first[:-1], moldable.size_first[1:]
             sizes.falling(self.table, self.relative)
-        choices = 0 if partition.choices == "all" else partition.choices
-        counted = partition.choices == "all" or (isinstance(choices, int | np.integer) and choices >= 1)
+        choices = partition.choices
+        counted = choices == "all" or (isinstance(choices, int | np.integer) and choices >= 1)
         if not counted or partition.grid not in ("geometric", "linear"):
             raise PolicyError(
                 f"{name_of(partition)} has choices {partition.choices!r} and grid {partition.grid!r}; expected "
                 "a number of sizes from 1 or all, and geometric or linear"
             )
-        scratch: IntArray = np.zeros(max(cores, choices, 1) + 1, dtype=np.int64)
+        choices = 0 if choices == "all" else int(min(choices, max(cores, 1)))  # no range has more sizes
+        scratch: IntArray = np.zeros(max(cores, 1) + 1, dtype=np.int64)
         self.sizes = sizes.Sizes(self.table, self.relative, named, scratch, choices, int(partition.grid == "geometric"))
         self.arrays = tuple(self.sizes)
         self.told = not limits_in_columns(partition)
