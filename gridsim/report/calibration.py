@@ -26,7 +26,7 @@ def sentences(found: Calibration) -> list[str]:
         f"Replayed under {found.of}{own} half of the {number(one.jobs)} jobs start within {duration(one.median)} of "
         f"when they did{interval(one)}; 90 % within {duration(one.percentile_90)}, {percent(one.within_5)} within 5 s."
         f" The mean wait is {duration(one.wait)}, in the log {duration(one.logged_wait)}"
-        f"{f', more than a factor of {FAR:g} apart' if is_far(one) else ''}.",
+        f"{f', more than a factor of {FAR:g} apart' if is_far(one.wait, one.logged_wait) else ''}.",
     ]
     if len(found.overall) > 1:
         others = [f"{label} {duration(each.median)}" for label, each in found.overall.items() if label != found.of]

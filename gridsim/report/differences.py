@@ -146,7 +146,12 @@ def shortage(it: Difference) -> str:
 
 
 def _factor(ratio: float) -> str:
-    return percent(ratio) if 0.01 <= ratio < 1 else f"{ratio:.1g} times" if ratio < 1 else times(ratio)
+    """An end of an interval of a ratio; beyond a hundredth or a hundred times its size has no meaning."""
+    if ratio < 1 / change.EXTREME:
+        return f"less than {1 / change.EXTREME:g} times"
+    if ratio > change.EXTREME:
+        return f"more than {change.EXTREME:g} times"
+    return percent(ratio) if ratio < 1 else times(ratio)
 
 
 def changed(it: Difference, words: change.Words = change.MORE) -> str:

@@ -138,7 +138,8 @@ def _span(row: GroupRow, terms: GroupTerms) -> str:
         return change.span(row.low, row.high, terms.words, duration)
     if row.ratio < NOTABLE:
         return change.span(row.ratio_low - 1, row.ratio_high - 1, terms.words)
-    return f"{times(row.ratio_low).removesuffix(' times')} to {times(row.ratio_high)}"
+    low, high = times(row.ratio_low).removesuffix(" times"), row.ratio_high
+    return f"{low} to {times(high) if high <= change.EXTREME else f'more than {times(change.EXTREME)}'}"
 
 
 def _in_log(row: GroupRow, winner: str, terms: GroupTerms) -> str:

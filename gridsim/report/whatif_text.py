@@ -76,11 +76,8 @@ def _line(one: Effect) -> Line:
         return Line(one.label, cells, "the same", "-", "no change", "")
     if math.isnan(wait.ratio):
         return Line(one.label, cells, _signed(wait.mean), "", _REAL[wait.verdict], wait.verdict)
-    return Line(one.label, cells, change.signed(wait.ratio), _interval(wait), _REAL[wait.verdict], wait.verdict)
-
-
-def _interval(wait: Difference) -> str:
-    return f"{change.signed(wait.ratio_low)} to {change.signed(wait.ratio_high)}"
+    interval = change.signed_span(wait.ratio_low, wait.ratio_high)
+    return Line(one.label, cells, change.signed(wait.ratio), interval, _REAL[wait.verdict], wait.verdict)
 
 
 def _less(wait: Difference) -> str:

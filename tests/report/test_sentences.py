@@ -97,6 +97,10 @@ def test_a_sentence_and_the_table_tell_of_the_same_one_of_two_policies(compariso
             {"p": 0.5, "p_holm": 0.5, "ratio_low": 0.25, "ratio_high": 5.0},
             "the 95 % interval reaches from 25 % to 5.0 times",
         ),
+        (
+            {"p": 0.5, "p_holm": 0.5, "ratio_low": 4e-8, "ratio_high": 10_332.0},
+            "the 95 % interval reaches from less than 0.01 times to more than 100 times",
+        ),
     ],
 )
 def test_too_little_data_names_its_reason(comparison: Comparison, changes: dict[str, float], reason: str) -> None:
@@ -159,6 +163,13 @@ def test_groups_that_wait_significantly_longer_follow_the_headline(comparison: C
         "as long (95 % interval 12 to 74 times)."
     )
     assert not any(sentence.startswith("No group") for sentence in answer)
+
+
+def test_an_interval_without_a_useful_end_is_cut_at_a_hundred_times(comparison: Comparison) -> None:
+    wide = difference("greedy", "fcfs", ratio_low=3e-9)
+    assert "(95 % interval 44 to more than 99 % less; p < 0.001)" in told(comparison, wide)[0]
+    group_of_few = group("257-338", 132, 29e4, 1e4, 12.0, 7e6, "worse")
+    assert "(95 % interval 12 to more than 100 times)" in told(comparison, wide, groups=(group_of_few,))[1]
 
 
 @pytest.mark.parametrize(("policy", "base", "low"), [(1.04e4, 1e4, 1.01), (1.4e4, 1e4, 1.04), (300.0, 200.0, 1.2)])
