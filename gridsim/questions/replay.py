@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gridsim.metrics.agreement import Agreement, Disagreement
 from gridsim.metrics.preemption import LoggedRuns
+from gridsim.questions.model_failures import ModelFailures
 from gridsim.words import duration
 
 if TYPE_CHECKING:  # explanations read schedules, which choose the nearest policy
@@ -129,6 +133,12 @@ class Calibration:
         Runs that were preempted on the machine, where the log knows.
     preempted : mapping
         Those of each policy that preempts (`gridsim.metrics.summary.PREEMPTION_METRICS`), by label.
+    ran : mapping of str to (n,) bool
+        Jobs that started on the machine, with the label "", and under each policy.
+    failures : mapping of str to ModelFailures
+        Jobs that ran in the log but that a policy rejects, by its label.
+    provenance : mapping
+        Where the log is from.
     """
 
     overall: Mapping[str, Agreement]
@@ -138,6 +148,9 @@ class Calibration:
     own: str | None = None
     logged_runs: LoggedRuns | None = None
     preempted: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    ran: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict, compare=False)
+    failures: Mapping[str, ModelFailures] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def of(self) -> str:

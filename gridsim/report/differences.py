@@ -27,6 +27,7 @@ __all__ = [
     "findings",
     "group_name",
     "intervals_are_of",
+    "no_common_job",
     "saturated",
     "shortage",
     "sure",
@@ -58,6 +59,16 @@ class Findings(NamedTuple):
     others: list[str]
 
 
+def no_common_job(comparison: Evidence) -> list[str]:
+    """The only sentence of a comparison in which no job ran under every policy; nothing of any other."""
+    if comparison.common.any():
+        return []
+    if not any((record.ran & comparison.kept).any() for record in comparison.records.values()):
+        return ["No job ran under any policy, so there is nothing to compare."]
+    every = f"both {listed(comparison.labels)}" if len(comparison.labels) == 2 else "every policy"
+    return [f"No job ran under {every}, so there is nothing to compare."]
+
+
 def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Findings:
     """Compare the policy with the lowest mean with each other one, in the order of comparisons.
 
@@ -71,11 +82,8 @@ def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Find
     if rest and rest[0] is against[0]:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if clear:
-        form = terms.plain if shown or rest else terms.least
-        claim = f"{form.format(policy=winner, mean=mean)}, {_clear(clear, terms, len(order))}."
-        if not comparison.comparable:
-            claim = f"Over the jobs that ran under every policy, {claim[0].lower()}{claim[1:]}"
-        shown.append(claim)
+        lead = (terms.plain if rest else terms.least).format(policy=winner, mean=mean)
+        shown.append(_claim(comparison, clear, terms, [] if shown else [lead]))
     elif rest and not shown:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if equal := [it.baseline for it in against if it.verdict == "equal"]:
@@ -86,19 +94,38 @@ def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Find
     return Findings(shown, others)
 
 
-def _clear(clear: Sequence[Difference], terms: Terms, policies: int) -> str:
-    """Significant differences, the first with what its p value is corrected for."""
-    named = clear if len(clear) <= MOST else clear[:MOST]
+def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, parts: list[str]) -> str:
+    """Significant differences as a sentence that begins with *parts*: from the base, then the others.
+
+    The others are compared with the base too where that is significant. The first has what its p value is corrected
+    for.
+    """
+    winner, base, policies = clear[0].policy, comparison.baseline, len(comparison.labels)
+    over_common = bool(parts) and not comparison.comparable
     comparisons = policies * (policies - 1) // 2
     family = f", Holm-corrected for {comparisons} comparisons" if comparisons > 1 else ""
-    parts = [
-        f"{changed(it, terms.words)} than under {it.baseline} ({sure(it, terms.words)}{'' if place else family})"
-        for place, it in enumerate(named)
-    ]
-    more = len(clear) - len(named)
-    if more:
-        parts.append(f"significantly {terms.words.less} than under {counted(more, 'other')}")
-    return listed(parts)
+    for it in clear[:MOST]:
+        other = it
+        if it.baseline == base:
+            parts[-1] += f", {changed(it, terms.words)} than under {base}"
+        else:
+            against_base = comparison.difference(comparison.headline, it.baseline, base)
+            if winner == base or against_base.verdict in ("better", "worse"):
+                other = against_base
+            change_of = changed(other, change.HIGHER)
+            than = "as" if change_of.endswith(change.HIGHER.many) else "than"
+            parts.append(f"the {terms.mean} under {other.policy} is {change_of} {than} under {other.baseline}")
+        words = terms.words if it.baseline == base else change.HIGHER
+        same_jobs = comparison.comparable or other.jobs == comparison.common.sum()
+        over = "" if same_jobs else f"; over the {number(other.jobs)} jobs that ran under both"
+        parts[-1] += f" ({sure(other, words)}{family}{over})"
+        family = ""
+    told = "; ".join(parts)
+    if (more := len(clear) - MOST) > 0:
+        told += f"; {counted(more, 'more significant difference')}: differences.csv"
+    if over_common:
+        return f"Over the jobs that ran under every policy, {told[0].lower()}{told[1:]}."
+    return f"{told[0].upper()}{told[1:]}."
 
 
 def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:

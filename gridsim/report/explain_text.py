@@ -241,7 +241,8 @@ def _queue(found: Explanation) -> str:
         if found.passed == 1
         else (f"{number(found.passed)} jobs that came later started earlier")
     )
-    most = f", most of it {_short(found.passing[0])}" if found.passing else ""
+    largest = "the largest part of it " if found.passed > 1 else ""
+    most = f", {largest}{_short(found.passing[0])}" if found.passing else ""
     told = f"{told}; {later} ({_work(found.passed_work)}{most})."
     return f"{told} {_whose(found)}" if found.passed > 1 and found.passers else told
 

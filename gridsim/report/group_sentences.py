@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from gridsim.metrics.responsiveness import measure, summarise
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import change
 from gridsim.report.differences import MOST, group_name
@@ -164,8 +165,7 @@ def _rest(rows: Sequence[GroupRow]) -> list[str]:
 
 def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
     """The longest wait, where it is much longer than under another policy."""
-    name = f"{comparison.headline}_max"
-    longest = _of_each(comparison, name)
+    longest = _of_common(comparison, "max")
     mine = longest[winner]
     others = [
         label
@@ -179,7 +179,7 @@ def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
 
 def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
     """The mean weighted by core-seconds, where it is longer although the plain mean is shorter."""
-    weighted = _of_each(comparison, "wait_mean_by_area")
+    weighted = _of_common(comparison, "mean_by_area", "wait")
     for label in (comparison.baseline, *comparison.others):
         mine, theirs = weighted[winner], weighted[label]
         if label != winner and comparison.means[winner] < comparison.means[label] and mine >= WEIGHTED * theirs > 0:
@@ -191,5 +191,14 @@ def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
             return
 
 
-def _of_each(comparison: Evidence, name: str) -> Mapping[str, float]:
-    return {label: numbers.get(name, math.nan) for label, numbers in comparison.metrics.items()}
+def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Mapping[str, float]:
+    """A number of each policy over the jobs that ran under every one, as the means of the headline are."""
+    metric = metric or comparison.headline
+    if comparison.comparable:
+        return {label: it.get(f"{metric}_{part}", math.nan) for label, it in comparison.metrics.items()}
+    common, by_area = comparison.common, part.endswith("_by_area")
+    found = {}
+    for label, record in comparison.records.items():
+        values, area = measure(record, metric, comparison.bound)[common], record.area[common]
+        found[label] = summarise(values, area if by_area else None)[part.removesuffix("_by_area")]
+    return found

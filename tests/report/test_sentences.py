@@ -51,6 +51,47 @@ def test_a_significant_difference_names_the_base_the_ratio_and_its_interval(comp
     assert answer.count("Intervals are for other periods of this length with the same users on this machine.") == 1
 
 
+def of_three(comparison: Comparison, *found: Difference, base: str = "easy") -> list[str]:
+    """Sentences on easy, conservative and fcfs (mean waits of 1 h, 1 h 30 min and 2 h)."""
+    one = next(iter(comparison.records.values()))
+    means = {"easy": 3600.0, "conservative": 5400.0, "fcfs": 7200.0}
+    numbers = {
+        label: {**comparison.metrics["fcfs"], "wait_mean": mean, "wait_max": 9e4, "wait_mean_by_area": 9e3}
+        for label, mean in means.items()
+    }
+    order = (base, *(label for label in means if label != base))
+    same = difference("conservative", "easy", metric="bounded_slowdown", verdict="no clear difference")
+    slowdowns = [same, replace(same, policy="fcfs"), replace(same, policy="fcfs", baseline="conservative")]
+    records = dict.fromkeys(means, one)
+    shown = replace(
+        comparison, records=records, metrics=numbers, differences=[*found, *slowdowns], groups=[], order=order
+    )
+    return sentences.answer(shown)
+
+
+SLOW = {"policy_mean": 7200.0, "mean": 3600.0, "low": 2880.0, "high": 4680.0, "ratio_low": 1.8, "ratio_high": 2.3}
+
+
+def test_every_sentence_is_against_the_base(comparison: Comparison) -> None:
+    """FCFS is never a base where another policy is: the others are compared with the best, then with the base."""
+    fcfs = difference("fcfs", "easy", ratio=2.0, baseline_mean=3600.0, verdict="worse", **SLOW)
+    lost = difference("conservative", "fcfs")
+    worse = difference("conservative", "easy", ratio=1.5, ratio_low=1.2, ratio_high=1.9, verdict="worse")
+    unclear = replace(worse, verdict="no clear difference", p=0.3, p_holm=0.3, ratio_low=0.8, ratio_high=2.8)
+    assert of_three(comparison, worse, fcfs, lost)[0] == (
+        "Jobs wait least under easy: 1 h on average; the mean wait under conservative is 50 % higher than under easy "
+        "(95 % interval 20 to 90 % higher; p < 0.001, Holm-corrected for 3 comparisons); the mean wait under fcfs is "
+        "100 % higher than under easy (95 % interval 80 to 130 % higher; p < 0.001)."
+    )
+    told = of_three(comparison, unclear, fcfs, lost)
+    assert told[0].startswith("The log does not show whether jobs wait longer under easy or under conservative")
+    assert told[1].startswith("The mean wait under fcfs is 100 % higher than under easy (95 % interval")
+    told = of_three(comparison, worse, fcfs, lost, base="conservative")
+    assert told[0].startswith("Jobs wait least under easy: 1 h on average, 33 % less than under conservative (95 % ")
+    assert "the mean wait under fcfs is 100 % higher than under conservative (95 % interval" in told[0]
+    assert not any("than under fcfs (" in sentence for sentence in told)
+
+
 def test_the_direction_of_the_evidence_does_not_matter(comparison: Comparison) -> None:
     there = told(comparison, difference("greedy", "fcfs"))
     assert told(comparison, difference("greedy", "fcfs").turned()) == there
