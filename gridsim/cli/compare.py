@@ -209,7 +209,7 @@ def run(args: argparse.Namespace) -> int:
     used += f", --shake {shake}{' (default)' if args.shake is None else ''}" if shake else ""
     lines = [used]
     if args.shake is None and not shake and len(policies) > 1:
-        lines.append(f"not shaken: {SHAKES} times more runs of these jobs and policies take long (--shake {SHAKES})")
+        lines.append(f"not shaken: {SHAKES} shaken workloads take long to simulate (--shake {SHAKES})")
     tell([*source.summary_lines(workload, platform), *lines], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)

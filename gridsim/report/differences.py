@@ -112,9 +112,7 @@ def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, part
             against_base = comparison.difference(comparison.headline, it.baseline, base)
             if winner == base or against_base.verdict in ("better", "worse"):
                 other = against_base
-            change_of = changed(other, change.HIGHER)
-            than = "as" if change_of.endswith(change.HIGHER.many) else "than"
-            parts.append(f"the {terms.mean} under {other.policy} is {change_of} {than} under {other.baseline}")
+            parts.append(f"the {terms.mean} under {other.policy} is {_higher(other)} under {other.baseline}")
         words = terms.words if it.baseline == base else change.HIGHER
         same_jobs = comparison.comparable or other.jobs == comparison.common.sum()
         over = "" if same_jobs else f"; over the {number(other.jobs)} jobs that ran under both"
@@ -126,6 +124,14 @@ def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, part
     if over_common:
         return f"Over the jobs that ran under every policy, {told[0].lower()}{told[1:]}."
     return f"{told[0].upper()}{told[1:]}."
+
+
+def _higher(it: Difference) -> str:
+    """By how much the mean of a policy is higher or lower than the baseline's, with its conjunction."""
+    if math.isnan(it.ratio):
+        return f"{changed(it, change.HIGHER)} than"
+    told = change.told(it.ratio - 1, change.HIGHER, many_from=2.0)
+    return f"{told} {'as' if told.endswith(change.HIGHER.many) else 'than'}"
 
 
 def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:

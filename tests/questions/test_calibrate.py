@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import gridsim as gs
+from gridsim.ask import compare
+from gridsim.cli import main
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import agreement
 from gridsim.model.platform import Platform
@@ -17,7 +19,8 @@ from gridsim.policy.presets import policy
 from gridsim.questions.calibrate import calibrate, own_policy, replay_of
 from gridsim.questions.replay import Replay, agrees
 from gridsim.record import Record
-from gridsim.scenario import simulate_all
+from gridsim.scenario import simulate_all, transformed
+from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.synthetic.lublin import default_workload
 
 HERE = Platform.single(32)
@@ -39,6 +42,19 @@ def test_jobs_that_were_changed_or_have_no_starts_are_not_vouched_for(log: Workl
     assert replay_of(simulate_all(changed, {"fcfs": "fcfs"}, platform=HERE)) is None
     with pytest.raises(InputError, match="knows no starts"):
         calibrate(unknown, ["fcfs"], platform=HERE)
+
+
+@pytest.mark.parametrize("changed", [[], ["load-factor?percent=120"], ["resample"], ["slice?jobs=100"], ["shake"]])
+def test_a_transformed_workload_is_not_compared_with_the_log(
+    log: Workload, changed: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workload = transformed(log, changed, cores=32)
+    assert (compare(workload, ["easy"], platform=HERE).replay is None) == bool(changed)
+    write_swf(log, tmp_path / "log.swf")
+    words = ["whatif", str(tmp_path / "log.swf"), "--cores", "+8"]
+    assert main([*words, *(f"--transform={each}" for each in changed)]) == 0
+    told = capsys.readouterr().out
+    assert ("alidat" in told) != bool(changed)
 
 
 def test_nothing_is_replayed_again_where_no_job_was_cut(log: Workload) -> None:
