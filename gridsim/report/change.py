@@ -15,7 +15,19 @@ from typing import NamedTuple
 from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
 from gridsim.words import duration, percent, times
 
-__all__ = ["EXTREME", "HIGHER", "LONGER", "MORE", "Words", "at_least", "signed", "signed_span", "span", "told"]
+__all__ = [
+    "EXTREME",
+    "HIGHER",
+    "LONGER",
+    "MORE",
+    "Words",
+    "at_least",
+    "signed",
+    "signed_span",
+    "span",
+    "times_span",
+    "told",
+]
 
 EXTREME = 100.0
 """Ratio beyond which, or below whose inverse, the end of an interval is only named as such."""
@@ -109,6 +121,18 @@ def signed_span(low: float, high: float) -> str:
     """
     least = f"below {signed(1 / EXTREME)}" if low < 1 / EXTREME else signed(low)
     return f"{least} to {f'above {signed(EXTREME)}' if high > EXTREME else signed(high)}"
+
+
+def times_span(low: float, high: float) -> str:
+    """An interval of a ratio, as a change of many times the base has it.
+
+    Examples
+    --------
+    >>> times_span(1.43, 12.3), times_span(12.0, 7e6)
+    ('1.4 to 12 times', '12 to more than 100 times')
+    """
+    far = times(high) if high <= EXTREME else f"more than {times(EXTREME)}"
+    return f"{times(low).removesuffix(' times')} to {far}"
 
 
 def signed(ratio: float) -> str:

@@ -38,6 +38,9 @@ CONFIDENCE = 0.95
 MOST = 3
 """Policies that one sentence names at most."""
 
+_MANY = 2.0
+"""Ratio to the base from which on a mean is as many times as high."""
+
 WEEK = 7 * 86_400
 
 
@@ -130,7 +133,7 @@ def _higher(it: Difference) -> str:
     """By how much the mean of a policy is higher or lower than the baseline's, with its conjunction."""
     if math.isnan(it.ratio):
         return f"{changed(it, change.HIGHER)} than"
-    told = change.told(it.ratio - 1, change.HIGHER, many_from=2.0)
+    told = change.told(it.ratio - 1, change.HIGHER, many_from=_MANY)
     return f"{told} {'as' if told.endswith(change.HIGHER.many) else 'than'}"
 
 
@@ -195,8 +198,10 @@ def changed(it: Difference, words: change.Words = change.MORE) -> str:
 
 
 def sure(it: Difference, words: change.Words = change.MORE) -> str:
-    """Interval and p value of `changed`."""
-    return f"95 % interval {_interval(it, words)}; {_p(it.p_holm)}"
+    """Interval and p value of `changed`, or of `_higher` if the words are of that."""
+    many = words is change.HIGHER and it.ratio >= _MANY
+    interval = change.times_span(it.ratio_low, it.ratio_high) if many else _interval(it, words)
+    return f"95 % interval {interval}; {_p(it.p_holm)}"
 
 
 def _interval(it: Difference, words: change.Words) -> str:

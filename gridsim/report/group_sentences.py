@@ -14,7 +14,7 @@ from gridsim.metrics.responsiveness import measure, summarise
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import change
 from gridsim.report.differences import MOST, group_name
-from gridsim.words import counted, duration, listed, number, times
+from gridsim.words import counted, duration, listed, number
 
 __all__ = ["GroupTerms", "in_general", "next_to_the_headline"]
 
@@ -139,8 +139,7 @@ def _span(row: GroupRow, terms: GroupTerms) -> str:
         return change.span(row.low, row.high, terms.words, duration)
     if row.ratio < NOTABLE:
         return change.span(row.ratio_low - 1, row.ratio_high - 1, terms.words)
-    low, high = times(row.ratio_low).removesuffix(" times"), row.ratio_high
-    return f"{low} to {times(high) if high <= change.EXTREME else f'more than {times(change.EXTREME)}'}"
+    return change.times_span(row.ratio_low, row.ratio_high)
 
 
 def _in_log(row: GroupRow, winner: str, terms: GroupTerms) -> str:

@@ -81,7 +81,7 @@ def test_every_sentence_is_against_the_base(comparison: Comparison) -> None:
     assert of_three(comparison, worse, fcfs, lost)[0] == (
         "Jobs wait least under easy: 1 h on average; the mean wait under conservative is 50 % higher than under easy "
         "(95 % interval 20 to 90 % higher; p < 0.001, Holm-corrected for 3 comparisons); the mean wait under fcfs is "
-        "2.0 times as high as under easy (95 % interval 80 to 130 % higher; p < 0.001)."
+        "2.0 times as high as under easy (95 % interval 1.8 to 2.3 times; p < 0.001)."
     )
     told = of_three(comparison, unclear, fcfs, lost)
     assert told[0].startswith("The log does not show whether jobs wait longer under easy or under conservative")
