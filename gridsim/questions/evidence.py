@@ -200,7 +200,6 @@ class Evidence:
         kept = cut(first, warmup, cooldown)
         asked = {"bound": bound, "warmup": warmup, "cooldown": cooldown, "measures": measures}
         numbers = _numbers(records, reference, kept, known or {}, asked)
-        _count_failures_apart(numbers, records, info.get("own"), kept)
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
@@ -227,6 +226,7 @@ class Evidence:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
             groups += _group_rows(found, rows)
+        _count_failures_apart(numbers, records, info.get("own"), kept)  # of the same jobs, as `paired` has checked
         return found
 
     def platform_of(self, label: str) -> Platform | None:
