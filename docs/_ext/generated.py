@@ -23,7 +23,14 @@ from sphinx.application import Sphinx
 from gridsim import registry
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, PREEMPTION_METRICS, RESOURCE_METRICS, Metric
+from gridsim.metrics.summary import (
+    COMPARISON_METRICS,
+    DEADLINE_METRICS,
+    METRICS,
+    PREEMPTION_METRICS,
+    RESOURCE_METRICS,
+    Metric,
+)
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
 from gridsim.testing.schedules import ALIASES
@@ -98,7 +105,7 @@ def rules() -> Iterator[nodes.Node]:
 
 def metrics() -> Iterator[nodes.Node]:
     """Every number of ``metrics.json``."""
-    yield _of_metrics(METRICS)
+    yield _of_metrics({**METRICS, **COMPARISON_METRICS})
 
 
 def deadline_metrics() -> Iterator[nodes.Node]:

@@ -173,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
         pending_changes,
     )
     from gridsim.questions.labels import labelled
-    from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
+    from gridsim.questions.replicate import SHAKES, Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -207,7 +207,10 @@ def run(args: argparse.Namespace) -> int:
     used += f", --limits {options.limits}" if options.limits != "refuse" else ""
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     used += f", --shake {shake}{' (default)' if args.shake is None else ''}" if shake else ""
-    tell([*source.summary_lines(workload, platform), used], told)
+    lines = [used]
+    if args.shake is None and not shake and len(policies) > 1:
+        lines.append(f"not shaken: {SHAKES} shaken workloads take long to simulate (--shake {SHAKES})")
+    tell([*source.summary_lines(workload, platform), *lines], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)
     runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)

@@ -43,6 +43,7 @@ from gridsim.record import Record, Status
 
 __all__ = [
     "ALL_METRICS",
+    "COMPARISON_METRICS",
     "DEADLINE_METRICS",
     "GRID_METRICS",
     "METRICS",
@@ -193,8 +194,14 @@ RESOURCE_METRICS: dict[str, Metric] = {
 """What it answers besides of machines of nodes and pools, by resource in brackets (``stranded[memory]``): means over
 time, and of a run that is told of before anything has ended, how it stood at the last arrival."""
 
+COMPARISON_METRICS = {
+    "model_failures": Metric("jobs", "lower", "jobs that ran in the log but that the simulation rejects"),
+}
+"""What a comparison with a log has besides, where there are such jobs: `rejected` and `unadmitted` leave them out."""
+
 ALL_METRICS = {
     **METRICS,
+    **COMPARISON_METRICS,
     **UNFINISHED_METRICS,
     **GRID_METRICS,
     **DEADLINE_METRICS,

@@ -26,6 +26,7 @@ from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
+from gridsim.questions.model_failures import model_failures
 from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
@@ -87,7 +88,10 @@ def calibrate(
     cut = {
         label: preemption_metrics(record) if concerns_preemption(record) else {} for label, record in records.items()
     }
-    return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut)
+    assert workload.logged_start is not None  # there are starts to compare with
+    ran = {"": workload.logged_start < NEVER} | {label: it.first_start_us < NEVER for label, it in records.items()}
+    more: Any = {"ran": ran, "failures": model_failures(records, own), "provenance": workload.provenance}
+    return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut, **more)
 
 
 def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference
 from gridsim.model.capacity import NodeGroup
@@ -22,6 +25,7 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.machine import SiteChange, changed, fitted, like, nodes_to
 from gridsim.policy.pools import changed_platform, resized
 from gridsim.questions.job_parts import JobPart
+from gridsim.questions.model_failures import ModelFailures
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated
 from gridsim.record import Record
@@ -146,6 +150,10 @@ class WhatIf:
         The same on workloads made of this one: shaken, or with its users drawn anew.
     cleaned : WhatIf or None
         The same without floods of jobs by one user, where it was asked for.
+    ran : mapping of str to (n,) bool
+        Counted jobs that ran as it is and under each change, by label; *kept* are those that are counted.
+    failures : mapping of str to ModelFailures
+        Jobs that ran in the log but that the policy rejects as it is, by its label; empty where there are none.
     """
 
     policy: str
@@ -157,6 +165,9 @@ class WhatIf:
     replay: Replay | None = None
     replicated: tuple[Replicated, ...] = ()
     cleaned: WhatIf | None = None
+    ran: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict, compare=False)
+    kept: npt.NDArray[np.bool_] | None = field(default=None, compare=False)
+    failures: Mapping[str, ModelFailures] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<WhatIf under {self.policy}: {', '.join(one.label for one in self.outcomes)}>"

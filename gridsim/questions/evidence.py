@@ -24,9 +24,10 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.changes import WhatIf
+from gridsim.questions.model_failures import failed_jobs
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated, mean_of
-from gridsim.record import Record
+from gridsim.record import Record, Status
 
 __all__ = [
     "COMPARED",
@@ -225,6 +226,7 @@ class Evidence:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
             groups += _group_rows(found, rows)
+        _count_failures_apart(numbers, records, info.get("own"), kept)  # of the same jobs, as `paired` has checked
         return found
 
     def platform_of(self, label: str) -> Platform | None:
@@ -345,6 +347,22 @@ def _numbers(
         for label, more in _by_preemptor(records, kept).items():
             numbers[label] |= more
     return numbers
+
+
+def _count_failures_apart(
+    numbers: Mapping[str, dict[str, float]],
+    records: Mapping[str, Record],
+    own: str | None,
+    kept: npt.NDArray[np.bool_],
+) -> None:
+    """Take failures of the model of the site out of the rejected jobs."""
+    failed = {label: each & kept for label, each in failed_jobs(records, own).items()}
+    if not any(map(np.any, failed.values())):
+        return
+    for label, record in records.items():
+        for status in (Status.rejected, Status.unadmitted):
+            numbers[label][status.name] = float((kept & ~failed[label] & (record.status == status)).sum())
+        numbers[label]["model_failures"] = float(failed[label].sum())
 
 
 def _by_preemptor(records: Mapping[str, Record], kept: npt.NDArray[np.bool_]) -> dict[str, dict[str, float]]:

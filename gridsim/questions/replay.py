@@ -7,33 +7,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gridsim.metrics.agreement import Agreement, Disagreement
 from gridsim.metrics.preemption import LoggedRuns
+from gridsim.questions.model_failures import ModelFailures
 from gridsim.words import duration
 
 if TYPE_CHECKING:  # explanations read schedules, which choose the nearest policy
     from gridsim.questions.explain import Explanation
 
-__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy"]
+__all__ = ["FAR", "NEAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy"]
 
 FAR = 2.0
 """Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
 
-FAR_SECONDS = 60.0
-"""Difference of the two, s, up to which no factor matters."""
+RESOLUTION = 1.0
+"""Resolution of the times in a log, s: two waits below it are not distinguished."""
 
+NEAR_SECONDS = 60.0
+"""Difference up to which the simulated wait of one job agrees with the recorded one, s."""
 
 NEAR = 0.1
-"""Part of a logged wait up to which a simulated one agrees with it."""
+"""Part of a recorded wait up to which a simulated one agrees with it."""
 
 
-def is_far(one: Agreement) -> bool:
-    """Whether a replayed mean wait is more than `FAR` times the logged one, or less than a part of it.
+def is_far(wait: float, logged: float) -> bool:
+    """Whether a simulated wait and a recorded one, or two means of them, are more than a factor of `FAR` apart.
 
-    Means less than `FAR_SECONDS` apart are near each other whatever their ratio.
+    Examples
+    --------
+    >>> is_far(4.0, 1.5), is_far(3.0, 1.5), is_far(0.5, 0.0)
+    (True, False, False)
     """
-    low, high = sorted((one.wait, one.logged_wait))
-    return high > FAR * low and high - low > FAR_SECONDS
+    low, high = sorted((wait, logged))
+    return high > FAR * low and high >= RESOLUTION
 
 
 def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
@@ -58,8 +67,11 @@ def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
 
 
 def agrees(wait: float, logged: float) -> bool:
-    """Whether one simulated wait is that of the log: up to `FAR_SECONDS`, or `NEAR` of the logged one, apart."""
-    return abs(wait - logged) <= max(FAR_SECONDS, NEAR * logged)
+    """Whether one simulated wait is that of the log: at most `NEAR_SECONDS`, or `NEAR` of the recorded wait, apart.
+
+    Waits that are far apart (`is_far`) never agree, so that jobs that agree cannot add up to means that are far apart.
+    """
+    return not is_far(wait, logged) and abs(wait - logged) <= max(NEAR_SECONDS, NEAR * logged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +110,7 @@ class Replay:
     @property
     def far(self) -> bool:
         """Whether the mean waits differ so much that a warning precedes the answer."""
-        return is_far(self.agreement)
+        return is_far(self.agreement.wait, self.agreement.logged_wait)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,12 @@ class Calibration:
         Runs that were preempted on the machine, where the log knows.
     preempted : mapping
         Those of each policy that preempts (`gridsim.metrics.summary.PREEMPTION_METRICS`), by label.
+    ran : mapping of str to (n,) bool
+        Jobs that started on the machine, with the label "", and under each policy.
+    failures : mapping of str to ModelFailures
+        Jobs that ran in the log but that a policy rejects, by its label.
+    provenance : mapping
+        Where the log is from.
     """
 
     overall: Mapping[str, Agreement]
@@ -130,6 +148,9 @@ class Calibration:
     own: str | None = None
     logged_runs: LoggedRuns | None = None
     preempted: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    ran: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict, compare=False)
+    failures: Mapping[str, ModelFailures] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def of(self) -> str:

@@ -26,7 +26,7 @@ from gridsim.workers import Awaited, Workers
 from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
-__all__ = ["Arm", "Family", "PendingReplicas", "default_shakes", "families", "with_replicas"]
+__all__ = ["SHAKES", "Arm", "Family", "PendingReplicas", "default_shakes", "families", "with_replicas"]
 
 _MOST = 10_000
 """Replicas that can be asked for."""

@@ -20,9 +20,11 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.machine import fitted, machine
 from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.calibrate import own_policy
 from gridsim.questions.change_effects import limit_effects, part_effects
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled
+from gridsim.questions.model_failures import model_failures
 from gridsim.questions.replicas import settled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
@@ -251,6 +253,9 @@ class Pending:
             records[NOW],
             replicated=replicated,
             cleaned=None if self.cleaned is None else self.cleaned.whatif(policy, **cuts, lenient=lenient),
+            ran={label: record.ran & rows for label, record in records.items()},
+            kept=rows,
+            failures=model_failures({policy: records[NOW]}, own_policy({policy: make_policy(self.policy)}), rows),
         )
 
 

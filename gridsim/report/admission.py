@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gridsim.questions.model_failures import failed_jobs
 from gridsim.record import Status
+from gridsim.report.job_counts import job_counts
 from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["answer", "caveats", "job_counts", "of_deadlines"]
+__all__ = ["answer", "caveats", "of_deadlines"]
 
 _MOST = 4
 """Policies that one sentence names where there are more than one more."""
@@ -136,50 +140,22 @@ def caveats(comparison: Evidence) -> list[str]:
 
 
 def _other_jobs(comparison: Evidence) -> Iterator[str]:
-    if (counts := job_counts(comparison)) is not None:
-        yield counts
+    ran = {f"under {label}": record.ran for label, record in comparison.records.items()}
+    provenance = comparison.info.get("workload", {})
+    yield from job_counts(ran, comparison.kept, provenance, every="under every policy")
     if comparison.comparable:
         return
     compared = "Waits are compared over the jobs that ran under both policies of a pair"
-    if all((it.status[comparison.kept & ~it.ran] == Status.cancelled).all() for it in comparison.records.values()):
-        yield f"{compared}; the others were cancelled while they waited."
+    failed = failed_jobs(comparison.records, comparison.info.get("own"))
+    left_out = {label: comparison.kept & ~it.ran & ~failed[label] for label, it in comparison.records.items()}
+    if all((it.status[left_out[label]] == Status.cancelled).all() for label, it in comparison.records.items()):
+        cancelled = any(map(np.any, left_out.values()))
+        yield f"{compared}{'; the others were cancelled while they waited' if cancelled else ''}."
         return
     yield (
         f"{compared}. A policy that rejects jobs has more free cores for the others, so shorter waits alone do not "
         "make it better."
     )
-
-
-def job_counts(comparison: Evidence) -> str | None:
-    """Numbers of jobs that were read, kept, counted, run, and run under every policy; None where all counted jobs ran.
-
-    A number that equals the one before it is left out, but for that of the jobs that ran.
-    """
-    kept, workload = comparison.kept, comparison.info.get("workload", {})
-    ran = {label: int(record.ran[kept].sum()) for label, record in comparison.records.items()}
-    common, counted = int(comparison.common.sum()), int(kept.sum())
-    if common == counted:
-        return None
-    steps = {
-        "in the log": workload.get("jobs_read"),
-        "kept": workload.get("jobs_kept"),
-        "after transforms": len(kept),
-        "counted": counted,
-    }
-    parts: list[str] = []
-    last = None
-    for step, count in steps.items():
-        if isinstance(count, int) and count != last:
-            parts.append(f"{number(count)} {step}" if parts or step == "in the log" else number(count))
-            last = count
-    if len(set(ran.values())) == 1 and common in ran.values():
-        each = " under every policy" if len(ran) > 1 else ""
-        return f"Jobs: {', '.join(parts)}; {number(common)} ran{each}."
-    named = _named(list(ran))
-    runs = [f"{number(ran[label])} {'under' if row else 'ran under'} {label}" for row, label in enumerate(named)]
-    if others := [ran[label] for label in ran if label not in named]:
-        runs.append(f"{number(min(others))} to {number(max(others))} under {len(others)} others")
-    return f"Jobs: {', '.join(parts)}; {listed(runs)}, {number(common)} of them under every policy."
 
 
 def _chaotic(comparison: Evidence) -> Iterator[str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from gridsim.metrics.agreement import Agreement
 from gridsim.questions.replay import FAR, Calibration, is_far
-from gridsim.report import explain_text
+from gridsim.report import explain_text, refusals
+from gridsim.report.job_counts import job_counts
 from gridsim.report.preemption import as_logged
 from gridsim.report.trust import interval
 from gridsim.words import duration, number, percent
@@ -26,17 +29,14 @@ def sentences(found: Calibration) -> list[str]:
         f"Replayed under {found.of}{own} half of the {number(one.jobs)} jobs start within {duration(one.median)} of "
         f"when they did{interval(one)}; 90 % within {duration(one.percentile_90)}, {percent(one.within_5)} within 5 s."
         f" The mean wait is {duration(one.wait)}, in the log {duration(one.logged_wait)}"
-        f"{f', more than a factor of {FAR:g} apart' if is_far(one) else ''}.",
+        f"{f', more than a factor of {FAR:g} apart' if is_far(one.wait, one.logged_wait) else ''}.",
     ]
     if len(found.overall) > 1:
         others = [f"{label} {duration(each.median)}" for label, each in found.overall.items() if label != found.of]
         told.append(f"Median errors of the others: {', '.join(others)}.")
-    missing = one.only_logged + one.only_simulated
-    if missing:
-        told.append(
-            f"{number(missing)} {'job' if missing == 1 else 'jobs'} started in only one of the two, and "
-            f"{'is' if missing == 1 else 'are'} not counted."
-        )
+    ran = {f"under {label}" if label else "on the machine": mask for label, mask in found.ran.items()}
+    told += job_counts(ran, np.ones_like(found.ran[""]), found.provenance)
+    told += refusals.failures(found.failures)
     told += as_logged(found.logged_runs, found.preempted)
     worst = _worst(found)
     if worst is not None:

@@ -63,7 +63,8 @@ def of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
     if neither:
         few = {(row.policy, row.group) for row in rows if row.policy in neither and row.verdict == "too little data"}
         groups = len({(row.policy, row.group) for row in rows if row.policy in neither})
-        unknown = f"; {len(few)} of {groups} groups have too little data" if few else ""
+        what = "groups have" if len(neither) == 1 else "comparisons of a group have"
+        unknown = f"; {len(few)} of {groups} {what} too little data" if few else ""
         told.append(f"Under {listed(neither, 'or')} no group differs significantly from {rows[0].baseline}{unknown}.")
     return " ".join(told)
 

@@ -15,7 +15,22 @@ from typing import NamedTuple
 from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
 from gridsim.words import duration, percent, times
 
-__all__ = ["HIGHER", "LONGER", "MORE", "Words", "at_least", "signed", "span", "told"]
+__all__ = [
+    "EXTREME",
+    "HIGHER",
+    "LONGER",
+    "MORE",
+    "Words",
+    "at_least",
+    "signed",
+    "signed_span",
+    "span",
+    "times_span",
+    "told",
+]
+
+EXTREME = 100.0
+"""Ratio beyond which, or below whose inverse, the end of an interval is only named as such."""
 
 _TIMES = 9.0
 """Share of the base by which a mean is more from which on it is told as so many times the base."""
@@ -71,19 +86,53 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     --------
     >>> span(-0.7, -0.5), span(-0.14, 0.1), span(0.0, 0.12, LONGER), span(3.0, 25.0)
     ('50 to 70 % less', '14 % less to 10 % more', '0 to 12 % longer', '300 % more to 26 times as much')
+    >>> span(-0.9999, 1e4)
+    'more than 99 % less to more than 100 times as much'
     """
     if math.isnan(low) or math.isnan(high):
         return "unknown"
     if low < 0 < high:
-        return f"{told(low, words, shown)} to {told(high, words, shown)}"
+        return f"{_end(low, words, shown)} to {_end(high, words, shown)}"
     near, far = sorted((low, high), key=abs)
-    first, second = (told(math.copysign(end, far), words, shown).split(" ") for end in (near, far))
+    first, second = (_end(math.copysign(end, far), words, shown).split(" ") for end in (near, far))
     if first == second:
         return " ".join(first)
     most = len(first) - 1 if shown is percent else 1  # "1 min to 2 min", but "1 to 2 %"
     while most and first[-most:] != second[-most:]:
         most -= 1
     return f"{' '.join(first[: len(first) - most])} to {' '.join(second)}"
+
+
+def _end(part: float, words: Words, shown: Callable[[float], str]) -> str:
+    if shown is percent and 1 + part > EXTREME:
+        return f"more than {EXTREME:g} times {words.many}"
+    if shown is percent and 1 + part < 1 / EXTREME:
+        return f"more than {percent(1 - 1 / EXTREME)} {words.less}"
+    return told(part, words, shown)
+
+
+def signed_span(low: float, high: float) -> str:
+    """An interval in a table, from the ratios at its ends.
+
+    Examples
+    --------
+    >>> signed_span(0.366, 1.032), signed_span(4e-8, 1e4)
+    ('-63 % to +3.2 %', 'below -99 % to above 100 times')
+    """
+    least = f"below {signed(1 / EXTREME)}" if low < 1 / EXTREME else signed(low)
+    return f"{least} to {f'above {signed(EXTREME)}' if high > EXTREME else signed(high)}"
+
+
+def times_span(low: float, high: float) -> str:
+    """An interval of a ratio, as a change of many times the base has it.
+
+    Examples
+    --------
+    >>> times_span(1.43, 12.3), times_span(12.0, 7e6)
+    ('1.4 to 12 times', '12 to more than 100 times')
+    """
+    far = times(high) if high <= EXTREME else f"more than {times(EXTREME)}"
+    return f"{times(low).removesuffix(' times')} to {far}"
 
 
 def signed(ratio: float) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from gridsim.metrics.compare import Difference
 from gridsim.questions.evidence import Evidence, best
 from gridsim.report import change
-from gridsim.report.differences import MOST, Terms, findings, intervals_are_of, saturated
+from gridsim.report.differences import MOST, Terms, findings, intervals_are_of, no_common_job, saturated
 from gridsim.report.group_sentences import GroupTerms, in_general, next_to_the_headline
 from gridsim.words import duration, listed, number, percent
 
@@ -17,9 +16,9 @@ __all__ = ["answer"]
 
 def answer(comparison: Evidence) -> list[str]:
     """Whose schedule length ratio is lowest and by how much, what cannot be told, and who loses."""
+    if none := no_common_job(comparison):
+        return none
     means = comparison.means
-    if all(math.isnan(value) for value in means.values()):
-        return ["No job ran under any policy, so there is nothing to compare."]
     counted = int(comparison.kept.sum())
     winner = comparison.best
     if len(means) == 1:

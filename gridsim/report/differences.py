@@ -27,6 +27,7 @@ __all__ = [
     "findings",
     "group_name",
     "intervals_are_of",
+    "no_common_job",
     "saturated",
     "shortage",
     "sure",
@@ -36,6 +37,9 @@ CONFIDENCE = 0.95
 
 MOST = 3
 """Policies that one sentence names at most."""
+
+_MANY = 2.0
+"""Ratio to the base from which on a mean is as many times as high."""
 
 WEEK = 7 * 86_400
 
@@ -58,6 +62,16 @@ class Findings(NamedTuple):
     others: list[str]
 
 
+def no_common_job(comparison: Evidence) -> list[str]:
+    """The only sentence of a comparison in which no job ran under every policy; nothing of any other."""
+    if comparison.common.any():
+        return []
+    if not any((record.ran & comparison.kept).any() for record in comparison.records.values()):
+        return ["No job ran under any policy, so there is nothing to compare."]
+    every = f"both {listed(comparison.labels)}" if len(comparison.labels) == 2 else "every policy"
+    return [f"No job ran under {every}, so there is nothing to compare."]
+
+
 def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Findings:
     """Compare the policy with the lowest mean with each other one, in the order of comparisons.
 
@@ -71,11 +85,8 @@ def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Find
     if rest and rest[0] is against[0]:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if clear:
-        form = terms.plain if shown or rest else terms.least
-        claim = f"{form.format(policy=winner, mean=mean)}, {_clear(clear, terms, len(order))}."
-        if not comparison.comparable:
-            claim = f"Over the jobs that ran under every policy, {claim[0].lower()}{claim[1:]}"
-        shown.append(claim)
+        lead = (terms.plain if rest else terms.least).format(policy=winner, mean=mean)
+        shown.append(_claim(comparison, clear, terms, [] if shown else [lead]))
     elif rest and not shown:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if equal := [it.baseline for it in against if it.verdict == "equal"]:
@@ -86,19 +97,44 @@ def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Find
     return Findings(shown, others)
 
 
-def _clear(clear: Sequence[Difference], terms: Terms, policies: int) -> str:
-    """Significant differences, the first with what its p value is corrected for."""
-    named = clear if len(clear) <= MOST else clear[:MOST]
+def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, parts: list[str]) -> str:
+    """Significant differences as a sentence that begins with *parts*: from the base, then the others.
+
+    The others are compared with the base too where that is significant. The first has what its p value is corrected
+    for.
+    """
+    winner, base, policies = clear[0].policy, comparison.baseline, len(comparison.labels)
+    over_common = bool(parts) and not comparison.comparable
     comparisons = policies * (policies - 1) // 2
     family = f", Holm-corrected for {comparisons} comparisons" if comparisons > 1 else ""
-    parts = [
-        f"{changed(it, terms.words)} than under {it.baseline} ({sure(it, terms.words)}{'' if place else family})"
-        for place, it in enumerate(named)
-    ]
-    more = len(clear) - len(named)
-    if more:
-        parts.append(f"significantly {terms.words.less} than under {counted(more, 'other')}")
-    return listed(parts)
+    for it in clear[:MOST]:
+        other = it
+        if it.baseline == base:
+            parts[-1] += f", {changed(it, terms.words)} than under {base}"
+        else:
+            against_base = comparison.difference(comparison.headline, it.baseline, base)
+            if winner == base or against_base.verdict in ("better", "worse"):
+                other = against_base
+            parts.append(f"the {terms.mean} under {other.policy} is {_higher(other)} under {other.baseline}")
+        words = terms.words if it.baseline == base else change.HIGHER
+        same_jobs = comparison.comparable or other.jobs == comparison.common.sum()
+        over = "" if same_jobs else f"; over the {number(other.jobs)} jobs that ran under both"
+        parts[-1] += f" ({sure(other, words)}{family}{over})"
+        family = ""
+    told = "; ".join(parts)
+    if (more := len(clear) - MOST) > 0:
+        told += f"; {counted(more, 'more significant difference')}: differences.csv"
+    if over_common:
+        return f"Over the jobs that ran under every policy, {told[0].lower()}{told[1:]}."
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def _higher(it: Difference) -> str:
+    """By how much the mean of a policy is higher or lower than the baseline's, with its conjunction."""
+    if math.isnan(it.ratio):
+        return f"{changed(it, change.HIGHER)} than"
+    told = change.told(it.ratio - 1, change.HIGHER, many_from=_MANY)
+    return f"{told} {'as' if told.endswith(change.HIGHER.many) else 'than'}"
 
 
 def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
@@ -146,7 +182,12 @@ def shortage(it: Difference) -> str:
 
 
 def _factor(ratio: float) -> str:
-    return percent(ratio) if 0.01 <= ratio < 1 else f"{ratio:.1g} times" if ratio < 1 else times(ratio)
+    """An end of an interval of a ratio; beyond a hundredth or a hundred times its size has no meaning."""
+    if ratio < 1 / change.EXTREME:
+        return f"less than {1 / change.EXTREME:g} times"
+    if ratio > change.EXTREME:
+        return f"more than {change.EXTREME:g} times"
+    return percent(ratio) if ratio < 1 else times(ratio)
 
 
 def changed(it: Difference, words: change.Words = change.MORE) -> str:
@@ -157,8 +198,10 @@ def changed(it: Difference, words: change.Words = change.MORE) -> str:
 
 
 def sure(it: Difference, words: change.Words = change.MORE) -> str:
-    """Interval and p value of `changed`."""
-    return f"95 % interval {_interval(it, words)}; {_p(it.p_holm)}"
+    """Interval and p value of `changed`, or of `_higher` if the words are of that."""
+    many = words is change.HIGHER and it.ratio >= _MANY
+    interval = change.times_span(it.ratio_low, it.ratio_high) if many else _interval(it, words)
+    return f"95 % interval {interval}; {_p(it.p_holm)}"
 
 
 def _interval(it: Difference, words: change.Words) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from gridsim.questions.explain import SHOWN, Explanation, Other
-from gridsim.questions.replay import FAR_SECONDS, agrees
+from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
 from gridsim.words import counted, duration, listed, number, percent
@@ -37,7 +37,8 @@ def from_log(found: Explanation) -> list[str]:
     gives = "does not start it" if math.isnan(wait) else f"gives {duration(wait)}"
     told = f"In the log this job {waited}; the simulation {gives}"
     if (math.isnan(logged) and math.isnan(wait)) or agrees(wait, logged):
-        if not reason or logged <= FAR_SECONDS or found.logged_reason in dict(found.reasons):
+        reasons = dict(found.reasons)  # a short wait may have none
+        if not reason or found.logged_reason in reasons or (logged <= NEAR_SECONDS and not reasons):
             return [f"{told}, which agrees."]
         told += ", but not for that reason"
     return [f"{told}, so its story below is not that of the log."]
@@ -240,7 +241,8 @@ def _queue(found: Explanation) -> str:
         if found.passed == 1
         else (f"{number(found.passed)} jobs that came later started earlier")
     )
-    most = f", most of it {_short(found.passing[0])}" if found.passing else ""
+    largest = "the largest part of it " if found.passed > 1 else ""
+    most = f", {largest}{_short(found.passing[0])}" if found.passing else ""
     told = f"{told}; {later} ({_work(found.passed_work)}{most})."
     return f"{told} {_whose(found)}" if found.passed > 1 and found.passers else told
 

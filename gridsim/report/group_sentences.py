@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from gridsim.metrics.responsiveness import measure, summarise
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import change
 from gridsim.report.differences import MOST, group_name
-from gridsim.words import counted, duration, listed, number, times
+from gridsim.words import counted, duration, listed, number
 
 __all__ = ["GroupTerms", "in_general", "next_to_the_headline"]
 
@@ -144,7 +145,7 @@ def _span(row: GroupRow, terms: GroupTerms) -> str:
         return change.span(row.low, row.high, terms.words, duration)
     if row.ratio < NOTABLE:
         return change.span(row.ratio_low - 1, row.ratio_high - 1, terms.words)
-    return f"{times(row.ratio_low).removesuffix(' times')} to {times(row.ratio_high)}"
+    return change.times_span(row.ratio_low, row.ratio_high)
 
 
 def _in_log(row: GroupRow, winner: str, terms: GroupTerms) -> str:
@@ -169,8 +170,7 @@ def _rest(rows: Sequence[GroupRow]) -> list[str]:
 
 def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
     """The longest wait, where it is much longer than under another policy."""
-    name = f"{comparison.headline}_max"
-    longest = _of_each(comparison, name)
+    longest = _of_common(comparison, "max")
     mine = longest[winner]
     others = [
         label
@@ -184,7 +184,7 @@ def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
 
 def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
     """The mean weighted by core-seconds, where it is longer although the plain mean is shorter."""
-    weighted = _of_each(comparison, "wait_mean_by_area")
+    weighted = _of_common(comparison, "mean_by_area", "wait")
     for label in (comparison.baseline, *comparison.others):
         mine, theirs = weighted[winner], weighted[label]
         if label != winner and comparison.means[winner] < comparison.means[label] and mine >= WEIGHTED * theirs > 0:
@@ -196,5 +196,14 @@ def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
             return
 
 
-def _of_each(comparison: Evidence, name: str) -> Mapping[str, float]:
-    return {label: numbers.get(name, math.nan) for label, numbers in comparison.metrics.items()}
+def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Mapping[str, float]:
+    """A number of each policy over the jobs that ran under every one, as the means of the headline are."""
+    metric = metric or comparison.headline
+    if comparison.comparable:
+        return {label: it.get(f"{metric}_{part}", math.nan) for label, it in comparison.metrics.items()}
+    common, by_area = comparison.common, part.endswith("_by_area")
+    found = {}
+    for label, record in comparison.records.items():
+        values, area = measure(record, metric, comparison.bound)[common], record.area[common]
+        found[label] = summarise(values, area if by_area else None)[part.removesuffix("_by_area")]
+    return found

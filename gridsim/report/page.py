@@ -175,6 +175,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         problems=list(_problems(comparison.info.get("workload", {}))),
         method=METHOD,
         group_name=differences.group_name,
+        change_span=change.signed_span,
         pack=drawn.pack,
         style=style("page.css"),
         script=Markup(script),

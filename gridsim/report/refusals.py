@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER
+from gridsim.questions.model_failures import ModelFailures, model_failures
 from gridsim.record import Record, Status
 from gridsim.report import admission
 from gridsim.words import counted, listed, number, percent
@@ -17,7 +17,7 @@ from gridsim.words import counted, listed, number, percent
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["NOTABLE", "answer", "caveats", "refused"]
+__all__ = ["NOTABLE", "answer", "caveats", "failures", "refused"]
 
 NOTABLE = 0.01
 """Share of the jobs by which a policy has to turn away more than another one for the answer to begin with it."""
@@ -27,7 +27,7 @@ _HOUR = 3600.0
 
 
 def refused(comparison: Evidence) -> dict[str, int]:
-    """How many jobs each policy turns away, or has no room for."""
+    """How many jobs each policy rejects; failures of the model of the site are not counted."""
     return {label: int(numbers["unadmitted"] + numbers["rejected"]) for label, numbers in comparison.metrics.items()}
 
 
@@ -69,37 +69,36 @@ def _too_long(record: Record) -> bool:
 
 def caveats(comparison: Evidence) -> Iterator[str]:
     """Jobs that only the simulation rejects; jobs above a time limit, and those rejected by other limits."""
-    yield from _failures(comparison)
+    yield from failures(model_failures(comparison.records, comparison.info.get("own"), comparison.kept))
     for label, record in comparison.records.items():
         if record.beyond is not None:
             yield f"Under {label}, {(_clipped if record.beyond.how == 'clip' else _split)(record)}."
-            others = int((record.status == Status.unadmitted).sum())
+            others = int(comparison.metrics[label]["unadmitted"])
             if others:
                 were = "job is" if others == 1 else "jobs are"
                 yield f"There {number(others)} {were} turned away for limits of other kinds, which stay as they are."
 
 
-def _failures(comparison: Evidence) -> Iterator[str]:
-    """Jobs that ran in the log but are rejected in its replay: by the site's own policy, or since they never fit."""
-    if (replay := comparison.replay) is None:
-        return
-    record = comparison.records[replay.policy]
-    if (logged := record.workload.logged_start) is None:
-        return
-    rejecting = [Status.rejected, Status.unadmitted] if replay.own else [Status.rejected]
-    failed = np.flatnonzero(comparison.kept & np.isin(record.status, rejecting) & (logged < NEVER))
-    if not len(failed):
-        return
-    refused = record.reasons.refused if record.reasons is not None else {}
-    words = Counter(refused[row].reason for row in failed.tolist() if row in refused).most_common(_MOST)
-    several = len(words) > 1
-    parts = [f"{reason}: {number(count)}" if several else reason for reason, count in words]
-    reasons = f" ({listed(parts)})" if parts else ""
-    them = "it" if len(failed) == 1 else "them"
-    yield (
-        f"{counted(len(failed), 'job')} ran in the log but the simulation rejects {them} under {replay.policy}"
-        f"{reasons}: the model of the site is wrong about {them}."
-    )
+def failures(found: Mapping[str, ModelFailures]) -> Iterator[str]:
+    """Jobs that ran in the log but that the simulation rejects, policies with the same of them together.
+
+    Examples
+    --------
+    >>> list(failures({"a": ModelFailures(2, ()), "b": ModelFailures(2, ())}))  # doctest: +NORMALIZE_WHITESPACE
+    ['2 jobs ran in the log but the simulation rejects them under a and b: the model of the site is wrong about them.']
+    """
+    policies: dict[ModelFailures, list[str]] = {}
+    for label, each in found.items():
+        policies.setdefault(each, []).append(label)
+    for each, labels in policies.items():
+        several = len(each.reasons) > 1
+        parts = [f"{reason}: {number(count)}" if several else reason for reason, count in each.reasons[:_MOST]]
+        reasons = f" ({listed(parts)})" if parts else ""
+        them = "it" if each.jobs == 1 else "them"
+        yield (
+            f"{counted(each.jobs, 'job')} ran in the log but the simulation rejects {them} under {listed(labels)}"
+            f"{reasons}: the model of the site is wrong about {them}."
+        )
 
 
 def _clipped(record: Record) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gridsim.metrics.compare import Difference
 from gridsim.questions.evidence import Evidence, best
 from gridsim.report import admission, change, dag_sentences, pools, refusals, robustness
-from gridsim.report.differences import Terms, changed, findings, intervals_are_of, saturated, sure
+from gridsim.report.differences import Terms, changed, findings, intervals_are_of, no_common_job, saturated, sure
 from gridsim.report.group_sentences import GroupTerms, in_general, next_to_the_headline
 from gridsim.words import duration, percent
 
@@ -51,9 +51,9 @@ def answer(comparison: Evidence) -> list[str]:
 
 
 def _of_times(comparison: Evidence) -> list[str]:
+    if none := no_common_job(comparison):
+        return none
     waits = comparison.means
-    if all(math.isnan(value) for value in waits.values()):
-        return ["No job ran under any policy, so there is nothing to compare."]
     if len(waits) == 1:
         return [_alone(comparison, *waits), *saturated(comparison)]
     if not any(waits.values()):

@@ -52,6 +52,7 @@ SHOWN: Mapping[str, str] = {
     "killed_walltime": "killed at the walltime",
     "rejected": "rejected",
     "unadmitted": "not admitted",
+    "model_failures": "model failures",
 }
 """Metrics of the table with their short titles, in its order."""
 
@@ -70,6 +71,7 @@ SHOWN_DAGS: Mapping[str, str] = {
     "killed_walltime": "killed at the walltime",
     "rejected": "rejected",
     "unadmitted": "not admitted",
+    "model_failures": "model failures",
 }
 """The same of DAG jobs."""
 
@@ -87,6 +89,7 @@ SHOWN_MOLDABLE: Mapping[str, str] = {
     "killed_walltime": "killed at the walltime",
     "rejected": "rejected",
     "unadmitted": "not admitted",
+    "model_failures": "model failures",
 }
 """The same of moldable jobs."""
 
@@ -133,7 +136,7 @@ _SHORT_MOLDABLE = ("response_mean", "response_p95", "wait_mean", "utilisation")
 _SHORT_DEADLINES = ("deadline_guaranteed", "deadline_met", "wait_mean", "utilisation")
 """Metrics that fit side by side when there are many policies."""
 
-_ONLY_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
+_ONLY_IF_ANY = ("killed_walltime", "rejected", "unadmitted", "model_failures")
 
 _SHARES = (
     *("utilisation", "utilisation_arrivals", "backfilled_share", "backfilled_share_by_area"),
@@ -206,7 +209,7 @@ def rows(
     def values(name: str) -> dict[str, float]:
         return {label: numbers.get(name, math.nan) for label, numbers in metrics.items()}
 
-    usual = [name for name in titles if name not in _ONLY_IF_ANY or any(values(name).values())]
+    usual = [name for name in titles if name not in _ONLY_IF_ANY or any(value > 0 for value in values(name).values())]
     found = [
         *_deadline_rows(metrics),
         *(_row(name, titles[name], values(name), mark=_fair(name) or fair) for name in usual),

@@ -48,8 +48,9 @@ def node_text(node: NodeGroup) -> str:
     parts += [f"{number(memory / _MEBIBYTES)} GiB of memory"] if memory else []
     parts += [f"{number(amount)} {name}" for name, amount in others.items() if amount]
     features = [f"feature{'' if len(node.features) == 1 else 's'} {listed(node.features)}"] if node.features else []
-    within = [f"in partition{'' if len(node.partitions) == 1 else 's'} {listed(node.partitions)}"]
-    return ", ".join([listed(parts), *features, *(within if node.partitions else [])])
+    several = "" if len(node.partitions) == 1 else "s"
+    within = [f"in partition{several} {listed(node.partitions)}"] if node.partitions else []
+    return ", ".join([listed(parts), *features, *within])
 
 
 def nodes_text(nodes: Sequence[NodeChange]) -> str:

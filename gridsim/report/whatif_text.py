@@ -5,18 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from gridsim.metrics.compare import Difference
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import change, flurries_text, replicas_text, users, whatif_alike, whatif_parts
+from gridsim.report import change, flurries_text, refusals, replicas_text, users, whatif_alike, whatif_parts
 from gridsim.report.differences import intervals_are_of, shortage
+from gridsim.report.job_counts import job_counts
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.trust import trust_in
-from gridsim.words import counted, duration, listed
+from gridsim.words import counted, duration, listed, number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -79,11 +83,8 @@ def _line(one: Effect) -> Line:
         return Line(one.label, cells, "the same", "-", "no change", "")
     if math.isnan(wait.ratio):
         return Line(one.label, cells, _signed(wait.mean), "", _REAL[wait.verdict], wait.verdict)
-    return Line(one.label, cells, change.signed(wait.ratio), _interval(wait), _REAL[wait.verdict], wait.verdict)
-
-
-def _interval(wait: Difference) -> str:
-    return f"{change.signed(wait.ratio_low)} to {change.signed(wait.ratio_high)}"
+    interval = change.signed_span(wait.ratio_low, wait.ratio_high)
+    return Line(one.label, cells, change.signed(wait.ratio), interval, _REAL[wait.verdict], wait.verdict)
 
 
 def _less(wait: Difference) -> str:
@@ -157,11 +158,11 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
     """Whether another policy does as much as the largest machine of the table."""
     sizes = [one for one in baseline.outcomes if one.cores > baseline[NOW].cores]
     wait = best[NOW].numbers["wait_mean"]
-    if any(_not_taken(each[NOW]) for each in (baseline, best)) or baseline[NOW].cores != best[NOW].cores:
-        return  # their waits are of different jobs, or of different machines
-    if not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
+    if baseline[NOW].cores != best[NOW].cores or not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
         return
     largest = max(sizes, key=lambda one: one.cores)
+    if not _of_same_jobs([baseline.ran[NOW], best.ran[NOW], baseline.ran[largest.label]]):
+        return
     bought = largest.numbers["wait_mean"]
     than = "more" if wait < bought else "less"
     yield (
@@ -177,6 +178,11 @@ def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
         yield f"The machine grows by whole nodes: {listed(rounded)}."
 
 
+def _of_same_jobs(ran: Iterable[npt.NDArray[np.bool_]]) -> bool:
+    """Whether the same jobs ran in all of these runs, so that their mean waits are comparable."""
+    return len({mask.tobytes() for mask in ran}) <= 1
+
+
 def _not_taken(one: Effect) -> float:
     """Jobs that were turned away, or that the machine is too small for."""
     return one.numbers["unadmitted"] + one.numbers["rejected"]
@@ -188,10 +194,10 @@ def _fewer(one: Effect, now: Effect) -> int:
 
 
 def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
-    if any(len({_not_taken(one) for one in each.outcomes}) > 1 for each in found):
+    if any(not _of_same_jobs(each.ran.values()) for each in found):
         yield (
-            "Not the same jobs are taken in under every change: mean waits are of those that run, and what is against "
-            "now is of those that run both times."
+            "Not the same jobs run under every change: the table has mean waits of the jobs that run, and every "
+            "comparison with now is over the jobs that run both times."
         )
     if any(each.reacting for each in found):
         yield users.REACTING_TO_CHANGES
@@ -234,7 +240,15 @@ def sentences(found: WhatIf) -> list[str]:
     known = None if found.replay is None else trust_in(found.replay)
     before, behind = ((), ()) if known is None else (known.warnings, known.rest)
     told = [*_each(found), *_saturated(found), *_periods(found), *whatif_alike.answer(found), *_without_flurries(found)]
-    return [*before, *told, *_rounded([found]), *whatif_alike.caveats(found), *_caution([found]), *behind]
+    return [
+        *before,
+        *told,
+        *_jobs(found),
+        *_rounded([found]),
+        *whatif_alike.caveats(found),
+        *_caution([found]),
+        *behind,
+    ]
 
 
 def _without_flurries(found: WhatIf) -> Iterator[str]:
@@ -255,14 +269,37 @@ def _each(found: WhatIf) -> list[str]:
     """Waits now and with each change."""
     now = found[NOW]
     told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
+    if not _ran(now):
+        told = [f"As it is, no job runs under {found.policy}."]
     for one in found.outcomes[1:]:
         assert one.wait is not None
-        by = _change(one.wait, len(found.outcomes) - 1)
-        fewer = _fewer(one, now)
-        who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
-        told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {by}.")
+        by, fewer = _change(one.wait, len(found.outcomes) - 1), _fewer(one, now)
+        who = f"{counted(fewer, 'job')} would not run at all; " if fewer > 0 else ""
+        if not one.wait.jobs:
+            told.append(f"With {one.label} no job runs that runs now too, so there is nothing to compare.")
+            continue
+        if one.wait.jobs == _ran(now):
+            waits = f"they would wait {duration(one.wait.policy_mean)}"
+        else:
+            both = "1 job that runs" if one.wait.jobs == 1 else f"{number(one.wait.jobs)} jobs that run"
+            means = f"{duration(one.wait.policy_mean)} instead of {duration(one.wait.baseline_mean)}"
+            waits = f"the {both} both times would wait {means}"
+        told.append(f"With {one.label} {who}{waits}: {by}.")
         told += whatif_parts.sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
     return told
+
+
+def _ran(one: Effect) -> int:
+    """Number of counted jobs that ran."""
+    return round(one.numbers["completed"] + one.numbers["killed_walltime"])
+
+
+def _jobs(found: WhatIf) -> Iterator[str]:
+    """The line that reconciles the numbers of jobs, and jobs that only the simulation rejects."""
+    if found.now is not None and found.kept is not None:
+        ran = {label if label == NOW else f"with {label}": mask for label, mask in found.ran.items()}
+        yield from job_counts(ran, found.kept, found.now.workload_given.provenance)
+    yield from refusals.failures(found.failures)
 
 
 def _saturated(found: WhatIf) -> Iterator[str]:

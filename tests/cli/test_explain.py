@@ -83,7 +83,9 @@ def test_a_job_is_asked_for_as_its_user_knows_it(
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     assert main(["explain", str(tmp_path / "out"), asked]) == 0
-    assert said in " ".join(capsys.readouterr().out.split())
+    first, second = " ".join(capsys.readouterr().out.split()).split(". ")[:2]
+    assert first.startswith("In the log this job waited ")
+    assert second.startswith(said)
     assert main(["explain", str(tmp_path / "out"), asked, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["job"], told["id"]) == (number, said.split()[1])

@@ -43,6 +43,13 @@ def waits(folder: Path, label: str) -> dict[int, float]:
         return {int(row["job"]): float(row["wait"]) for row in csv.DictReader(file)}
 
 
+def test_nodes_of_a_machine_without_partitions_are_described(capsys: pytest.CaptureFixture[str]) -> None:
+    table = [str(SITE.parent / name) for name in ("gpu-jobs.csv", "gpu-jobs.toml", "gpu-site.toml")]
+    words = ["whatif", table[0], "--mapping", table[1], "--platform", table[2], "--policy", "easy", "--nodes", "+2"]
+    assert main(words) == 0
+    assert "Added: 2 nodes of 32 cores and 128 GiB of memory." in " ".join(capsys.readouterr().out.split())
+
+
 def test_waits_of_gpu_jobs_are_those_of_the_runs_of_their_own(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

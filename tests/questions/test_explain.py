@@ -69,6 +69,8 @@ def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
         (900, 855, "", "waited 14 min 15 s; the simulation gives 15 min, which agrees."),
         (900, 855, "Licenses", "(reason Licenses); the simulation gives 15 min, but not for that reason, so its story"),
         (30, 20, "Licenses", "waited 20 s (reason Licenses); the simulation gives 30 s, which agrees."),
+        (0, 50, "", "waited 50 s; the simulation gives 0 s, so its story below is not that of the log."),
+        (50, 10, "", "waited 10 s; the simulation gives 50 s, so its story below is not that of the log."),
         (30, NAN, "", "did not start; the simulation gives 30 s, so its story below is not that of the log."),
         (NAN, 30, "", "waited 30 s; the simulation does not start it, so its story below is not that of the log."),
         (NAN, NAN, "", "did not start; the simulation does not start it, which agrees."),

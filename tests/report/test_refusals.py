@@ -12,10 +12,14 @@ from gridsim.cli import main
 from gridsim.model.site import Site
 from gridsim.model.site_file import read_site
 from gridsim.model.workload import Workload
+from gridsim.policy.machine import machine
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.calibrate import calibrate
+from gridsim.questions.changes import changes_of
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
-from gridsim.report import refusals
+from gridsim.questions.whatif import whatif
+from gridsim.report import calibration, refusals, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import Run, simulate
@@ -184,3 +188,56 @@ def test_jobs_that_ran_in_the_log_and_are_rejected_are_counted_apart(logged: tup
     assert list(refusals.caveats(found)) == [
         f"1 job ran in the log but the simulation rejects it under {under}: the model of the site is wrong about it."
     ]
+
+
+def test_a_failure_of_the_model_is_counted_once(logged: tuple[Path, Path]) -> None:
+    log, conf = logged
+    found = compare(read_workload(log), {"today": Slurm(conf=str(conf)), "easy": "easy"})
+    assert refusals.refused(found) == {"today": 0, "easy": 0}
+    rows = {row.title: [cell.text for cell in row.cells.values()] for row in found.table()}
+    assert rows["model failures"] == ["1", "0"], "easy has one pool of cores, without memory"
+    assert not {"rejected", "not admitted"} & rows.keys()
+    assert sum("reject" in sentence for sentence in found.sentences()) == 1
+    assert not any("turn" in sentence for sentence in found.sentences())
+
+
+def test_a_job_that_another_policy_rejects_by_its_own_rules_is_no_failure(logged: tuple[Path, Path]) -> None:
+    log, conf = logged
+    strict = conf.with_name("strict.conf")
+    strict.write_text(SITE.replace("Default=YES", "Default=YES MaxTime=1") + "EnforcePartLimits=ALL\n")
+    found = compare(read_workload(log), {"today": Slurm(conf=str(conf)), "strict": Slurm(conf=str(strict))})
+    assert refusals.refused(found) == {"today": 0, "strict": 1}, "job 7; job 8 is a failure under both"
+    assert found.metrics["strict"]["model_failures"] == 1
+
+
+def test_without_a_common_job_one_plain_sentence_remains(logged: tuple[Path, Path]) -> None:
+    log, conf = logged
+    log.write_text("\n".join(line for line in SACCT.splitlines() if not line.startswith("7|")) + "\n")
+    found = compare(read_workload(log), {"today": Slurm(conf=str(conf)), "again": Slurm(conf=str(conf))})
+    told = found.sentences()
+    assert told[0] == "No job ran under any policy, so there is nothing to compare."
+    assert any(sentence.startswith("1 job ran in the log but the simulation rejects it") for sentence in told)
+    assert not any("unknown" in sentence for sentence in told)
+
+
+def test_what_if_and_calibrate_count_failures_of_the_model_too(logged: tuple[Path, Path]) -> None:
+    log, conf = logged
+    workload = read_workload(log)
+    failure = "1 job ran in the log but the simulation rejects it under slurm (PartitionConfig): the model of the site "
+    asked = whatif(
+        workload,
+        changes_of(workload, machine(workload, policies=[Slurm(conf=str(conf))]), loads=[2.0]),
+        policy=Slurm(conf=str(conf)),
+        platform=machine(workload, policies=[Slurm(conf=str(conf))]),
+        label="slurm",
+    )
+    replayed = calibrate(workload, {"slurm": Slurm(conf=str(conf))}, platform=read_site(conf).on_nodes())
+    for told, counts in (
+        (whatif_text.sentences(asked), "Jobs: 2 in the log; 1 ran in every run."),
+        (
+            calibration.sentences(replayed),
+            "Jobs: 2 in the log; 2 ran on the machine and 1 under slurm, 1 of them in every run.",
+        ),
+    ):
+        assert sum(sentence.startswith(failure) for sentence in told) == 1
+        assert counts in told

@@ -51,6 +51,47 @@ def test_a_significant_difference_names_the_base_the_ratio_and_its_interval(comp
     assert answer.count("Intervals are for other periods of this length with the same users on this machine.") == 1
 
 
+def of_three(comparison: Comparison, *found: Difference, base: str = "easy") -> list[str]:
+    """Sentences on easy, conservative and fcfs (mean waits of 1 h, 1 h 30 min and 2 h)."""
+    one = next(iter(comparison.records.values()))
+    means = {"easy": 3600.0, "conservative": 5400.0, "fcfs": 7200.0}
+    numbers = {
+        label: {**comparison.metrics["fcfs"], "wait_mean": mean, "wait_max": 9e4, "wait_mean_by_area": 9e3}
+        for label, mean in means.items()
+    }
+    order = (base, *(label for label in means if label != base))
+    same = difference("conservative", "easy", metric="bounded_slowdown", verdict="no clear difference")
+    slowdowns = [same, replace(same, policy="fcfs"), replace(same, policy="fcfs", baseline="conservative")]
+    records = dict.fromkeys(means, one)
+    shown = replace(
+        comparison, records=records, metrics=numbers, differences=[*found, *slowdowns], groups=[], order=order
+    )
+    return sentences.answer(shown)
+
+
+SLOW = {"policy_mean": 7200.0, "mean": 3600.0, "low": 2880.0, "high": 4680.0, "ratio_low": 1.8, "ratio_high": 2.3}
+
+
+def test_every_sentence_is_against_the_base(comparison: Comparison) -> None:
+    """FCFS is never a base where another policy is: the others are compared with the best, then with the base."""
+    fcfs = difference("fcfs", "easy", ratio=2.0, baseline_mean=3600.0, verdict="worse", **SLOW)
+    lost = difference("conservative", "fcfs")
+    worse = difference("conservative", "easy", ratio=1.5, ratio_low=1.2, ratio_high=1.9, verdict="worse")
+    unclear = replace(worse, verdict="no clear difference", p=0.3, p_holm=0.3, ratio_low=0.8, ratio_high=2.8)
+    assert of_three(comparison, worse, fcfs, lost)[0] == (
+        "Jobs wait least under easy: 1 h on average; the mean wait under conservative is 50 % higher than under easy "
+        "(95 % interval 20 to 90 % higher; p < 0.001, Holm-corrected for 3 comparisons); the mean wait under fcfs is "
+        "2.0 times as high as under easy (95 % interval 1.8 to 2.3 times; p < 0.001)."
+    )
+    told = of_three(comparison, unclear, fcfs, lost)
+    assert told[0].startswith("The log does not show whether jobs wait longer under easy or under conservative")
+    assert told[1].startswith("The mean wait under fcfs is 2.0 times as high as under easy (95 % interval")
+    told = of_three(comparison, worse, fcfs, lost, base="conservative")
+    assert told[0].startswith("Jobs wait least under easy: 1 h on average, 33 % less than under conservative (95 % ")
+    assert "the mean wait under fcfs is 2.0 times as high as under conservative (95 % interval" in told[0]
+    assert not any("than under fcfs (" in sentence for sentence in told)
+
+
 def test_the_direction_of_the_evidence_does_not_matter(comparison: Comparison) -> None:
     there = told(comparison, difference("greedy", "fcfs"))
     assert told(comparison, difference("greedy", "fcfs").turned()) == there
@@ -96,6 +137,10 @@ def test_a_sentence_and_the_table_tell_of_the_same_one_of_two_policies(compariso
         (
             {"p": 0.5, "p_holm": 0.5, "ratio_low": 0.25, "ratio_high": 5.0},
             "the 95 % interval reaches from 25 % to 5.0 times",
+        ),
+        (
+            {"p": 0.5, "p_holm": 0.5, "ratio_low": 4e-8, "ratio_high": 10_332.0},
+            "the 95 % interval reaches from less than 0.01 times to more than 100 times",
         ),
     ],
 )
@@ -159,6 +204,13 @@ def test_groups_that_wait_significantly_longer_follow_the_headline(comparison: C
         "as long (95 % interval 12 to 74 times)."
     )
     assert not any(sentence.startswith("No group") for sentence in answer)
+
+
+def test_an_interval_without_a_useful_end_is_cut_at_a_hundred_times(comparison: Comparison) -> None:
+    wide = difference("greedy", "fcfs", ratio_low=3e-9)
+    assert "(95 % interval 44 to more than 99 % less; p < 0.001)" in told(comparison, wide)[0]
+    group_of_few = group("257-338", 132, 29e4, 1e4, 12.0, 7e6, "worse")
+    assert "(95 % interval 12 to more than 100 times)" in told(comparison, wide, groups=(group_of_few,))[1]
 
 
 @pytest.mark.parametrize(("policy", "base", "low"), [(1.04e4, 1e4, 1.01), (1.4e4, 1e4, 1.04), (300.0, 200.0, 1.2)])
@@ -311,6 +363,7 @@ def test_a_policy_that_is_ahead_by_slowdown_only_is_mentioned(comparison: Compar
 
 def test_real_schedules_give_few_sentences_without_gaps(comparison: Comparison) -> None:
     answer = sentences.answer(comparison)
+    assert answer[0].startswith("Jobs wait least under greedy: 19 h 28 min on average, 94 % less than under fcfs (")
     assert 2 <= len(answer) <= 9
     assert not any("nan" in sentence for sentence in comparison.sentences())
 

@@ -23,6 +23,7 @@ from gridsim.report import page, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.whatif_page import render
 from gridsim.scenario import transformed
+from gridsim.words import duration
 from gridsim.workload.synthetic.lublin import default_workload
 
 Adding = Callable[..., Comparison]
@@ -152,7 +153,7 @@ def test_other_jobs_taken_in_are_told(log: gs.Workload, with_changes: Adding) ->
     found = with_changes(compare(dated, policies, platform=HERE), policies, HERE).whatifs
     assert len({one.numbers["unadmitted"] for one in found[-1].outcomes}) > 1
     told = whatif_text.lead(found)
-    assert any(line.startswith("Not the same jobs are taken in") for line in told)
+    assert any(line.startswith("Not the same jobs run under every change") for line in told)
     assert not any(line.startswith("Going from") for line in told)  # waits of different jobs
 
 
@@ -162,10 +163,19 @@ def test_jobs_that_a_smaller_machine_has_no_room_for_are_told_and_it_is_not_what
     lost = int(smaller.numbers["rejected"])
     assert now.numbers["rejected"] == 0
     assert lost == sum(cores > 32 for cores in log.cores)
-    assert f"With 32 cores (-50 %) {lost} jobs would not run at all; the others would wait" in " ".join(
-        whatif_text.sentences(found)
+    wait = smaller.wait
+    assert wait is not None
+    told = whatif_text.sentences(found)
+    assert told[1].startswith(
+        f"With 32 cores (-50 %) {lost} jobs would not run at all; the {len(log) - lost} jobs that run both times would "
+        f"wait {duration(wait.policy_mean)} instead of {duration(wait.baseline_mean)}: "
     )
-    assert smaller.wait is not None
+    assert wait.ratio == wait.policy_mean / wait.baseline_mean, "all numbers of the sentence are of the same jobs"
+    assert wait.baseline_mean != now.numbers["wait_mean"]
+    assert (
+        f"Jobs: 400; 400 ran as it is and {400 - lost} with 32 cores (-50 %), {400 - lost} of them in every run."
+        in told
+    )
     better = replace(found, outcomes=(now, smaller._replace(wait=replace(smaller.wait, verdict="better"))))
     assert whatif_text.lead([better])[0].startswith("Under easy none of these changes clearly shortens")
 

@@ -429,7 +429,8 @@ const gridsimWhy = (() => {
     const told = `${many} stood before it${found.ahead ? ` (${work(found.ahead_work)})` : ""}`;
     if (!found.passed) return `${told}; nobody who came later started earlier.`;
     const later = found.passed === 1 ? "one job that came later started earlier" : `${number(found.passed)} jobs that came later started earlier`;
-    const most = found.passing.length ? `, most of it ${short(found.passing[0])}` : "";
+    const largest = found.passed > 1 ? "the largest part of it " : "";
+    const most = found.passing.length ? `, ${largest}${short(found.passing[0])}` : "";
     const whose = found.passed > 1 && found.passers.length ? ` ${whoseTold(found)}` : "";
     return `${told}; ${later} (${work(found.passed_work)}${most}).${whose}`;
   }
