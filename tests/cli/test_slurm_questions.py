@@ -103,7 +103,8 @@ def as_of(seconds: int, path: Path) -> Path:
 
 def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = str(as_of(600, tmp_path / "now.txt"))
-    words = ["quote", log, "--at", "now", "--user", "alice", *QUOTE]  # whose share is used up
+    # Alice's share is used up, so her job is behind the queue. A job without a user starts at 655 s with any queue.
+    words = ["quote", log, "--at", "now", "--user", "alice", *QUOTE]
     with_queue = answer(words, capsys)
     without = answer([*words, "--on-still-waiting", "skip"], capsys)
     assert with_queue["at"] == pytest.approx(600, abs=5)

@@ -55,6 +55,15 @@ def test_those_who_came_later_and_started_earlier_are_counted() -> None:
     assert sum(one.share for one in found.holders) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("passing", "told"), [(1, "earlier (0.0025 core-hours, job 2 of user u2)"), (3, ", the largest part of it job ")]
+)
+def test_the_largest_job_that_passed_is_not_called_most_of_the_work(passing: int, told: str) -> None:
+    later = [(1, 1 + job, 2 + job, 11 + job) for job in range(passing)]
+    (line,) = [it for it in sentences(explain(schedule((4, 0, 20, 30), *later), 1), "easy") if "came later" in it]
+    assert told in line
+
+
 def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
     found = explain(schedule((1, 0, 0, 10), (1, 1, 1, 2)), 2)
     assert (found.wait, found.short, found.enough, found.holders, found.freeing) == (0.0, 0.0, 0.0, (), ())

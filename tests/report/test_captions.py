@@ -18,3 +18,6 @@ def test_policies_under_which_nothing_is_clear_are_told_together() -> None:
     assert told.endswith("Under easy, fcfs or greedy no group differs significantly from today.")
     assert told.startswith("Under wider, none clearly wait less;")
     assert told.count("no group") == 1
+    rows = [row(policy, "1", "too little data") for policy in ("easy", "fcfs")]
+    assert "; 2 of 2 comparisons of a group have too little data." in of_groups(rows, less="", more="")
+    assert "; 1 of 1 groups have too little data." in of_groups(rows[:1], less="", more="")

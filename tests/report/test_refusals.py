@@ -218,6 +218,9 @@ def test_without_a_common_job_one_plain_sentence_remains(logged: tuple[Path, Pat
     assert told[0] == "No job ran under any policy, so there is nothing to compare."
     assert any(sentence.startswith("1 job ran in the log but the simulation rejects it") for sentence in told)
     assert not any("unknown" in sentence for sentence in told)
+    told = compare(read_workload(log), {"today": Slurm(conf=str(conf)), "easy": "easy"}).sentences()
+    assert told[0] == "No job ran under both today and easy, so there is nothing to compare."
+    assert not any("unknown" in sentence for sentence in told)
 
 
 def test_what_if_and_calibrate_count_failures_of_the_model_too(logged: tuple[Path, Path]) -> None:
