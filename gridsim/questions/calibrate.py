@@ -82,7 +82,9 @@ def calibrate(
     best = nearest_policy({label: (one.median, one.mean) for label, one in overall.items()})
     if not overall[best].jobs:
         source = workload.provenance.get("source")
-        raise InputError("says of no job that ran when it started, so there is nothing to compare with", path=source)
+        ran = workload.logged_start is not None and (workload.logged_start < NEVER).any()
+        what = "no job of the log runs under any of these policies" if ran else "the log has no start time of any job"
+        raise InputError(f"{what}, so there is nothing to compare", path=source)
     of = own or best
     apart, classes = tuple(_apart(results[of])), agreement_by_group(records[of])
     cut = {

@@ -86,15 +86,16 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     --------
     >>> span(-0.7, -0.5), span(-0.14, 0.1), span(0.0, 0.12, LONGER), span(3.0, 25.0)
     ('50 to 70 % less', '14 % less to 10 % more', '0 to 12 % longer', '300 % more to 26 times as much')
-    >>> span(-0.9999, 1e4)
-    'more than 99 % less to more than 100 times as much'
+    >>> span(-0.9999, 1e4), span(111, 310)
+    ('more than 99 % less to more than 100 times as much', '112 to 311 times as much')
     """
     if math.isnan(low) or math.isnan(high):
         return "unknown"
     if low < 0 < high:
         return f"{_end(low, words, shown)} to {_end(high, words, shown)}"
     near, far = sorted((low, high), key=abs)
-    first, second = (_end(math.copysign(end, far), words, shown).split(" ") for end in (near, far))
+    end = told if _beyond(1 + near) else _end  # a bound that both ends exceed is no interval
+    first, second = (end(math.copysign(part, far), words, shown).split(" ") for part in (near, far))
     if first == second:
         return " ".join(first)
     most = len(first) - 1 if shown is percent else 1  # "1 min to 2 min", but "1 to 2 %"
@@ -111,6 +112,10 @@ def _end(part: float, words: Words, shown: Callable[[float], str]) -> str:
     return told(part, words, shown)
 
 
+def _beyond(ratio: float) -> bool:
+    return not 1 / EXTREME <= ratio <= EXTREME
+
+
 def signed_span(low: float, high: float) -> str:
     """An interval in a table, from the ratios at its ends.
 
@@ -119,8 +124,8 @@ def signed_span(low: float, high: float) -> str:
     >>> signed_span(0.366, 1.032), signed_span(4e-8, 1e4)
     ('-63 % to +3.2 %', 'below -99 % to above 100 times')
     """
-    least = f"below {signed(1 / EXTREME)}" if low < 1 / EXTREME else signed(low)
-    return f"{least} to {f'above {signed(EXTREME)}' if high > EXTREME else signed(high)}"
+    least = f"below {signed(1 / EXTREME)}" if low < 1 / EXTREME <= high else signed(low)
+    return f"{least} to {f'above {signed(EXTREME)}' if low <= EXTREME < high else signed(high)}"
 
 
 def times_span(low: float, high: float) -> str:
@@ -128,10 +133,10 @@ def times_span(low: float, high: float) -> str:
 
     Examples
     --------
-    >>> times_span(1.43, 12.3), times_span(12.0, 7e6)
-    ('1.4 to 12 times', '12 to more than 100 times')
+    >>> times_span(1.43, 12.3), times_span(12.0, 7e6), times_span(112, 311)
+    ('1.4 to 12 times', '12 to more than 100 times', '112 to 311 times')
     """
-    far = times(high) if high <= EXTREME else f"more than {times(EXTREME)}"
+    far = times(high) if high <= EXTREME or low > EXTREME else f"more than {times(EXTREME)}"
     return f"{times(low).removesuffix(' times')} to {far}"
 
 

@@ -50,7 +50,7 @@ def answer(comparison: Evidence) -> list[str]:
     others = [label for label in turned if label not in notable]
     most = max(turned[label] for label in others)
     parts.append(f"{listed(others)} {number(most) if most else 'none'}{' at most' if most and len(others) > 1 else ''}")
-    common = f"waits are compared over the {number(comparison.common.sum())} that ran under every policy"
+    common = f"{number(comparison.common.sum())} ran under every policy"
     return [f"Of {counted(int(jobs), 'job')}, {listed(parts)}; {common}{_instead(comparison)}."]
 
 

@@ -78,8 +78,8 @@ def _warning(replay: Replay) -> str:
     who = f"{replay.policy}, the site's own policy" if replay.own else replay.policy
     return (
         f"Warning: the simulation differs from the recorded log. Under {who}, the mean wait{_first(replay)} is "
-        f"{duration(one.wait)}, recorded are {duration(one.logged_wait)}: more than a factor of {FAR:g} apart. The "
-        "order of the policies may hold, but their waits are not those that users would see."
+        f"{duration(one.wait)}, recorded are {duration(one.logged_wait)}: more than a factor of {FAR:g} apart. "
+        "Differences may hold, but simulated waits are not those that users would see."
     )
 
 

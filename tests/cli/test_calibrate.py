@@ -31,7 +31,17 @@ def test_a_log_without_starts_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     log = tmp_path / "log.swf"
     log.write_text("; MaxProcs: 4\n1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 1 -1 -1 -1\n")
     assert main(["calibrate", str(log)]) == 2
-    assert "there is nothing to compare with" in capsys.readouterr().err
+    assert "the log has no start time of any job, so there is nothing to compare" in capsys.readouterr().err
+
+
+def test_a_policy_that_rejects_every_job_is_not_a_fault_of_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "slurm.conf").write_text(CONF.replace("00:15:00", "00:00:01") + "EnforcePartLimits=ALL\n")
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxProcs: 4\n1 0 5 100 1 -1 -1 1 100 -1 1 1 1 -1 1 -1 -1 -1\n")
+    assert main(["calibrate", str(log), "--policy", f"slurm?conf={tmp_path / 'slurm.conf'}"]) == 2
+    assert "no job of the log runs under any of these policies" in capsys.readouterr().err
 
 
 CONF = """NodeName=n[1-8] CPUs=4 RealMemory=8000

@@ -44,8 +44,8 @@ def test_the_first_sentence_says_who_turns_how_many_away() -> None:
     found = compared()
     assert found.best == "short"
     assert found.sentences()[0] == (
-        "Of 40 jobs, short turns away 10 (25 %) and today none; waits are compared over the 30 that ran under every "
-        "policy (--limits clip or split: what users whose jobs are too long for a limit might do instead)."
+        "Of 40 jobs, short turns away 10 (25 %) and today none; 30 ran under every policy "
+        "(--limits clip or split: what users whose jobs are too long for a limit might do instead)."
     )
 
 
