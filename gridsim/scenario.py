@@ -38,6 +38,7 @@ from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin, default_workload
 from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
+from gridsim.world import in_site_zone
 
 if TYPE_CHECKING:
     import numpy as np
@@ -205,7 +206,7 @@ class Scenario:
             rules = {**rules_for(policies), **self.rules}
             how: dict[str, Any] = {"format": self.format, "timezone": self.timezone, "cluster": self.cluster}
             how |= {"mapping": self.mapping, "memory": self.memory}
-            workload = read_workload(self.file, cores=widest, rules=rules, **how)
+            workload = in_site_zone(read_workload(self.file, cores=widest, rules=rules, **how), policies)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:

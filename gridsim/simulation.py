@@ -140,6 +140,7 @@ def state_at(
     estimate: int,
     labels: Mapping[str, int] | None = None,
     demand: Demand | None = None,
+    decided: bool = False,
     options: Run | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Moment:
@@ -157,6 +158,8 @@ def state_at(
         Whose it is and what it asks for, of the labels of the workload; unknown where left out.
     demand : Demand, optional
         What it asks of nodes and pools; plain cores where left out.
+    decided : bool
+        Whether the job comes after the starts of its instant instead of before them.
 
     Raises
     ------
@@ -175,6 +178,8 @@ def state_at(
     tick, last = whole(options.tick_of(workload)), len(come) - 1
     world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
     world.stop_before(last)
+    if decided:
+        world.clusters[0].decide()
     world.clusters[0].quote(last)  # asking lets the scheduler know that the ends of this instant are complete
     return Moment(come, last, at, world.clusters[0], world.outcome, tick)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,7 @@ from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record
 from gridsim.result import Result
 
-__all__ = ["World", "notices_of", "result_of", "with_clock"]
+__all__ = ["World", "in_site_zone", "notices_of", "result_of", "with_clock"]
 
 
 class World:
@@ -120,7 +120,7 @@ class World:
             raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
         policy = make_policy(policy)
         platform = seen_by(policy, platform)
-        workload = suited(workload, platform, sited=capabilities_of(policy).machine)
+        workload = in_site_zone(suited(workload, platform, sited=capabilities_of(policy).machine), [policy])
         self.workload, self.platform, self.options = workload, platform, options
         self._policy, self._tick, self._progress = policy, whole(options.tick_of(workload)), progress
         self.env = Clock(instant)
@@ -506,6 +506,15 @@ def notices_of(policy: Any, workload: Workload, end: int) -> tuple[Notice, ...]:
     if not can.timezone or not len(workload):
         return found
     return (*found, *dated.outside(int(workload.submit.min()), end, int(workload.estimate.max())))
+
+
+def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
+    """The workload with its dates in the time zone of a policy's site, where the log has only Unix times."""
+    clock = workload.provenance.get("clock", {})
+    zones = [it.timezone for it in policies if capabilities_of(it).timezone and it.timezone is not None]
+    if not zones or clock.get("zone") != "epoch":
+        return workload
+    return replace(workload, provenance={**workload.provenance, "clock": {**clock, "zone": zones[0]}})
 
 
 def with_clock(policy: Any, workload: Workload) -> Any:

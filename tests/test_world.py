@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -731,3 +732,23 @@ def test_a_job_goes_to_the_partition_that_it_names_where_these_are_kept_apart() 
     other.submit({"cores": 4, "runtime": 1, "partition": "b"})
     other.run()
     assert other.record().start.tolist() == [0, 5]
+
+
+def test_dates_are_in_the_zone_of_the_site_for_all_callers() -> None:
+    mini = Path(__file__).resolve().parents[1] / "docs" / "examples" / "mini"
+    site, log = f"slurm?conf={mini}/slurm.conf&timezone=Europe/Berlin", mini / "sacct.txt"
+    jobs = gs.read_workload(log)
+    assert jobs.provenance["clock"]["zone"] == "epoch"
+    few = jobs.select(np.arange(len(jobs)) < 20)
+    machine = gs.simulate(few, policy=site)
+    compared = gs.compare(few, ["easy", site], shake=0)
+    found = [
+        World(few, machine.platform, site).workload,
+        machine.workload,
+        *(record.workload for record in compared.records.values()),
+        gs.Scenario(file=str(log), policy=site).load(),
+    ]
+    assert {workload.provenance["clock"]["zone"] for workload in found} == {"Europe/Berlin"}
+    calendar = gs.quote(few, at=10, cores=1, walltime=60, policies=[site]).calendar
+    assert calendar is not None
+    assert calendar.zone_name == "Europe/Berlin"

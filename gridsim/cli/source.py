@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, _ActionsContainer
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -310,6 +309,7 @@ def load(
     from gridsim.policy.machine import machine, machine_of  # numpy: not needed for --help
     from gridsim.policy.pools import in_pools
     from gridsim.scenario import rules_for, transformed, with_users
+    from gridsim.world import in_site_zone
 
     if getattr(args, "out", None):
         from gridsim.cli.folder import check_inputs  # numpy: not needed for --help
@@ -333,7 +333,7 @@ def load(
             raise InputError(
                 f"{', '.join(given)} shape the built-in workload; leave out either them or {' '.join(args.log)}"
             )
-        workload = _in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
+        workload = in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
     options = options or Run(seed=args.seed)
     try:
         transforms = with_users(getattr(args, "users", None), args.transform or ())
@@ -345,17 +345,6 @@ def load(
     except InputError as error:
         message = error.message.replace("give --cores", f"give {args.machine_option}")
         raise InputError(message, path=error.path, line=error.line, field=error.field) from error
-
-
-def _in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
-    """The workload with its dates in the zone that the site of a policy names, where the log has only Unix times."""
-    from gridsim.policy.capabilities import capabilities_of  # numpy: not needed for --help
-
-    clock = workload.provenance.get("clock", {})
-    zones = [it.timezone for it in policies if capabilities_of(it).timezone and it.timezone is not None]
-    if not zones or clock.get("zone") != "epoch":
-        return workload
-    return replace(workload, provenance={**workload.provenance, "clock": {**clock, "zone": zones[0]}})
 
 
 def _given_machine(path: str) -> tuple[Platform, list[Any]]:

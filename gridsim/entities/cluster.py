@@ -411,6 +411,10 @@ class Cluster:
             self._wanted = Ring(self._env, self._decide_priority)
             self._decide(self._env.now)  # type: ignore[arg-type]
 
+    def decide(self) -> None:
+        """Decide now, before the rest of this instant has happened."""
+        self._decide(self._env.now)  # type: ignore[arg-type]
+
     def _settle(self, now: int) -> None:
         self._unsettled = False
         try:

@@ -488,6 +488,11 @@ class Workload:
         """
         return self._logged_after("wait")
 
+    @property
+    def logged_last_start(self) -> IntArray | None:
+        """The same of the last run of each job."""
+        return self._logged_after("last_wait" if "last_wait" in self.logged else "wait")
+
     def _logged_after(self, name: str) -> IntArray | None:
         """Instants so many seconds after the submit times."""
         wait = self.logged.get(name)
@@ -517,7 +522,7 @@ class Workload:
         >>> log.logged_end / 1e6
         array([17.])
         """
-        start = self._logged_after("last_wait" if "last_wait" in self.logged else "wait")
+        start = self.logged_last_start
         if start is None:
             return None
         held = self.logged.get("held")

@@ -115,9 +115,11 @@ def state_of(package: Path) -> str:
 def _prepare(folder: Path) -> str:
     """Make a folder that this user alone can use; why it is not to be trusted where it, or the one above, is there."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    above = folder.parent.stat().st_mode
-    if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+    above = folder.parent.stat()
+    if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
         return f"other users can write to {folder.parent}"
+    if hasattr(os, "geteuid") and above.st_uid not in (os.geteuid(), 0):
+        return f"{folder.parent} belongs to another user (uid {above.st_uid})"
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
     return distrust(folder.lstat())

@@ -25,6 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.files import distrust
+
 __all__ = ["PAGE", "RESULTS", "MachineCode", "described", "is_possible", "processor", "written"]
 
 PAGE = 4096
@@ -164,6 +166,8 @@ def _mapped(file: Path, kinds: str) -> tuple[mmap.mmap, Any] | None:
     """The code in a file, and how it is called; None where it is not for this processor, or cannot be called."""
     try:
         with file.open("rb") as kept:
+            if distrust(os.fstat(kept.fileno())):
+                return None
             told = json.loads(kept.read(PAGE))
             code = kept.read()
             if (told["kinds"], told["processor"]) != (kinds, processor()):

@@ -30,6 +30,7 @@ from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
 from gridsim.workers import Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
+from gridsim.world import in_site_zone
 
 __all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "evidence_without_flurries", "pending_changes"]
 
@@ -59,8 +60,8 @@ def compare(
     Parameters as those of `gridsim.compare`, which is this with a view that tells what comes of it; *families* are the
     workloads made of this one on which the same policies run too.
     """
-    workload = kept(workload, flurries)
     made = {label: policy(what) for label, what in labelled(policies).items()}
+    workload = kept(in_site_zone(workload, made.values()), flurries)
     own = own_policy(made, own)
     measures = measures_asked(metrics, charges)
     options = options or Run()

@@ -40,6 +40,7 @@ from gridsim.questions.quotation import Alternative, Answer, Price, Quoted
 from gridsim.questions.recorded_state import as_recorded, last_event, recorded_state
 from gridsim.simulation import Moment, run, state_at
 from gridsim.words import when
+from gridsim.world import in_site_zone
 
 __all__ = ["DEFAULT_POLICIES", "busiest_moment", "quote"]
 
@@ -88,7 +89,7 @@ def quote(
     if at is None:
         at = busiest_moment(workload, platform, options)
     schedulers = [setup.scheduler for setup in setups.values()]
-    workload, labels = owned(replace(workload, reactions=None), owner or {}, schedulers)
+    workload, labels = owned(replace(in_site_zone(workload, schedulers), reactions=None), owner or {}, schedulers)
     _check_times(at, walltime, deadline, workload)
     recorded = recorded_state(workload, whole(float(at))) if sited and workload.has_recorded_schedule else None
     job = _Job(whole(float(at)), cores, whole(float(walltime)), labels, demand)
@@ -148,16 +149,17 @@ class _Job(NamedTuple):
 
         Under a policy that reads labels the state is that of the log, where the log has one.
         """
-        labels, demand = dict(self.labels), self.demand
+        labels, demand, recorded = dict(self.labels), self.demand, False
         if capabilities_of(setup.scheduler).labels_of:
-            if workload.has_recorded_schedule:
+            recorded = workload.has_recorded_schedule
+            if recorded:
                 workload = as_recorded(workload, self.at)
             if demand is not None:
                 for label, value in setup.scheduler.labels_of(demand).items():
                     workload, labels[label] = numbered(workload, label, value)
                 demand = None
         size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": labels}
-        how: Any = {"demand": demand, "options": setup.options, "progress": progress}
+        how: Any = {"demand": demand, "decided": recorded, "options": setup.options, "progress": progress}
         return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
 
     def smaller(self) -> Iterator[_Job]:

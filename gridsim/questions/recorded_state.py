@@ -16,7 +16,7 @@ __all__ = ["as_recorded", "last_event", "recorded_state"]
 
 def last_event(workload: Workload) -> int:
     """The last submission, start or end in the log, whole microseconds; without starts, jobs start at once."""
-    start, end = workload.logged_start, workload.logged_end
+    start, end = workload.logged_last_start, workload.logged_end
     if start is None or end is None:
         return int((workload.submit + workload.runtime).max(initial=0))
     known = [column[column < NEVER] for column in (start, end, _running_until(workload, start, end))]
@@ -29,7 +29,9 @@ def _running_until(workload: Workload, start: IntArray, end: IntArray) -> IntArr
 
 
 def recorded_state(workload: Workload, at: int) -> State:
-    """Jobs that run and wait in the log at an instant, whole microseconds: after its ends, before its starts.
+    """Jobs that run and wait in the log at an instant, whole microseconds: after its ends and its starts.
+
+    A job of several runs waits until the last one, since the log does not contain the ends of the others.
 
     Examples
     --------
@@ -38,27 +40,32 @@ def recorded_state(workload: Workload, at: int) -> State:
     State(running=1, busy=4, waiting=2)
     """
     start, end = _schedule(workload)
-    running = (start < at) & (end > at)
-    waiting = (workload.submit <= at) & (start >= at) & (_withdrawn(workload) > at)
+    running = (start <= at) & (end > at)
+    waiting = (workload.submit <= at) & (start > at) & (_withdrawn(workload) > at)
     return State(int(running.sum()), int(workload.cores[running].sum()), int(waiting.sum()))
 
 
 def as_recorded(workload: Workload, at: int) -> Workload:
-    """The workload with jobs that start as in the log up to an instant, and later where they wait at it.
+    """The workload with jobs that start and end as in the log up to an instant.
 
-    A policy that reads `RECORDED_WAIT` does not start a job before. Jobs grow older meanwhile. Those that exceeded
-    their walltime in the log are not killed at it; one that still runs is expected to end next.
+    A policy that reads `RECORDED_WAIT` starts them as recorded. Jobs that exceeded their walltime in the log are not
+    killed at it; one that still runs is expected to end next.
     """
-    start, _ = _schedule(workload)
-    wait = np.where(workload.submit <= at, np.minimum(start, at) - workload.submit, UNKNOWN)
-    ran = np.where(start < at, np.minimum(workload.runtime, at - start + MICROSECOND), 0)
-    labels = {**workload.labels, RECORDED_WAIT: wait}
-    return replace(workload, estimate=np.maximum(workload.estimate, ran), labels=labels)
+    start, end = _schedule(workload)
+    started = start <= at
+    held = np.where(end < NEVER, end - start, np.maximum(workload.runtime, at - start + MICROSECOND))
+    ran = np.where(started, np.minimum(held, at - start + MICROSECOND), 0)
+    return replace(
+        workload,
+        runtime=np.where(started, held, workload.runtime),
+        estimate=np.maximum(workload.estimate, ran),
+        labels={**workload.labels, RECORDED_WAIT: start - workload.submit},
+    )
 
 
 def _schedule(workload: Workload) -> tuple[IntArray, IntArray]:
     """Starts and ends in the log, which has them."""
-    start, end = workload.logged_start, workload.logged_end
+    start, end = workload.logged_last_start, workload.logged_end
     assert start is not None
     assert end is not None
     return start, end

@@ -91,6 +91,18 @@ def test_a_folder_that_others_could_have_filled_is_not_used(
     assert reason in notices[0]
 
 
+def test_a_folder_below_one_of_another_user_is_not_used(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Path(folder(package))
+    owned, stat = os.stat_result((0o40755, 0, 0, 0, 12345, 0, 0, 0, 0, 0)), Path.stat
+    other = before.parent
+    monkeypatch.setattr(Path, "stat", lambda path, **how: owned if path == other else stat(path, **how))
+    notices: list[str] = []
+    assert Path(folder(package, notices.append)).parent == tmp_path / "home" / "gridsim"
+    assert notices == [f"{before} is not used for compiled loops: {other} belongs to another user (uid 12345)"]
+
+
 def test_what_is_not_compiled_does_not_count(package: Path) -> None:
     before = folder(package)
     (package / "report" / "page.py").write_text("page = 2\n")

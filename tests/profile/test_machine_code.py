@@ -71,6 +71,16 @@ def told(folder: Path, *names: str, **environment: str) -> str:
 
 
 @needed
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_machine_code_that_other_users_can_write_is_not_called(tmp_path: Path, mode: int) -> None:
+    told(tmp_path, "added")
+    assert told(tmp_path, "added").endswith("False")
+    (kept,) = (tmp_path / "kept").glob("__main__.added-*.code")
+    kept.chmod(mode)
+    assert told(tmp_path, "added").endswith("True")
+
+
+@needed
 def test_what_is_kept_of_a_loop_does_what_the_loop_does_without_the_compiler(tmp_path: Path) -> None:
     plain = told(tmp_path, "other", "again", NUMBA_DISABLE_JIT="1")
     assert not (tmp_path / "kept").exists()

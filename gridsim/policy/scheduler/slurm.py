@@ -45,11 +45,11 @@ from gridsim.policy.slurm.growth import (
     laid_out,
     nodes_as_they_are,
 )
-from gridsim.policy.slurm.holding import STOPPED, held_by, release
+from gridsim.policy.slurm.holding import STOPPED, held_by, release, take
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of, whose
 from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
-from gridsim.policy.slurm.nodes import trial_on
+from gridsim.policy.slurm.nodes import select, spread, trial_on
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.pending import Pending
@@ -59,7 +59,7 @@ from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.reach import pools_of, reach_of
 from gridsim.policy.slurm.reasons import WORDS, Diary, is_limit, limit_of
 from gridsim.policy.slurm.repeats import Repeats, Stillness
-from gridsim.policy.slurm.reservations import reservations_of
+from gridsim.policy.slurm.reservations import open_nodes, reservations_of
 from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
@@ -401,6 +401,7 @@ class Slurm:
         """Every request is taken that fits the site and its limits; a question, that may be asked again."""
         if request >= self._known:
             self._grow()
+        self._pending.leave_log(request, now)
         found = self._intake.choices(request, now, self._bookings.over)
         self._asked = request
         if not found:
@@ -449,6 +450,8 @@ class Slurm:
         """The passes that are due; requests that were preempted in this instant make room for some that start."""
         self._stops = []
         self._pending.calculate(now)
+        if self._pending.follows_log:
+            return Decision(self._recorded_starts(now), (), self._pending.cancel(now), self._pending.next())
         self._pending.forsake(now, self._asked)
         withdrawn = self._leave(now)
         self._end_grace(now)
@@ -463,6 +466,22 @@ class Slurm:
         if self._timing.backfills(now):
             started += self._backfill(now)
         return Decision(started, self._stops, withdrawn, self._next(now))
+
+    def _recorded_starts(self, now: int) -> list[Start]:
+        """Start the requests that have started in the log by *now*, on nodes where they fit."""
+        self._pending.join_due(now)
+        demands, machine, trial, found = self._demands, self._machine, self._trial, 0
+        for entry in self._pending.order.tolist():
+            if self._held.busy[demands["request"][entry]]:
+                continue
+            until = now + int(demands["limit"][entry])
+            open_nodes(entry, now, now, until, demands, machine, self._reservations, trial.mask, trial.kept)
+            used = select(entry, trial, demands, machine, machine.now)
+            wanted = int(self._requests.cores[demands["request"][entry]])
+            if used or (used := spread(entry, wanted, trial, demands, machine)):
+                take(entry, until, trial.chosen[:used], trial.given[:used], self._parts)
+                self._started[found], found = entry, found + 1
+        return self._begin("quick", found, now)
 
     def _leave(self, now: int) -> Sequence[int]:
         """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""

@@ -54,12 +54,18 @@ def label_of(requests: Requests, name: str) -> IntArray:
 
 def names_of(requests: Requests, label: str) -> list[str]:
     """Names of a label, empty where unknown; numbers where the source has no names."""
-    names = requests.names.get(label)
+    names, codes = requests.names.get(label), label_of(requests, label)
+    if names is not None and (beyond := codes >= len(names)).any():
+        row = int(np.argmax(beyond))
+        message = (
+            f"job {requests.number[row]} has number {codes[row]}; expected a number below {len(names)}, one of a name"
+        )
+        raise InputError(message, field=label)
     found = {
         code: ("" if code < 0 else names[code] if names is not None else str(code))
-        for code in np.unique(label_of(requests, label)).tolist()
+        for code in np.unique(codes).tolist()
     }
-    return [found[code] for code in label_of(requests, label).tolist()]
+    return [found[code] for code in codes.tolist()]
 
 
 def reservation_names(site: Site) -> list[str]:

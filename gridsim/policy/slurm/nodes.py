@@ -51,6 +51,7 @@ __all__ = [
     "room_of",
     "rooms",
     "select",
+    "spread",
     "trial_on",
 ]
 
@@ -262,6 +263,22 @@ def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-de
     if total < demands.cores[entry] or nodes < demands.nodes[entry]:
         return 0
     return choose(entry, need, trial, demands, machine)
+
+
+def spread(entry: int, wanted: int, trial: Trial, demands: Demands, machine: NodeColumns) -> int:
+    """Any nodes with *wanted* free cores, those of the entry's partition first; how many, 0 where it does not fit.
+
+    A log does not contain the nodes of its jobs, so those that a recorded start needs can be held by others.
+    """
+    trial.mask[:], trial.kept[:], demands["exclusive"][entry] = ANY, 0, 0
+    need = need_of(entry, demands)._replace(unit=1, most=0, cap=0, low=0, high=len(trial.mask))
+    if rooms(need, trial, machine, machine.now)[0] < wanted:
+        return 0
+    nodes = np.argsort(machine.member[demands["group"][entry]] == 0, kind="stable")
+    given = np.minimum(trial.room[nodes], np.maximum(wanted - np.cumsum(trial.room[nodes]) + trial.room[nodes], 0))
+    used = int(np.count_nonzero(given))
+    trial.chosen[:used], trial.given[:used] = nodes[given > 0], given[given > 0]
+    return used
 
 
 @lean

@@ -28,7 +28,10 @@ from gridsim.policy.slurm.timing import Timing
 __all__ = ["RECORDED_WAIT", "Pending"]
 
 RECORDED_WAIT = "recorded_wait_us"
-"""Label: the wait in a log, microseconds after the submission: a job does not start before, though it grows older."""
+"""Label: the wait in a log, microseconds after the submission. Jobs with this label start after it, without a decision.
+
+The first job without it finds the queue and the machine of the log; from then on the policy decides.
+"""
 
 
 class Pending:
@@ -52,6 +55,8 @@ class Pending:
     ----------
     order : (k,) int64
         The queue: entries, the first one first.
+    follows_log : bool
+        Whether requests start as their `RECORDED_WAIT` says.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class Pending:
         self._priorities, self._intake = priorities, intake
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
         self._withdrawn, self._recorded = label_of(requests, "withdrawn"), label_of(requests, RECORDED_WAIT)
+        self.follows_log = bool((self._recorded >= 0).any())
         self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
         self._books = bool((demands["reservation"] >= 0).any())
 
@@ -112,7 +118,20 @@ class Pending:
             self._reserved[reservation].append(request)
         if self._withdrawn[request] >= 0:
             heapq.heappush(self._leaves, (now + int(self._withdrawn[request]) * SECOND, request))
-        self._release(request, now)
+        if self.follows_log:
+            heapq.heappush(self._later, (now + int(self._recorded[request]), request))
+        else:
+            self._release(request, now)
+
+    def leave_log(self, request: int, now: int) -> None:
+        """From the first request without a recorded wait on, those that wait in the log join the queue."""
+        if not self.follows_log or self._recorded[request] >= 0:
+            return
+        self.follows_log = False
+        waiting, self._later = self._later, []
+        for _, other in waiting:
+            if not self._over[other]:
+                self._release(other, now, int(self._requests.submit[other]))
 
     def come_back(self, request: int, now: int, at: int) -> None:
         """A request can run, or run again, from an instant on."""
@@ -122,13 +141,13 @@ class Pending:
     def join_due(self, now: int) -> None:
         """Requests join whose time has come."""
         while self._later and self._later[0][0] <= now:
-            at, request = heapq.heappop(self._later)
+            request = heapq.heappop(self._later)[1]
             if not self._over[request]:
-                submit = int(self._requests.submit[request])
-                self._join(request, now, submit if at == submit + self._recorded[request] else now)
+                self._join(request, now)
                 self._timing.wake(now)
 
-    def _release(self, request: int, now: int) -> None:
+    def _release(self, request: int, now: int, since: int | None = None) -> None:
+        """A request joins the queue, unless it waits for another one or for a time; it grows older from *since* on."""
         on = self._row_of.get(int(self._after[request]), -1) if self._after[request] >= 0 else -1
         due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
         if on >= 0 and not self._over[on] and on != request and not self._refused(on, request):
@@ -139,10 +158,8 @@ class Pending:
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
             self.come_back(request, now, due)
-        elif (start := int(self._requests.submit[request] + self._recorded[request])) > now:
-            heapq.heappush(self._later, (start, request))
         else:
-            self._join(request, now)
+            self._join(request, now, since)
             self._timing.submitted(now)
 
     def _refused(self, on: int, request: int) -> bool:
@@ -309,6 +326,8 @@ class Pending:
     def next(self) -> int:
         """The next instant that changes the queue, if nothing happens."""
         times = [each[0][0] for each in (self._later, self._leaves) if each]
+        if self.follows_log:
+            return min(times, default=NEVER)
         if self._coming:
             times.append(self._coming[0][0])
         if len(self.order):

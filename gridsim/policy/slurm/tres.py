@@ -116,10 +116,9 @@ def _asked(name: str, requests: Requests, site: Site, demands: Demands) -> IntAr
 
 def licences_of(requests: Requests, name: str) -> IntArray:
     """How many of a licence each request asks for (label ``licenses``)."""
-    each = [licences_asked(text).get(name, 0) for text in requests.names.get("licenses", ())]
-    column = label_of(requests, "licenses")
-    found: IntArray = np.where(column >= 0, np.array([*each, 0], dtype=np.int64)[column], 0)
-    return found
+    texts = names_of(requests, "licenses")
+    each = {text: licences_asked(text).get(name, 0) for text in dict.fromkeys(texts)}
+    return np.array([each[text] for text in texts], dtype=np.int64)
 
 
 def _memory(requests: Requests, site: Site, demands: Demands, nodes: IntArray) -> IntArray:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gridsim as gs
+from gridsim.errors import InputError
 from gridsim.model.site import Allowed, Node, Priority, Qos, Site, SitePartition
 from gridsim.record import Status
 from tests.policy.slurm.running import QUICK, SECOND, nodes, run
@@ -203,3 +206,15 @@ def test_a_reservation_of_backfill_keeps_one_resolution_clear() -> None:
     for limit, begins in ((237, 2), (250, 2), (298, 310)):
         record, _ = run(site, runtime=[300, 10, 100], estimate=[300, 10, limit], **columns)
         assert record.start.tolist() == [0, 300, begins]
+
+
+@pytest.mark.parametrize(
+    "label", ["partition", "user", "account", "qos", "reservation", "constraint", "nodelist", "licenses"]
+)
+def test_a_label_beyond_its_names_is_an_input_error(label: str) -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 1], job=[7, 8], labels={label: [0, 3]})
+    jobs = replace(jobs, names={label: ("batch",)})
+    site = Path(__file__).resolve().parents[3] / "docs" / "examples" / "gpus" / "slurm.conf"
+    with pytest.raises(InputError, match="job 8 has number 3; expected a number below 1, one of a name") as caught:
+        gs.simulate(jobs, policy=f"slurm?conf={site}")
+    assert caught.value.field == label

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
+import numpy as np
 import pytest
 
 from gridsim.errors import InputError
+from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.sacct.arrays import tasks_left
+from gridsim.workload.formats.sacct.facts import SacctColumns
 from gridsim.workload.formats.sacct.nameless import anonymise_sacct
+from gridsim.workload.formats.sacct.values import ABSENT
 from gridsim.workload.read import read_workload
 
 HEADER = "JobID|JobIDRaw|User|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|ReqCPUS|AllocCPUS\n"
@@ -111,3 +117,14 @@ def test_a_copy_without_names_says_which_tasks_wait(tmp_path: Path) -> None:
     anonymise_sacct(log, copy, b"a key that is long enough")
     assert "7_[2-4:1,6-6:1]|" in copy.read_text()
     assert len(read_workload(copy, rules=WAITING)) == len(read_workload(log, rules=WAITING)) == 5
+
+
+@pytest.mark.parametrize(("array", "jobs"), [(np.arange(40_000), 120_000), (np.zeros(800, dtype=np.int64), 802)])
+def test_the_time_for_lists_of_tasks_grows_linearly(array: IntArray, jobs: int) -> None:
+    lines = np.arange(len(array))
+    none = np.full(len(array), ABSENT)
+    columns = {"number": lines, "base": array, "list": lines, "tasks": none + 4, "submit": lines * 0, "task": none}
+    lists = [f"[{first}-{first + 2}]".encode() for first in lines.tolist()]
+    begin = process_time()
+    assert tasks_left(SacctColumns(columns), lists).sum() == jobs
+    assert process_time() - begin < 1

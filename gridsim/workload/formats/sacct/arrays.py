@@ -11,7 +11,7 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.facts import SacctColumns
-from gridsim.workload.formats.sacct.values import ABSENT, codes, task_ranges
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes, task_ranges
 
 __all__ = ["tasks_left"]
 
@@ -22,7 +22,7 @@ _CANCELLED = codes("CANCELLED", "DEADLINE", "REVOKED")
 
 
 def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
-    """How many tasks each line stands for that no other line tells more of; 0 where there is none left.
+    """Number of tasks of each line that no other line describes better; 0 where no task is left.
 
     A line of one task counts instead of a line of several, and one of several that were cancelled together instead of
     one of several that wait. Of two such lines of the same kind, the one of fewer tasks counts, which is the later one.
@@ -33,36 +33,54 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
         Texts such as ``[3-5]``, by number of the column ``list``.
     """
     left = lines.column("tasks", 1).astype(np.int64)
-    which = lines.column("list")
+    which, user, identity = lines.column("list"), lines.column("user"), lines.sequence()
+    rows = np.flatnonzero((lines.column("task") >= 0) | (which != ABSENT))
+    _, array, count = np.unique(identity[rows], return_inverse=True, return_counts=True)
+    listed = np.bincount(array.reshape(-1), which[rows] != ABSENT, len(count)) > 0
+    rows = rows[(listed & (count > 1))[array.reshape(-1)]]
+    if not len(rows):
+        return left
     over = (lines.column("start") != ABSENT) | (lines.column("end") != ABSENT)
     over |= np.isin(lines.column("state", 0), _CANCELLED)
-    several = np.flatnonzero(which != ABSENT)
-    if not len(several):
-        return left
-    identity, task, submit = lines.sequence(), lines.column("task"), lines.column("submit")
-    rows = np.flatnonzero(np.isin(identity, identity[several]) & ((task >= 0) | (which != ABSENT)))
-    rows = rows[np.argsort(identity[rows], kind="stable")]
-    user = lines.column("user")
-    for row in several[np.argsort(left[several], kind="stable")].tolist():
-        first, last = np.searchsorted(identity[rows], [identity[row], identity[row] + 1])
-        alike = rows[first:last]
-        alike = alike[(submit[alike] >= submit[row]) & (user[alike] == user[row]) & (alike != row)]
-        single = task[alike[task[alike] >= 0]]
-        # Equal lists are repeated lines, which are found elsewhere.
-        lists_of = alike[(which[alike] != ABSENT) & (which[alike] != which[row])]
-        others = [other for other in lists_of.tolist() if _tells_more(lines, over, other, row)]
-        elsewhere = np.concatenate([single, *(_tasks(lists[which[other]]) for other in others)])
-        if len(elsewhere) and len(own := _tasks(lists[which[row]])):
-            left[row] = np.count_nonzero(~np.isin(own, elsewhere))
+    rows = rows[np.lexsort((rows, left[rows], ~over[rows], which[rows] != ABSENT))]
+    single, several = rows[which[rows] == ABSENT], rows[which[rows] != ABSENT]
+    own = [_tasks(lists[code]) for code in which[several].tolist()]
+    sizes: IntArray = np.array([len(tasks) for tasks in own], dtype=np.int64)
+    left[several] = np.where(sizes > 0, sizes, left[several])
+    row = np.concatenate([single, np.repeat(several, sizes)])
+    task = np.concatenate([lines.column("task")[single], *own])
+    order = np.lexsort((task, user[row], identity[row]))  # stable: the line that counts comes first
+    row, keys = row[order], np.array([identity[row], user[row], task])[:, order]
+    same = np.concatenate([[False], (keys[:, 1:] == keys[:, :-1]).all(axis=0)])
+    np.subtract.at(left, row[_counted_before(same, which[row], lines.column("submit")[row])], 1)
     return left
 
 
-def _tells_more(lines: SacctColumns, over: IntArray, other: int, row: int) -> bool:
-    """Whether a line of several tasks is later than another one of the same array."""
-    if over[other] != over[row]:
-        return bool(over[other])
-    tasks = lines.column("tasks", 1)
-    return (int(tasks[other]), other) < (int(tasks[row]), row)
+def _counted_before(same: BoolArray, which: IntArray, submit: IntArray) -> list[int]:
+    """Positions of tasks of a list that another line before them has, submitted at the same time or later.
+
+    Parameters
+    ----------
+    same : (n,) bool
+        Whether a position is of the same task as the position before.
+    which : (n,) int64
+        The list; equal lists are repeated lines, which are found elsewhere.
+    """
+    found = []
+    latest, of, other = ABSENT, ABSENT, ABSENT  # the latest submission, its list, the latest one of any other list
+    shared = np.flatnonzero(same | np.append(same[1:], False))
+    columns = (shared, same[shared], which[shared], submit[shared])
+    for place, goes_on, code, time in zip(*(column.tolist() for column in columns), strict=True):
+        if not goes_on:
+            latest, of, other = time, code, ABSENT - 1
+            continue
+        if code != ABSENT and (other if of == code else latest) >= time:
+            found.append(place)
+        if time > latest:
+            latest, of, other = time, code, other if of == code else latest
+        elif of != code:
+            other = max(other, time)
+    return found
 
 
 def _tasks(text: bytes) -> IntArray:
