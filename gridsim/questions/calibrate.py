@@ -82,8 +82,8 @@ def calibrate(
     best = nearest_policy({label: (one.median, one.mean) for label, one in overall.items()})
     if not overall[best].jobs:
         source = workload.provenance.get("source")
-        ran = workload.logged_start is not None and (workload.logged_start < NEVER).any()
-        what = "no job of the log runs under any of these policies" if ran else "the log has no start time of any job"
+        known = workload.logged_start is not None and (workload.logged_start < NEVER).any()
+        what = "no job of the log runs under any of these policies" if known else "the log has no start time of any job"
         raise InputError(f"{what}, so there is nothing to compare", path=source)
     of = own or best
     apart, classes = tuple(_apart(results[of])), agreement_by_group(records[of])
