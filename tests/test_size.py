@@ -47,7 +47,7 @@ BOUNDS = {
     "model": 4_619,
     "report, questions, cli": 11_780,
     "metrics, campaign, top level": 8_189,
-    "testing": 7_544,
+    "testing": 4_629,
     "core": 19_642,
     "all without testing": 54_827,
     "scheduling cycles": 11,
@@ -147,12 +147,10 @@ REMAINING = (
     "policy/admission/vector_moves.py",
     "policy/admission/vector_plan.py",
     "policy/admission/vector_search.py",
-    "testing/machine/*.py",
-    "testing/slurm/*.py",
     "**/linking.py",
     "**/machine_code.py",
 )
-GONE: tuple[str, ...] = ()
+GONE = ("testing/machine/*.py", "testing/slurm/*.py")
 
 # Modules that import one another; imports inside functions and by a constant name count.
 CIRCLES = (

@@ -21,11 +21,11 @@ from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
-from gridsim.testing.machine.compared import policy_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Machine
-from gridsim.testing.machine.rules import RULES
-from gridsim.testing.machine.translated import platform_of, workload_of
+from tests.oracles.machine.compared import policy_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.rules import RULES
+from tests.oracles.machine.translated import platform_of, workload_of
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")

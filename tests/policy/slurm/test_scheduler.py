@@ -22,7 +22,7 @@ from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
 from gridsim.simulation import simulate
-from gridsim.testing.slurm import schedule
+from tests.oracles.slurm.run import schedule
 
 SECOND = 1_000_000
 QUICK = Scheduling(interval=SECOND, resolution=1, full_interval=5 * SECOND, batch_delay=0, queue_depth=500)
