@@ -76,7 +76,8 @@ def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
 
     What it does at single events would not be asked of it.
     """
-    own = type(scheduler).__module__.startswith("gridsim.") and hasattr(type(scheduler), "passes")
+    has = hasattr(type(scheduler), "passes") or not declared.passes
+    own = type(scheduler).__module__.startswith("gridsim.") and has
     return replace(declared, passes=False, in_python="") if not own else declared
 
 
