@@ -109,8 +109,7 @@ def calendar_of(engine: Engine, run: Setup) -> Calendar | None:
         return None
     workload, clusters = run.workload, run.clusters
     why = _why_not(workload, run.requests, clusters)
-    told = clusters[0].can.told
-    on_tree = not why and not told and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
+    on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
     if on_tree:
         from gridsim.calendar import tree_columns  # loops that other runs do not need
 
@@ -119,18 +118,11 @@ def calendar_of(engine: Engine, run: Setup) -> Calendar | None:
         why = "jobs come window by window" if run.more and not why else why
     if not why and clusters[0].asked is not None and (run.more or run.earlier is not None):
         why = "jobs come window by window, on a machine of nodes or several pools"
-    if not why and told and (run.more or run.earlier is not None):
-        why = f"{name_of(clusters[0].scheduler)} is told of each job, and jobs come window by window"
     if why:
         if engine == "compiled":
-            raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
+            raise InputError(f"compiled cannot run this: {why}; use auto or simpy", field="engine")
         return None
-    if told:
-        from gridsim.calendar.told import ToldCalendar
-
-        calendar: Calendar = ToldCalendar(run)
-    else:
-        calendar = tree_columns.TreeCalendar(run) if on_tree else Calendar(run)
+    calendar = tree_columns.TreeCalendar(run) if on_tree else Calendar(run)
     small = engine == "auto" and len(run.requests) < _SMALL and not is_kept(calendar.loop)
     return None if small else calendar
 
@@ -140,12 +132,7 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
     if workload.reactions is not None:
         return "users react"
     scheduler, can = clusters[0].scheduler, clusters[0].can
-    if can.told:
-        from gridsim.calendar import told  # what other runs do not need
-
-        if why := told.why_not(workload, clusters):
-            return why
-    elif not can.passes:
+    if not can.passes:
         return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
     if any(cluster.asked is not None for cluster in clusters):
         if workload.tasks is not None or len(clusters) > 1:
@@ -156,7 +143,7 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
             return can.vectors_in_python
     if CHAINED in requests.labels:
         return "jobs go on in chains of pieces"
-    if not can.told and (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
+    if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
         return "users withdraw jobs that wait"
     # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
     if float(requests.submit.max(initial=0)) + _longest_of_all(workload) >= NEVER:
@@ -192,7 +179,7 @@ class Calendar:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
         self._rows = fits
         waiting = self._go_on(earlier) if earlier is not None else 0
-        passes = self._handed_over()
+        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers
@@ -215,11 +202,6 @@ class Calendar:
         )
         if earlier is not None:
             self._take_over(earlier, waiting)
-
-    def _handed_over(self) -> Passes:
-        """What the scheduler's passes work on."""
-        found: Passes = self._cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
-        return found
 
     def _go_on(self, earlier: Earlier) -> int:
         """Let who waited there be the first to have come, in the order of the queue; how many they are."""
@@ -357,10 +339,6 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
-    if name == "told":
-        from gridsim.calendar import told  # what other runs do not need
-
-        return told.told
     if name == "guaranteed":
         from gridsim.calendar import guarantees  # loops that other runs do not need
 

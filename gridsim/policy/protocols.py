@@ -486,9 +486,6 @@ class Capabilities:
         requests *rows* wait to come, in this order. Whoever asks for them calls no other method in that run.
     in_python : str
         Why they cannot, where that is known.
-    told : bool
-        It has no such passes; instead the loop stops at each step, tells it of ends, overruns and arrivals, and asks it
-        for its decision, as a cluster does. It makes no offers and chooses no sizes.
     goes_on : bool
         It has ``go_on(before, rows, came) -> waiting``: between `setup` and ``passes`` it takes over from a scheduler
         of the same policy that an earlier window of the requests was played with. *rows* (w,) int64 are the rows here
@@ -530,7 +527,6 @@ class Capabilities:
     held: bool = False
     passes: bool = False
     in_python: str = ""
-    told: bool = False
     goes_on: bool = False
     picks: bool = False
     vectors_in_python: str = "the machine has nodes or several pools, or jobs ask for more than cores"

@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.allocations import Allocations
-from gridsim.model.capacity import WHOLE_GPU, Capacity
-from gridsim.model.demand import NO_LIMIT, Demands, WordSets
+from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
+from gridsim.model.demand import NO_LIMIT, Demand, Demands, WordSets
 from gridsim.model.time import IntArray, seconds
-from gridsim.testing.machine.room import reason
-from gridsim.testing.machine.translated import demand_of, machine_of_capacity
 from gridsim.testing.pieces import Runs, oversubscribed, undisturbed
 from gridsim.testing.violation import Violation
 
@@ -34,10 +32,47 @@ def reasons(demands: Demands, rows: IntArray, capacity: Capacity) -> npt.NDArray
     words = (asked.features.of, asked.partitions.of, asked.gpu_kinds.of, asked.exclusive)
     columns = np.stack([*counts, *words, *asked.each.values(), *asked.pools.values()], axis=1)
     _, first, same = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-    machine = machine_of_capacity(capacity)
-    different = [demand_of(asked[row]).on(machine) for row in first.tolist()]
-    found = np.array([reason(machine, each) or "" for each in different], dtype=object)
+    found = np.array([_reason(asked[row], capacity) for row in first.tolist()], dtype=object)
     return found[same.reshape(-1)]
+
+
+def _reason(demand: Demand, capacity: Capacity) -> str:
+    """First reason why the empty machine cannot hold a demand (section 4.5); empty if it can."""
+    tasks, each, pools, count = demand.tasks, demand.each, dict(demand.pools), len(capacity.nodes)
+    if demand.cores and count:
+        tasks, each = demand.cores, {"cores": 1}
+    elif demand.cores:
+        pools["cores"] = pools.get("cores", 0) + demand.cores
+    for name in sorted(pools):
+        if pools[name] > capacity.pools.get(name, 0):
+            return f"pool:{name}"
+    if tasks == 0:
+        return ""
+    wanted, parts, gpus = set(demand.features), set(demand.partitions), capacity.gpus
+    features, partitions = (words or ((),) * count for words in (capacity.features, capacity.partitions))
+    hosts: Mask = np.array([wanted <= set(has) for has in features], dtype=np.bool_)
+    hosts &= [not parts or not parts.isdisjoint(has) for has in partitions]
+    if not hosts.any():
+        return "features"
+    most: IntArray = np.full(count, tasks)
+    if demand.gpu:
+        kinds = capacity.gpu_kind or (GPU,) * count
+        hosts &= (gpus > 0) & [not demand.gpu_kinds or kind in demand.gpu_kinds for kind in kinds]
+        on_gpus = gpus // (demand.gpu // WHOLE_GPU) if demand.gpu >= WHOLE_GPU else gpus * (WHOLE_GPU // demand.gpu)
+        most = np.minimum(most, on_gpus)
+    if not hosts.any():
+        return "gpu-kind"
+    for name, amount in each.items():
+        if amount:
+            most = np.minimum(most, capacity.amounts[name] // amount if name in capacity.amounts else 0)
+    most = np.where(hosts, most, 0)
+    if not most.any():
+        return "task"
+    if most.sum() < tasks:
+        return "tasks"
+    most = np.sort(np.minimum(most, demand.tasks_per_node or tasks))[::-1]
+    fits = most[: demand.max_nodes or tasks].sum() >= tasks and np.count_nonzero(most) >= demand.min_nodes
+    return "" if fits else "nodes"
 
 
 def of_sizes(demands: Demands, cores: IntArray) -> Demands:

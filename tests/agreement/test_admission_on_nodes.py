@@ -13,11 +13,11 @@ import gridsim as gs
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.registry import Spec
-from gridsim.testing.machine.admission import admitted
-from gridsim.testing.machine.compared import policy_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.rules import RULES
-from gridsim.testing.machine.translated import platform_of, workload_of
+from tests.oracles.machine.admission import admitted
+from tests.oracles.machine.compared import policy_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.rules import RULES
+from tests.oracles.machine.translated import platform_of, workload_of
 
 MACHINES = {"usual": 12, "search": 200, "thorough": 2000}[os.environ.get("GRIDSIM_HYPOTHESIS", "usual")]
 """Random machines of each algorithm."""

@@ -27,7 +27,7 @@ from gridsim.record import Predictions, Record
 from gridsim.scenario import transformed
 from gridsim.testing.conformance import moldable
 from gridsim.testing.conformance.running import rigid_workload, rows_of
-from gridsim.testing.strategies import workloads
+from tests.oracles.strategies import workloads
 
 CORES = 8
 INSTANTS = ("batched", "per-event")

@@ -21,11 +21,11 @@ from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
-from gridsim.testing.machine.compared import policy_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Machine
-from gridsim.testing.machine.rules import RULES
-from gridsim.testing.machine.translated import platform_of, workload_of
+from tests.oracles.machine.compared import policy_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.rules import RULES
+from tests.oracles.machine.translated import platform_of, workload_of
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")
@@ -200,7 +200,7 @@ def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
 
 def test_who_is_named_anew_after_each_start_on_nodes_takes_simpy_and_says_so() -> None:
     workload, platform = site(5)
-    with pytest.raises(InputError, match=r"compiled is asked for, and Random.*on a machine of nodes"):
+    with pytest.raises(InputError, match=r"compiled cannot run this: Random.*on a machine of nodes"):
         gs.simulate(workload, platform=platform, policy="random", engine="compiled")
 
 
@@ -211,7 +211,7 @@ def test_what_is_not_refused_on_nodes_is_the_same_there(policy: str) -> None:
     workload = workload_of(draw_jobs(rng, machine, 14))
     workload = replace(workload, deadline=workload.submit + 2 * workload.estimate)
     if policy in REFUSED:
-        with pytest.raises(InputError, match=r"compiled is asked for, and .*nodes or several pools"):
+        with pytest.raises(InputError, match=r"compiled cannot run this: .*nodes or several pools"):
             gs.simulate(workload, platform=platform_of(machine), policy=policy, engine="compiled")
     else:
         assert_same(workload, platform_of(machine), policy)

@@ -23,8 +23,8 @@ from gridsim.model.workload import Workload
 from gridsim.profile.compiled import is_kept
 from gridsim.record import Record
 from gridsim.testing.conformance import CASES, check
-from gridsim.testing.strategies import grids, workloads
 from gridsim.workload.synthetic.grid import Grid
+from tests.oracles.strategies import grids, workloads
 
 INSTANTS, OVERRUNS = ("batched", "per-event"), ("kill", "extend")
 POLICIES = (

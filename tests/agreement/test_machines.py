@@ -7,10 +7,10 @@ import os
 import numpy as np
 import pytest
 
-from gridsim.testing.machine.compared import difference
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Machine
-from gridsim.testing.machine.rules import RULES
+from tests.oracles.machine.compared import difference
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.rules import RULES
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 MACHINES = {"usual": 60, "search": 2000, "thorough": 20_000}[os.environ.get("GRIDSIM_HYPOTHESIS", "usual")]

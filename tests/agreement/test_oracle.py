@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gridsim as gs
 from gridsim.model.workload import Workload
 from gridsim.testing.oracle import ORDERS, schedule
-from gridsim.testing.strategies import workloads
+from tests.oracles.strategies import workloads
 
 CORES = 8
 INSTANTS = ("batched", "per-event")

@@ -33,8 +33,8 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.policy.slurm.nodes import FREE, GPUS
 from gridsim.record import Promises, Record
 from gridsim.simulation import simulate
-from gridsim.testing.slurm import Run, schedule
 from gridsim.world import World
+from tests.oracles.slurm.run import Run, schedule
 
 SECOND = 1_000_000
 FEW = settings(max_examples=max(25, settings.default.max_examples // 2))  # type: ignore[union-attr]

@@ -385,3 +385,9 @@ def test_nodes_that_are_none_are_refused(
     asked = halves if policy == "slurm" else policy
     assert main(["compare", str(tmp_path / "log.swf"), "--policy", asked, "--nodes", nodes, "--cores", "32"]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_the_compiled_engine_is_an_error_with_the_engines_that_run_slurm(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(LOG), "--policy", POLICY, "--engine", "compiled", "--no-page"]) == 2
+    error = capsys.readouterr().err
+    assert "field 'engine': compiled cannot run this: the scheduler of Slurm runs under SimPy only; use auto" in error

@@ -19,13 +19,13 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
-from gridsim.testing.machine.compared import policy_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Machine
-from gridsim.testing.machine.rules import RULES
-from gridsim.testing.machine.schedule import Job
-from gridsim.testing.machine.translated import asked_of, platform_of, workload_of
 from gridsim.testing.pieces import misplaced
+from tests.oracles.machine.compared import policy_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.rules import RULES
+from tests.oracles.machine.schedule import Job
+from tests.oracles.machine.translated import asked_of, platform_of, workload_of
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 SECOND = 10**6

@@ -17,7 +17,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.simulation import Run, run
-from gridsim.testing.strategies import grids
+from tests.oracles.strategies import grids
 
 SECOND = 10**6
 

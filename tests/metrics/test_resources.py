@@ -23,12 +23,12 @@ from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record
 from gridsim.report.tables import rows
-from gridsim.testing.machine import shares
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Machine
-from gridsim.testing.machine.rules import typical_of
-from gridsim.testing.machine.schedule import Job, schedule
-from gridsim.testing.machine.translated import demand_of, jobs_of, machine_of, platform_of, record_of, workload_of
+from tests.oracles.machine import shares
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.rules import typical_of
+from tests.oracles.machine.schedule import Job, schedule
+from tests.oracles.machine.translated import demand_of, jobs_of, machine_of, platform_of, record_of, workload_of
 
 
 def made(platform: Platform, workload: Workload, policy: str = "easy") -> Record:

@@ -8,8 +8,8 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.demand_columns import columns_of, demands_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine
-from gridsim.testing.machine.translated import workload_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine
+from tests.oracles.machine.translated import workload_of
 
 
 def texts(demands: Demands) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
-from gridsim.testing.strategies import grids
+from tests.oracles.strategies import grids
 
 SECOND = 10**6
 TWO = Tasks.from_edges(

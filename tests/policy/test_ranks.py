@@ -15,7 +15,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.ranks import unavoidable_delays, upward_ranks
 from gridsim.simulation import Run, run
-from gridsim.testing.strategies import grids
+from tests.oracles.strategies import grids
 
 SECOND = 10**6
 

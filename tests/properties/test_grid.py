@@ -18,7 +18,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.testing.invariants import violations
-from gridsim.testing.strategies import grids
+from tests.oracles.strategies import grids
 
 Grid = tuple[Workload, Platform]
 

@@ -20,7 +20,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.testing.claims import work
 from gridsim.testing.invariants import violations
-from gridsim.testing.strategies import workloads
+from tests.oracles.strategies import workloads
 
 CORES = 8
 CONTROLLERS = [

@@ -15,7 +15,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.simulation import Run, run
 from gridsim.testing.invariants import violations
-from gridsim.testing.strategies import workloads
+from tests.oracles.strategies import workloads
 
 POLICIES = [
     "qops",

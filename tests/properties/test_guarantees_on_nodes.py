@@ -20,10 +20,10 @@ from gridsim.record import Record, Status
 from gridsim.registry import parse
 from gridsim.testing import check_scheduler
 from gridsim.testing.invariants import violations
-from gridsim.testing.machine.compared import policy_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.rules import RULES
-from gridsim.testing.machine.translated import platform_of, workload_of
+from tests.oracles.machine.compared import policy_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.rules import RULES
+from tests.oracles.machine.translated import platform_of, workload_of
 from tests.properties.test_guarantees import CONTROLLERS, CORES, QUICK, demanding
 
 

@@ -14,13 +14,13 @@ from gridsim.model.demand import Demands
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.testing.invariants import violations
-from gridsim.testing.machine.claims import heads_delayed, left_waiting
-from gridsim.testing.machine.compared import policy_of, simulated, told
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Demand, Machine, Node
-from gridsim.testing.machine.rules import RULES, Rule, Typical
-from gridsim.testing.machine.schedule import Job
-from gridsim.testing.machine.translated import platform_of, workload_of
+from tests.oracles.machine.claims import heads_delayed, left_waiting
+from tests.oracles.machine.compared import policy_of, simulated, told
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Demand, Machine, Node
+from tests.oracles.machine.rules import RULES, Rule, Typical
+from tests.oracles.machine.schedule import Job
+from tests.oracles.machine.translated import platform_of, workload_of
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 COUNT = 12

@@ -25,8 +25,8 @@ from gridsim.policy.scheduler.molding import Molding
 from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.testing.invariants import violations
-from gridsim.testing.strategies import grids, workloads
 from gridsim.workload.transform.moldable import MoldableJobs
+from tests.oracles.strategies import grids, workloads
 
 Grid = tuple[Workload, Platform]
 SECOND = 10**6

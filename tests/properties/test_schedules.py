@@ -15,7 +15,7 @@ from gridsim.record import Record
 from gridsim.testing.claims import fcfs_order_kept, heads_delayed, heads_kept_waiting, promises_broken, work
 from gridsim.testing.conformance.running import run
 from gridsim.testing.invariants import violations
-from gridsim.testing.strategies import workloads
+from tests.oracles.strategies import workloads
 
 CORES = 8
 INSTANTS = st.sampled_from(["batched", "per-event"])

@@ -16,12 +16,12 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
-from gridsim.testing.machine.compared import policy_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Machine, Node
-from gridsim.testing.machine.rules import RULES
-from gridsim.testing.machine.translated import platform_of, workload_of
 from gridsim.world import World
+from tests.oracles.machine.compared import policy_of
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Machine, Node
+from tests.oracles.machine.rules import RULES
+from tests.oracles.machine.translated import platform_of, workload_of
 
 Process = collections.abc.Generator[Event, Any, None]
 Hold = tuple[float, float, list[int]]

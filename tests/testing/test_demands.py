@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,12 +17,14 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
+from gridsim.testing.demands import reasons
 from gridsim.testing.invariants import Schedule, violations, violations_of
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.rules import Rule
-from gridsim.testing.machine.schedule import schedule
-from gridsim.testing.machine.translated import jobs_of, machine_of, platform_of, record_of, workload_of
 from gridsim.testing.violation import DEMAND_KINDS
+from tests.oracles.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.room import reason
+from tests.oracles.machine.rules import Rule
+from tests.oracles.machine.schedule import schedule
+from tests.oracles.machine.translated import asked_of, jobs_of, machine_of, platform_of, record_of, workload_of
 
 MACHINE = Platform.of_nodes(
     [
@@ -207,3 +210,18 @@ def test_a_pool_of_cores_needs_no_pieces() -> None:
     assert violations(record, platform=platform) == []
     early = replace(record, start_us=record.start_us * 0, end_us=np.full(2, 5_000_000))
     assert [each.kind for each in violations(early, platform=platform)] == ["oversubscribed", "pool-oversubscribed"]
+
+
+def test_reasons_of_demands_that_never_fit_equal_those_of_the_second_implementation() -> None:
+    rng, found = np.random.default_rng(5), Counter[str]()
+    for _ in range(300):
+        larger = draw_machine(rng)
+        demands = [draw_demand(rng, larger) for _ in range(4)]
+        machine = replace(larger, pools={name: amount // 2 for name, amount in larger.pools.items()})
+        (cluster,) = platform_of(machine).clusters()
+        asked = Demands.of([asked_of(demand) for demand in demands])
+        assert cluster.capacity is not None
+        told = reasons(asked, np.arange(len(demands)), cluster.capacity).tolist()
+        assert told == [reason(machine, demand.on(machine)) or "" for demand in demands], (machine, demands)
+        found.update(why.partition(":")[0] for why in told)
+    assert set(found) == {"", "pool", "features", "gpu-kind", "task", "tasks", "nodes"}

@@ -11,13 +11,13 @@ import pytest
 from gridsim.model.platform import Platform
 from gridsim.record import Record
 from gridsim.testing.claims import fcfs_order_kept
-from gridsim.testing.machine.claims import heads_delayed, left_waiting
-from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
-from gridsim.testing.machine.parts import Hold, Machine
-from gridsim.testing.machine.placing import earliest
-from gridsim.testing.machine.rules import Rule
-from gridsim.testing.machine.schedule import Job, schedule
-from gridsim.testing.machine.translated import jobs_of, platform_of, record_of, schedule_of, workload_of
+from tests.oracles.machine.claims import heads_delayed, left_waiting
+from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
+from tests.oracles.machine.parts import Hold, Machine
+from tests.oracles.machine.placing import earliest
+from tests.oracles.machine.rules import Rule
+from tests.oracles.machine.schedule import Job, schedule
+from tests.oracles.machine.translated import jobs_of, platform_of, record_of, schedule_of, workload_of
 
 
 def records(policy: str, count: int = 40, **options: Any) -> Iterator[tuple[Record, Platform]]:

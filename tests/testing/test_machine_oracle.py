@@ -15,15 +15,15 @@ from gridsim.model.workload import Workload
 from gridsim.testing.conformance import CASES as BUILT_IN
 from gridsim.testing.conformance import read_cases
 from gridsim.testing.conformance.machine import Found, check_fragmentation, check_schedule
-from gridsim.testing.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule, smallest
-from gridsim.testing.machine.parts import Demand, Hold, Machine, Node
-from gridsim.testing.machine.placing import place
-from gridsim.testing.machine.room import Room, can_be_placed, fit, free_at, free_over
-from gridsim.testing.machine.rules import Rule, Typical, fragments, gpus_for, typical_of
-from gridsim.testing.machine.schedule import Job, schedule
-from gridsim.testing.machine.shares import used, utilisation
-from gridsim.testing.machine.translated import asked_of, demand_of, jobs_of, machine_of, platform_of, workload_of
-from gridsim.testing.machine.trial import first_complete, possible
+from tests.oracles.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule, smallest
+from tests.oracles.machine.parts import Demand, Hold, Machine, Node
+from tests.oracles.machine.placing import place
+from tests.oracles.machine.room import Room, can_be_placed, fit, free_at, free_over
+from tests.oracles.machine.rules import Rule, Typical, fragments, gpus_for, typical_of
+from tests.oracles.machine.schedule import Job, schedule
+from tests.oracles.machine.shares import used, utilisation
+from tests.oracles.machine.translated import asked_of, demand_of, jobs_of, machine_of, platform_of, workload_of
+from tests.oracles.machine.trial import first_complete, possible
 
 CASES = {path.stem: case for path, case in read_cases([BUILT_IN / "machine"])}
 

@@ -723,7 +723,7 @@ _CAN = Capabilities(
     held_by=True,
     labels_of=True,
     site=True,
-    told=True,
+    in_python="the scheduler of Slurm runs under SimPy only",
 )
 
 

@@ -15,9 +15,11 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.running import known_only, rows_of
-from gridsim.testing.machine.rules import RULES
 
-__all__ = ["Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
+__all__ = ["RULES", "Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
+
+RULES = ("first", "pack", "spread", "weight", "dot-product", "fragmentation")
+"""Names of the placement rules."""
 
 PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 

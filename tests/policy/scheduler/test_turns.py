@@ -18,7 +18,7 @@ from gridsim.policy.queue import Queue
 from gridsim.policy.reservation import Easy, FirstFit, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.simulation import run
-from gridsim.testing.strategies import grids, workloads
+from tests.oracles.strategies import grids, workloads
 
 RULES = [Strict(), FirstFit(), Easy()]
 

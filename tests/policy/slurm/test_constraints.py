@@ -16,7 +16,7 @@ from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.constraints import constraint, meets
 from gridsim.policy.slurm.entries import entries_of
 from gridsim.policy.slurm.wishes import wishes_of
-from gridsim.testing.slurm.wishes import wish_of
+from tests.oracles.slurm.wishes import wish_of
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
 from gridsim.simulation import simulate
-from gridsim.testing.slurm import schedule
+from tests.oracles.slurm.run import schedule
 
 SECOND = 1_000_000
 QUICK = Scheduling(interval=SECOND, resolution=1, full_interval=5 * SECOND, batch_delay=0, queue_depth=500)
@@ -381,3 +381,16 @@ def test_no_node_is_overfull_no_limit_broken_and_nobody_starts_too_soon(columns:
         assert all(count[name] == 1 for name in alone if alone[name])
         assert sum(jobs.labels["user"][row] == 0 for row in here) <= 3
         assert sum(jobs.labels["array"][row] == 5 for row in here) <= 2
+
+
+def test_the_compiled_engine_is_refused_and_auto_takes_simpy() -> None:
+    jobs = Workload.from_columns(submit=[0, 1, 1], runtime=[5, 5, 5], cores=[2, 2, 8])
+    site = Site.of(nodes=2, cores=4)
+    how: dict[str, Any] = {"policy": Slurm(site=site, boot=0.0), "platform": Platform.single(8)}
+    why = "compiled cannot run this: the scheduler of Slurm runs under SimPy only; use auto or simpy"
+    with pytest.raises(InputError, match=why) as error:
+        simulate(jobs, engine="compiled", **how)
+    assert error.value.field == "engine"
+    expected = schedule(jobs, site, boot=0.0).record.start.tolist()
+    for engine in ("auto", "simpy"):
+        assert simulate(jobs, engine=engine, **how).record.start.tolist() == expected

@@ -14,8 +14,8 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.machine.parts import WHOLE, Demand, Machine, Node, Place
-from gridsim.testing.machine.schedule import Job
+from tests.oracles.machine.parts import WHOLE, Demand, Machine, Node, Place
+from tests.oracles.machine.schedule import Job
 
 __all__ = [
     "asked_of",

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 from gridsim.model.site import PARENT, Association, Site
 from gridsim.model.time import NEVER
-from gridsim.testing.slurm.entries import Entry
-from gridsim.testing.slurm.nodes import Held
-from gridsim.testing.slurm.tres import tres_term, weight
+from tests.oracles.slurm.entries import Entry
+from tests.oracles.slurm.nodes import Held
+from tests.oracles.slurm.tres import tres_term, weight
 
 __all__ = ["Use", "fair_shares", "in_order", "priority_of"]
 

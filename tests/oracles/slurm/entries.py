@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.testing.slurm.wishes import Kind, Wish, wish_of
+from tests.oracles.slurm.wishes import Kind, Wish, wish_of
 
 __all__ = ["UNHEARD_OF", "WHOLE", "Entry", "Job", "jobs_of"]
 

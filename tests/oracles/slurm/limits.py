@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from gridsim.model.site import Association, Qos, Site, TresLimits
 from gridsim.model.site.tres import licences_asked
-from gridsim.testing.slurm.entries import Entry
-from gridsim.testing.slurm.nodes import Held
-from gridsim.testing.slurm.tres import Used, asked, held_of, seconds
+from tests.oracles.slurm.entries import Entry
+from tests.oracles.slurm.nodes import Held
+from tests.oracles.slurm.tres import Used, asked, held_of, seconds
 
 __all__ = ["licences_free", "may_come", "may_run", "uses_will_be_forgotten"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from gridsim.model.site import Reservation, Site
 from gridsim.model.time import NEVER
-from gridsim.testing.slurm.entries import Entry, Job
-from gridsim.testing.slurm.nodes import Held
+from tests.oracles.slurm.entries import Entry, Job
+from tests.oracles.slurm.nodes import Held
 
 __all__ = ["ANY", "Books", "Window"]
 

@@ -1,4 +1,12 @@
-"""A run: what happens at each instant, until nothing is left to happen."""
+"""A run of the second Slurm: the events of each instant, until none is left.
+
+This folder is slow and obviously right, for tens of jobs on a few nodes. It follows docs/background/slurm.md and
+Slurm's manual pages, in lists and dictionaries, with a function for each rule. It imports nothing of `gridsim.policy`.
+
+It covers all that the scheduler ``slurm`` models, in the order ``batched``, except the reasons of waiting jobs
+(`Record.reasons`), users who react, chains of jobs under a limit, dates (``epoch``), and the error for preemption
+without end.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +19,9 @@ from gridsim.model.site import Site
 from gridsim.model.time import NEVER, of_whole_seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
-from gridsim.testing.slurm.entries import Job, jobs_of
-from gridsim.testing.slurm.nodes import Held
-from gridsim.testing.slurm.scheduler import SECOND, Scheduler
+from tests.oracles.slurm.entries import Job, jobs_of
+from tests.oracles.slurm.nodes import Held
+from tests.oracles.slurm.scheduler import SECOND, Scheduler
 
 __all__ = ["Run", "Schedule", "schedule"]
 

@@ -15,14 +15,14 @@ from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Promises
 from gridsim.testing import admission_oracle as oracle
-from gridsim.testing.machine.parts import Demand, Hold, Place
-from gridsim.testing.machine.parts import Machine as Parts
-from gridsim.testing.machine.placing import earliest
-from gridsim.testing.machine.room import reason
-from gridsim.testing.machine.rules import Rule
-from gridsim.testing.machine.translated import jobs_of as demands_of
-from gridsim.testing.machine.translated import machine_of
 from gridsim.testing.oracle import Job, Machine, jobs_of, play
+from tests.oracles.machine.parts import Demand, Hold, Place
+from tests.oracles.machine.parts import Machine as Parts
+from tests.oracles.machine.placing import earliest
+from tests.oracles.machine.room import reason
+from tests.oracles.machine.rules import Rule
+from tests.oracles.machine.translated import jobs_of as demands_of
+from tests.oracles.machine.translated import machine_of
 
 __all__ = ["Admitted", "admitted"]
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from gridsim.model.site import Site, SitePartition
 from gridsim.model.time import NEVER
-from gridsim.testing.slurm.entries import UNHEARD_OF, Entry, Job
-from gridsim.testing.slurm.limits import licences_free, may_come, may_run, uses_will_be_forgotten
-from gridsim.testing.slurm.nodes import Held, Pieces, left_by, select
-from gridsim.testing.slurm.plan import Plan
-from gridsim.testing.slurm.preemption import anybody_may, could_preempt, fate_of, goes_before, victims_of
-from gridsim.testing.slurm.priority import Use, fair_shares, in_order, priority_of
-from gridsim.testing.slurm.reservations import Books
-from gridsim.testing.slurm.tres import Used, billed
+from tests.oracles.slurm.entries import UNHEARD_OF, Entry, Job
+from tests.oracles.slurm.limits import licences_free, may_come, may_run, uses_will_be_forgotten
+from tests.oracles.slurm.nodes import Held, Pieces, left_by, select
+from tests.oracles.slurm.plan import Plan
+from tests.oracles.slurm.preemption import anybody_may, could_preempt, fate_of, goes_before, victims_of
+from tests.oracles.slurm.priority import Use, fair_shares, in_order, priority_of
+from tests.oracles.slurm.reservations import Books
+from tests.oracles.slurm.tres import Used, billed
 
 __all__ = ["Decision", "Scheduler"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
-from gridsim.testing.slurm.entries import WHOLE, Entry, Job
-from gridsim.testing.slurm.wishes import Kind
+from tests.oracles.slurm.entries import WHOLE, Entry, Job
+from tests.oracles.slurm.wishes import Kind
 
 __all__ = ["Held", "Pieces", "left_by", "select"]
 

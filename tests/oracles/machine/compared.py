@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridsim.registry import Spec
-from gridsim.testing.machine.drawn import smallest
-from gridsim.testing.machine.parts import Machine
-from gridsim.testing.machine.rules import Rule
-from gridsim.testing.machine.schedule import Job, schedule
-from gridsim.testing.machine.translated import (
+from tests.oracles.machine.drawn import smallest
+from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.rules import Rule
+from tests.oracles.machine.schedule import Job, schedule
+from tests.oracles.machine.translated import (
     asked_of,
     jobs_of,
     machine_of,

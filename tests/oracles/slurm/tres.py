@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.site.tres import licences_asked
 from gridsim.model.time import NEVER
-from gridsim.testing.slurm.entries import WHOLE, Entry
-from gridsim.testing.slurm.nodes import Held
+from tests.oracles.slurm.entries import WHOLE, Entry
+from tests.oracles.slurm.nodes import Held
 
 __all__ = ["Used", "asked", "billed", "held_of", "seconds", "tres_term"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gridsim.testing.machine.parts import WHOLE, Demand, Hold, Machine, Node, Place
+from tests.oracles.machine.parts import WHOLE, Demand, Hold, Machine, Node, Place
 
 __all__ = ["Room", "can_be_placed", "fit", "free_at", "free_over", "reason"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from numpy.random import Generator
 
-from gridsim.testing.machine.parts import Demand, Machine, Node
-from gridsim.testing.machine.room import reason
-from gridsim.testing.machine.rules import RULES, Rule, Typical
-from gridsim.testing.machine.schedule import Job
+from tests.oracles.machine.parts import Demand, Machine, Node
+from tests.oracles.machine.room import reason
+from tests.oracles.machine.rules import RULES, Rule, Typical
+from tests.oracles.machine.schedule import Job
 
 __all__ = ["draw_jobs", "draw_machine", "draw_rule", "smallest"]
 

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from gridsim.testing.machine.parts import WHOLE, Demand, Machine, Node
-from gridsim.testing.machine.room import Room, has_kind
+from gridsim.testing.conformance.machine import RULES
+from tests.oracles.machine.parts import WHOLE, Demand, Machine, Node
+from tests.oracles.machine.room import Room, has_kind
 
 __all__ = ["RULES", "Rule", "Typical", "fragments", "gpus_for", "score", "typical_of"]
-
-RULES = ("first", "pack", "spread", "weight", "dot-product", "fragmentation")
-"""Names of the rules."""
 
 POPULARITY = Fraction(95, 100)
 """Share of the tasks that the typical demands hold at least [R23]."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gridsim.testing.machine.parts import Demand, Hold, Machine, Place
-from gridsim.testing.machine.room import Room, can_be_placed, fit, free_over
-from gridsim.testing.machine.rules import Rule, gpus_for, score
+from tests.oracles.machine.parts import Demand, Hold, Machine, Place
+from tests.oracles.machine.room import Room, can_be_placed, fit, free_over
+from tests.oracles.machine.rules import Rule, gpus_for, score
 
 __all__ = ["earliest", "place"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from gridsim.testing.machine.parts import WHOLE, Demand, Machine, Place
-from gridsim.testing.machine.room import Room, has_features, has_kind
-from gridsim.testing.machine.rules import Rule, gpus_for, score
+from tests.oracles.machine.parts import WHOLE, Demand, Machine, Place
+from tests.oracles.machine.room import Room, has_features, has_kind
+from tests.oracles.machine.rules import Rule, gpus_for, score
 
 __all__ = ["first_complete", "possible"]
 

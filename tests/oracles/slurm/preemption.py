@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from gridsim.model.site import Qos, Site, SitePartition
 from gridsim.model.time import NEVER
-from gridsim.testing.slurm.entries import Entry
-from gridsim.testing.slurm.nodes import Held, Pieces, left_by, select
+from tests.oracles.slurm.entries import Entry
+from tests.oracles.slurm.nodes import Held, Pieces, left_by, select
 
 __all__ = ["Fate", "anybody_may", "could_preempt", "fate_of", "goes_before", "may_preempt", "victims_of"]
 

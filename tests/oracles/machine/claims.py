@@ -12,12 +12,12 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.record import Record
 from gridsim.testing.claims import Promise
-from gridsim.testing.machine.parts import Hold, Machine
-from gridsim.testing.machine.placing import earliest
-from gridsim.testing.machine.room import can_be_placed, free_over
-from gridsim.testing.machine.rules import Rule
-from gridsim.testing.machine.schedule import Job
-from gridsim.testing.machine.translated import machine_of, schedule_of
+from tests.oracles.machine.parts import Hold, Machine
+from tests.oracles.machine.placing import earliest
+from tests.oracles.machine.room import can_be_placed, free_over
+from tests.oracles.machine.rules import Rule
+from tests.oracles.machine.schedule import Job
+from tests.oracles.machine.translated import machine_of, schedule_of
 
 __all__ = ["heads_delayed", "left_waiting"]
 

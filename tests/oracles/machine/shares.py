@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 from gridsim.model.time import NEVER
-from gridsim.testing.machine.parts import WHOLE, Demand, Hold, Machine, Node
-from gridsim.testing.machine.room import Room, can_be_placed, fit, free_at, has_features, has_kind
-from gridsim.testing.machine.rules import Typical, fragments
-from gridsim.testing.machine.schedule import Job
+from tests.oracles.machine.parts import WHOLE, Demand, Hold, Machine, Node
+from tests.oracles.machine.room import Room, can_be_placed, fit, free_at, has_features, has_kind
+from tests.oracles.machine.rules import Typical, fragments
+from tests.oracles.machine.schedule import Job
 
 __all__ = ["fragmentation", "short_of", "stranded", "used", "utilisation"]
 

@@ -1,4 +1,9 @@
-"""FCFS, first-fit, EASY, depth-k and conservative backfilling on machines of nodes (section 4)."""
+"""FCFS, first-fit, EASY, depth-k and conservative backfilling on machines of nodes (section 4).
+
+This folder is a second implementation of machines of nodes: slow, and written as the rules are worded. Jobs are
+objects, amounts Python integers, scores fractions, reservations a list. Free capacity is added up from that list for
+every question. It imports neither `gridsim.profile` nor `gridsim.policy`, and is meant for tens of jobs and nodes.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from gridsim.model.time import NEVER
-from gridsim.testing.machine.parts import Demand, Hold, Machine, Place
-from gridsim.testing.machine.placing import earliest
-from gridsim.testing.machine.room import reason
-from gridsim.testing.machine.rules import Rule
 from gridsim.testing.oracle import ORDERS
+from tests.oracles.machine.parts import Demand, Hold, Machine, Place
+from tests.oracles.machine.placing import earliest
+from tests.oracles.machine.room import reason
+from tests.oracles.machine.rules import Rule
 
 __all__ = ["Job", "Watcher", "schedule"]
 
@@ -252,7 +257,7 @@ def schedule(
 
     Examples
     --------
-    >>> from gridsim.testing.machine.parts import Node
+    >>> from tests.oracles.machine.parts import Node
     >>> two = Machine([Node({"cores": 4}), Node({"cores": 4})])
     >>> wide, long = Demand(tasks=1, each={"cores": 4}), Demand(tasks=1, each={"cores": 1})
     >>> jobs = [Job(1, 0, 9, 9, wide), Job(2, 0, 5, 5, wide), Job(3, 1, 5, 5, wide), Job(4, 2, 9, 9, long)]
