@@ -19,7 +19,7 @@ from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND, Tasks
 from gridsim.model.time import MICROSECOND
-from gridsim.profile.placement import place
+from gridsim.report.core_assignment import assign_cores
 from gridsim.report.figures import PALETTE
 from gridsim.result import Result
 
@@ -111,7 +111,7 @@ def svg(result: Result, until: float, title: str) -> str:
             parts.append(f'<text class="time" x="{_LEFT}" y="{top + 20}">{html.escape(_called(cluster))}</text>')
         parts += _band(until, scale, top + name, height)
         rows = np.flatnonzero(cluster_of == index)
-        found = place(columns["start_us"][rows], columns["end_us"][rows], columns["cores"][rows], cluster.cores)
+        found = assign_cores(columns["start_us"][rows], columns["end_us"][rows], columns["cores"][rows], cluster.cores)
         for number, row in enumerate(rows.tolist()):
             start, end = columns["start_us"][row] / MICROSECOND, columns["end_us"][row] / MICROSECOND
             colour = PALETTE[int(columns["owner"][row]) % len(PALETTE)]

@@ -16,8 +16,8 @@ from sphinx.application import Sphinx
 
 import gridsim as gs
 from gridsim.model.time import NEVER, IntArray, seconds
-from gridsim.profile.placement import place
 from gridsim.record import Record
+from gridsim.report.core_assignment import assign_cores
 from gridsim.report.figures import PALETTE
 from gridsim.workload.transform.moldable import MoldableJobs
 
@@ -80,7 +80,7 @@ def _holds(record: Record) -> Iterator[Held]:
         rows = np.concatenate([rows, cut.killed])
         start, end = np.concatenate([start, cut.killed_start_us]), np.concatenate([end, cut.killed_end_us])
         cores = np.concatenate([cores, record.given[cut.killed]])
-    placement = place(start, end, cores, record.cores)
+    placement = assign_cores(start, end, cores, record.cores)
     for index, row in enumerate(rows.tolist()):
         if start[index] < NEVER:
             bounds = range(int(placement.offset[index]), int(placement.offset[index + 1]))

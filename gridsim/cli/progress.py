@@ -149,8 +149,8 @@ _LOOPS = {
     "gridsim.policy.scheduler": ("of backfilling", 3),
     "gridsim.policy.admission": ("of plans", 3),
     "gridsim.policy.slurm": ("of Slurm's scheduler", 14),
-    "gridsim.profile.digits": ("of the reader", 1),
-    "gridsim.profile.placement": ("of the chart", 1),
+    "gridsim.workload.formats.number_table_parser": ("of the reader", 1),
+    "gridsim.report.core_assignment": ("of the chart", 1),
     "gridsim.profile": ("of the chart", 5),
 }
 """What the loops of modules with this beginning are for, and how long compiling them takes: measured, CPU seconds."""

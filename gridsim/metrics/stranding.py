@@ -167,7 +167,7 @@ class _Replayed:
         self, low: int, high: int, last: int, asked: IntArray | None = None, answers: IntArray | None = None
     ) -> npt.NDArray[np.float64]:
         """Sums over ``[low, high)``, how it stood last and at the *last* arrival; answers to what is *asked*."""
-        from gridsim.profile.replay import replay  # compiled: only where a machine has nodes
+        from gridsim.metrics.node_timeline import replay  # compiled: only where a machine has nodes
 
         capacity, n = self.capacity, len(self.capacity.nodes)
         events, pieces = self._held()

@@ -97,10 +97,17 @@ def folder(package: Path, say: Callable[[str], None] = lambda notice: None) -> s
     return ""
 
 
+_SOURCES = (
+    *("calendar", "entities", "model", "policy", "profile", "record.py"),
+    *("metrics/node_timeline.py", "report/core_assignment.py", "workload/formats/number_table_parser.py"),
+)
+"""Files with compiled loops or their constants, and folders of them; sought in the folder of the package."""
+
+
 def state_of(package: Path) -> str:
     """The content of all sources that compiled loops are made of, or have constants from, as a checksum."""
     digest = hashlib.blake2b(digest_size=8)
-    for room in ("calendar", "entities", "model", "policy", "profile", "record.py"):
+    for room in _SOURCES:
         sources = [room] if room.endswith(".py") else []
         for folder, inside, names in os.walk(package / room):
             inside[:] = [name for name in inside if name != "__pycache__"]

@@ -14,8 +14,8 @@ from gridsim.model.platform import Platform
 from gridsim.model.pools import PARTITION
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import UNKNOWN
-from gridsim.profile.placement import Placement, place
 from gridsim.record import Record
+from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
 __all__ = ["MOST_BANDS", "Bands", "by_partition", "placed"]
 
@@ -121,13 +121,13 @@ def most_at_once(start: IntArray, end: IntArray, width: IntArray) -> int:
 
 def placed(
     start: IntArray, end: IntArray, width: IntArray, of: IntArray, cores: Sequence[int], *, job: IntArray | None = None
-) -> Placement:
+) -> CoreAssignment:
     """Cores that each job (or task) is drawn on, all within its band; bands one below the other.
 
     Parameters
     ----------
     start, end, width, job
-        As of `gridsim.profile.placement.place`.
+        As of `gridsim.report.core_assignment.assign_cores`.
     of : (n,) int64
         The band of each.
     cores : sequence of int
@@ -142,7 +142,7 @@ def placed(
     for rows_of, stop in zip(cores, stops, strict=True):
         rows = by_band[begin:stop]
         if len(rows):
-            found = place(start[rows], end[rows], width[rows], rows_of, job=None if job is None else job[rows])
+            found = assign_cores(start[rows], end[rows], width[rows], rows_of, job=None if job is None else job[rows])
             count[rows] = np.diff(found.offset)
             parts.append((rows, found, base))
         base += rows_of
@@ -152,4 +152,4 @@ def placed(
     for rows, found, above in parts:
         target = np.repeat(offset[rows] - found.offset[:-1], np.diff(found.offset)) + np.arange(len(found.low))
         low[target], size[target] = found.low + above, found.size
-    return Placement(offset, low, size)
+    return CoreAssignment(offset, low, size)

@@ -14,9 +14,9 @@ import numpy as np
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray
-from gridsim.profile.placement import Placement
 from gridsim.record import Record
 from gridsim.report.bands import MOST_BANDS, placed
+from gridsim.report.core_assignment import CoreAssignment
 
 __all__ = ["MOST_ROWS", "Axis", "Held", "by_node"]
 
@@ -31,13 +31,13 @@ class Held(NamedTuple):
 
     Attributes
     ----------
-    placement : Placement
+    placement : CoreAssignment
         Rows that each job is drawn on.
     amount : (n,) int64
         What each held on all its nodes: cores, MiB of memory, thousandths of GPUs.
     """
 
-    placement: Placement
+    placement: CoreAssignment
     amount: IntArray
 
 
@@ -216,4 +216,4 @@ def _held(record: Record, pieces: _Pieces, rows: IntArray, unit: int) -> Held:
     begins = np.flatnonzero(np.diff(job, prepend=-1).astype(np.bool_) | np.r_[True, low[1:] != high[:-1]][: len(job)])
     last = np.r_[begins[1:], len(job)][: len(begins)] - 1
     offset = np.r_[0, np.cumsum(np.bincount(job[begins], minlength=len(record)))]
-    return Held(Placement(offset, low[begins], high[last] - low[begins]), amount)
+    return Held(CoreAssignment(offset, low[begins], high[last] - low[begins]), amount)

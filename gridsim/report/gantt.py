@@ -1,7 +1,8 @@
 """Schedules packed for the page's Gantt chart: typed arrays as text, one set of common columns for all policies.
 
 The drawing itself is `templates/gantt.js`. Times are whole ticks from the first submit; a policy adds to the common
-columns only its waits and the cores that `gridsim.profile.placement` gives each job; of moldable jobs also how many.
+columns only its waits and the cores that `gridsim.report.core_assignment` gives each job; of moldable jobs also how
+many.
 
 On machines of nodes the chart is one of nodes (`by_node`), and of each resource there is one.
 
@@ -30,13 +31,13 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
-from gridsim.profile.placement import Placement, place
 from gridsim.questions.parts import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.bands import Bands, by_partition, placed
 from gridsim.report.by_node import Axis, by_node
 from gridsim.report.calendar import embedded
+from gridsim.report.core_assignment import CoreAssignment, assign_cores
 from gridsim.report.packed import TICKS, encoded, narrowed
 from gridsim.words import between, duration, number
 
@@ -274,13 +275,13 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
     return packed
 
 
-def placement(record: Record, bands: Bands | None = None) -> Placement:
+def placement(record: Record, bands: Bands | None = None) -> CoreAssignment:
     """Cores that each job of a record is drawn on, within its band where there are any."""
     workload = record.workload
     if bands is not None:
         times = (record.start_us, record.end_us, record.given)
         return placed(*times, bands.of, bands.cores, job=workload.job)
-    return place(record.start_us, record.end_us, record.given, record.cores, job=workload.job)
+    return assign_cores(record.start_us, record.end_us, record.given, record.cores, job=workload.job)
 
 
 class _Clock(NamedTuple):
@@ -314,7 +315,7 @@ class _Clock(NamedTuple):
         return np.where(record.ran, self.ticks(record.end_us) - self.ticks(record.start_us), -1)
 
 
-def _pieces(placed: Placement, shown: slice, *, sizes: bool = False) -> dict[str, Any]:
+def _pieces(placed: CoreAssignment, shown: slice, *, sizes: bool = False) -> dict[str, Any]:
     """Rows that jobs are drawn on; *sizes* of all pieces, else of jobs in several: one has the cores of its job."""
     count = np.diff(placed.offset)[shown]
     pieces = slice(int(placed.offset[shown.start]), int(placed.offset[shown.stop]))
@@ -414,7 +415,7 @@ def task_window(records: Mapping[str, Record], most: int = MOST_JOBS) -> Window:
 _EDGES_A_TASK = 4
 
 
-def task_placement(record: Record, platform: Platform) -> Placement:
+def task_placement(record: Record, platform: Platform) -> CoreAssignment:
     """Cores that each task of a record is drawn on; clusters one after the other in tree order."""
     tasks, times = _tasks(record), record.tasks
     assert times is not None

@@ -98,7 +98,7 @@ def test_what_the_reader_reads_is_known_as_followed() -> None:
 
 
 def test_no_word_stands_in_two_groups_of_a_section() -> None:
-    for table in vocabulary._SECTIONS.values():
+    for table in vocabulary._sections().values():
         for word in table.values():
             assert not (word.followed and word.effect < Effect.none)
     assert matters("", "DefMemPerGPU", "1")

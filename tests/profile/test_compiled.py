@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import time
@@ -40,6 +41,15 @@ def test_a_state_of_all_loops_has_a_folder_of_its_own_by_content(package: Path, 
     (package / name).write_text("loop = 2\n")
     os.utime(package / name, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert folder(package) != before, "a loop that others may have taken in, of the same size and time"
+
+
+def test_the_state_covers_every_file_with_a_compiled_loop() -> None:
+    package = Path(compiled_loops.__file__).parents[1]
+    decorated = re.compile(r"^@(compiled|lean|phase|whole)$", re.MULTILINE)
+    found = {path.relative_to(package) for path in package.rglob("*.py") if decorated.search(path.read_text())}
+    assert found
+    covered = {path for path in found for source in compiled_loops._SOURCES if path.is_relative_to(source)}
+    assert found - covered == set()
 
 
 def test_a_package_that_cannot_be_written_has_its_folder_at_home(package: Path, tmp_path: Path) -> None:

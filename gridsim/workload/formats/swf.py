@@ -15,7 +15,7 @@ import numpy as np
 from gridsim.errors import UnknownNameError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
-from gridsim.profile.digits import table_of
+from gridsim.workload.formats.number_table_parser import table_of
 from gridsim.workload.formats.stream import blocks, opened
 from gridsim.workload.formats.swf_header import FIELDS
 from gridsim.workload.formats.swf_rows import MEMORY, SwfRows

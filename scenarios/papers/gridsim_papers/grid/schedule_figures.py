@@ -14,7 +14,7 @@ import numpy as np
 from gridsim import InputError, Record
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.time import IntArray
-from gridsim.profile.placement import place
+from gridsim.report.core_assignment import assign_cores
 from gridsim.report.figures import INK, PALETTE, RC, drawing
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _draw(axes: Axes, example: Example, where: IntArray, clusters: Sequence[int]
         begin, end, width = (
             column[rows] for column in (schedule.task_start, schedule.task_finish, schedule.task_cores)
         )
-        placed = place(begin, end, width, cores)
+        placed = assign_cores(begin, end, width, cores)
         for place_of, row in enumerate(rows.tolist()):
             pieces = slice(int(placed.offset[place_of]), int(placed.offset[place_of + 1]))
             spans = zip(placed.low[pieces].tolist(), placed.size[pieces].tolist(), strict=True)

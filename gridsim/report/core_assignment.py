@@ -15,10 +15,10 @@ from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.profile.compiled import lean, whole
 
-__all__ = ["Placement", "place"]
+__all__ = ["CoreAssignment", "assign_cores"]
 
 
-class Placement(NamedTuple):
+class CoreAssignment(NamedTuple):
     """Contiguous pieces of cores, grouped by job.
 
     Attributes
@@ -42,7 +42,9 @@ class Placement(NamedTuple):
         return np.sort(np.concatenate(held)) if held else np.zeros(0, dtype=np.int64)
 
 
-def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: IntArray | None = None) -> Placement:
+def assign_cores(
+    start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: IntArray | None = None
+) -> CoreAssignment:
     """Cores that each job of a schedule would hold, were they handed out in order of start.
 
     A job takes the lowest cores of the first contiguous hole that is wide enough, else the widest hole there is and
@@ -67,7 +69,7 @@ def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: I
 
     Examples
     --------
-    >>> place(np.array([0, 5]), np.array([9, 8]), np.array([1, 2]), 4).low.tolist()
+    >>> assign_cores(np.array([0, 5]), np.array([9, 8]), np.array([1, 2]), 4).low.tolist()
     [0, 1]
     """
     held = np.flatnonzero((start < NEVER) & (end > start))
@@ -91,7 +93,7 @@ def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: I
         )
     offset = np.concatenate(([0], np.cumsum(count)))
     pieces = np.arange(offset[-1]) + np.repeat(first - offset[:-1], count)
-    return Placement(offset, low[pieces], size[pieces])
+    return CoreAssignment(offset, low[pieces], size[pieces])
 
 
 FAILED, FREE, FULL = range(3)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.profile.placement import Placement, place
 from gridsim.record import Record
+from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
 MACHINE = 12
 
@@ -27,9 +27,9 @@ def fitted(jobs: Sequence[tuple[int, int, int]]) -> list[dict[str, int]]:
     return rows
 
 
-def placed(record: Record) -> Placement:
+def placed(record: Record) -> CoreAssignment:
     workload = record.workload
-    return place(record.start_us, record.end_us, workload.cores, record.cores, job=workload.job)
+    return assign_cores(record.start_us, record.end_us, workload.cores, record.cores, job=workload.job)
 
 
 @settings(deadline=None, max_examples=150)
@@ -106,6 +106,6 @@ def test_room_for_pieces_grows_with_them() -> None:
     n, wide = 64, 40
     start = np.array([0] * n + [2 + 2 * k for k in range(wide)])
     end = np.array([1 if k % 2 else 1000 for k in range(n)] + [3 + 2 * k for k in range(wide)])
-    placed = place(start, end, np.array([1] * n + [n // 2] * wide), n)
+    placed = assign_cores(start, end, np.array([1] * n + [n // 2] * wide), n)
     assert np.diff(placed.offset).tolist() == [1] * n + [n // 2] * wide
     assert [placed.cores(n + k).tolist() for k in range(wide)] == [list(range(1, n, 2))] * wide
