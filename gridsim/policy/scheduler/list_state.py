@@ -351,10 +351,14 @@ class ListState:
         if not count:
             return ()
         started: list[int] = self._begun[:count].tolist()
+        self._charge(started, now)
+        return started
+
+    def _charge(self, started: Sequence[int], now: int) -> None:
+        """Count what requests use for their shares from now on."""
         if self.ledger is not None and self._share is not None:
             for request in started:
                 self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
-        return started
 
     def starts(self, started: Sequence[int]) -> list[Start]:
         """The decision that these start."""
@@ -365,6 +369,11 @@ class ListState:
         head: int = self._meta[HEAD]
         place = head + index
         request: int = self._waiting[place]
+        if self.machine.is_one_amount:
+            if not list_cycle.begin_at(now, index, self.table, self.running, self.meta):
+                return None
+            self._charge((request,), now)
+            return request
         waiting = self.table[QUEUE]
         waiting[head + 1 : place + 1] = waiting[head:place].copy()
         waiting[head] = request

@@ -12,12 +12,12 @@ from gridsim.model.time import IntArray
 from gridsim.policy.places import Laid, holdings_of, place_of, placement_at
 from gridsim.policy.protocols import Passes, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle
+from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.floor import Classes, Floor, Sketch
 from gridsim.profile.holdings import Place
 from gridsim.profile.laying import Rule
-from gridsim.profile.nodes import FULL, RISES, ROW, Log, Nodes
+from gridsim.profile.nodes import FULL, LOGGED, RISES, ROW, Log, Nodes
 from gridsim.profile.pool import LEFT, Pool
 
 __all__ = ["NodesMachine", "PoolMachine", "in_pool", "on_nodes"]
@@ -124,7 +124,11 @@ class PoolMachine:
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
-        catch_up_in_pool(now, ended, tail, self._queue, self.columns)
+        if self.is_one_amount:  # the running requests hold it; fewer arrays are a quicker call
+            table, running, moves, _, meta = self._queue
+            take_in(table, running, moves, meta, ended, tail)
+        else:
+            catch_up_in_pool(now, ended, tail, self._queue, self.columns)
 
     def starts(self, started: Sequence[int]) -> list[Start]:
         """Decisions that requests start."""
@@ -211,6 +215,8 @@ class NodesMachine:
 
     def _note_places(self) -> None:
         """Keep the placements of requests that started."""
+        if not self._state[LOGGED]:
+            return
         request, place = self._laid.take()
         rows = request.tolist()
         first = 0
