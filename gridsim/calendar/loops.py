@@ -15,33 +15,19 @@ from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
+from gridsim.policy.scheduler import list_cycle as cycle
 from gridsim.policy.scheduler.draws import draw_order
-from gridsim.policy.scheduler.kernels import ESTIMATE as PLANNED
-from gridsim.policy.scheduler.kernels import (
-    JOB,
-    PLACE,
-    QUEUE,
-    RANK,
-    READY,
-    backfill,
-    backfill_by_rank,
-    begin_pass,
-    full,
-    look_from,
-    rank_by_age,
-    sort_by_age,
-    take_in,
-)
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
-from gridsim.policy.scheduler.pooled import backfill_pools, give_back_pools
-from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, IN_QUEUE, KEPT, LINED
-from gridsim.policy.scheduler.vectors import COUNT, STOPPED, WITHIN, Pass, make_pass, take_back
+from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
+from gridsim.policy.scheduler.list_cycle import JOB, PLACE, QUEUE, RANK, READY, ListQueue, catch_up, run_cycle, take_in
+from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
+from gridsim.policy.scheduler.machines import in_pool, on_nodes
 from gridsim.profile.compiled import lean, whole
-from gridsim.profile.floor import Classes, Floor, Sketch, postpone
 from gridsim.profile.running import RUNNING, expect_end
+from gridsim.profile.verbs import nothing_fits, postpone
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["backfilling", "ordered", "placed", "planned", "planned_in_sizes", "pooled", "strict_lines"]
+__all__ = ["list_in_pool", "list_on_nodes", "planned", "planned_in_sizes", "strict_lines"]
 
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
 """Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
@@ -56,96 +42,95 @@ may wait who could start earlier; and from here on the rank of each request by w
 
 
 @whole
-def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes over a queue that stays sorted; *events* and *passes* are `Events` and `Queued` as plain tuples."""
-    jobs, come, refused, ends, looks, late, numbers = events
-    table, running, moves, blocks, lanes, meta, waits = passes
-    starts, gone = moves[0], moves[1]
-    blocked, again = waits[0] > 0 and waits[1] > 0, False
-    while work > 0:
-        work -= 1 + meta[TAIL] - meta[HEAD]
-        step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
-        if numbers[OVER]:
-            break
-        ended = overran(step.ended, step.late, late, table, running, moves, meta)
-        if step.ended or step.late:
-            blocked = again = False
-        if blocked or not step.decides:
-            continue
-        again = again and not (meta[RUNNING] and running[0, 0] <= step.now)
-        first = begin_pass(step.now, again, ended, step.last, table, running, moves, blocks, lanes, meta)
-        count = look_from(first, step.now, EVERYONE, table, running, moves, blocks, lanes, meta)
-        again = step.last > meta[HEAD]
-        blocked = waits[0] > 0 and again
-        if count and not begin(step.now, starts, count, jobs, ends, looks, numbers):
-            break
-    waits[1] = blocked
+def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
+    """Cycles of a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples.
+
+    `gridsim.policy.scheduler.list_state` describes them.
+    """
+    queue, pool, order = passes
+    queue = ListQueue(*queue)
+    follow_list(work, events, queue, in_pool(queue, pool), order)
 
 
 @whole
-def ordered(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes over a queue that is put in order at each, or predicted, or ordered anew behind the protected.
+def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
+    """The same on a machine of nodes."""
+    queue, nodes, order = passes
+    queue = ListQueue(*queue)
+    follow_list(work, events, queue, on_nodes(queue, nodes), order)
 
-    What *passes* holds says `State.hand_over_ordered`. Where an order is asked for in Python, the loop stops before the
-    pass and goes on with it when it is called again.
+
+@lean
+def follow_list(work, events, queue, machine, order):  # type: ignore[no-untyped-def]
+    """Steps and cycles of a list scheduler on any machine.
+
+    Where an ordering is evaluated in Python, the loop stops before the cycle; where a verb needs help, within it. It
+    continues there when it is called again.
     """
     jobs, come, refused, ends, looks, late, numbers = events
-    queued, _, _, _, beliefs, _, flags = passes
-    table, running, moves, _, _, meta = queued
-    starts, gone = moves[0], moves[1]
+    running, meta, gone, beliefs, flags = queue.running, queue.meta, queue.moves[1], order[3], order[5]
+    sorts = flags[ORDER] == AGED or flags[ORDER] == ASKED
+    changes = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
+    again = False
     while work > 0:
-        if numbers[ASKING]:
-            numbers[ASKING] = 0
-        else:
+        ended = np.int64(0)
+        if not numbers[ASKING]:
             work -= 1 + meta[TAIL] - meta[HEAD]
             step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
             if numbers[OVER]:
                 break
             if flags[PREDICTS]:
-                correct_running(step.now, jobs, running, meta, beliefs, None)
-                learn_and_predict(step, gone, jobs, come, table, flags, beliefs)
-            ended = overran(step.ended, step.late, late, table, running, moves, meta)
+                if correct_running(step.now, jobs, queue, machine, beliefs):
+                    again = False
+                learn_and_predict(step, gone, jobs, come, queue.table, flags, beliefs)
+            ended = step.ended
+            if step.late:
+                catch_up(step.now, ended, meta[TAIL], queue, machine)
+                ended = np.int64(0)
+                for k in range(step.late):
+                    expect_end(running, meta, late[0, k], late[1, k])
+                    postpone(machine, step.now, late[0, k], late[1, k])
             if step.ended or step.late:
-                flags[BLOCKED] = 0
+                flags[BLOCKED], again = 0, False
             if flags[BLOCKED] or not step.decides:
                 continue
-            take_in(table, running, moves, meta, ended, step.last)
-            changes = flags[ORDER] == AGED or flags[ORDER] == ASKED
-            if meta[HEAD] == meta[TAIL] or (changes and not flags[DRAWS] and full(step.now, table, running, meta)):
-                continue
+            if changes:
+                catch_up(step.now, ended, step.last, queue, machine)
+                ended = np.int64(0)
+                skips = sorts and not flags[DRAWS] and nothing_fits(machine, step.now, queue.table[QUEUE])
+                if meta[HEAD] == meta[TAIL] or skips:
+                    continue
             if flags[ASKS]:
                 numbers[ASKING] = 1
                 break
-        count = pass_in_order(numbers[NOW], passes)
-        flags[BLOCKED] = flags[WAITS] and meta[TAIL] > meta[HEAD]
-        if count and not begin(numbers[NOW], starts, count, jobs, ends, looks, numbers):
+        if changes and not meta[cycle.WITHIN]:
+            put_in_order(numbers[NOW], queue, order)
+        again = (
+            again and not changes and not meta[cycle.RANKED] and not (meta[RUNNING] and running[0, 0] <= numbers[NOW])
+        )
+        meta[cycle.STOPPED] = run_cycle(numbers[NOW], EVERYONE, again, ended, numbers[NEXT], queue, machine)
+        numbers[ASKING] = meta[cycle.STOPPED] > 0
+        if meta[cycle.STOPPED]:
+            break
+        again = meta[TAIL] > meta[HEAD]
+        flags[BLOCKED] = flags[WAITS] and again
+        if meta[cycle.COUNT] and not begin(numbers[NOW], queue.moves[0], meta[cycle.COUNT], jobs, ends, looks, numbers):
             break
 
 
 @lean
-def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
-    """`put_in_order`, and make the pass."""
-    queued, _, _, _, _, _, flags = passes
-    table, running, moves, blocks, lanes, meta = queued
-    put_in_order(now, passes)
-    if flags[BEHIND] == IN_QUEUE:
-        return backfill(now, EVERYONE, 0, meta[TAIL], table, running, moves, blocks, lanes, meta)
-    return backfill_by_rank(now, EVERYONE, 0, meta[TAIL], table, running, moves, blocks, lanes, meta)
-
-
-@lean
-def put_in_order(now, order):  # type: ignore[no-untyped-def]
-    """Put those who wait, and those behind the protected, into the order of this instant, where nobody was asked."""
-    queued, lines, ageing, tail_ageing, _, draws, flags = order
-    table, running, _, _, _, meta = queued
+def put_in_order(now, queue, order):  # type: ignore[no-untyped-def]
+    """Sort the queue, and rank the requests behind the reservations, unless an ordering in Python does."""
+    lines, ageing, tail_ageing, _, draws, flags = order
+    table, meta = queue.table, queue.meta
     if flags[ORDER] == LINED:
         sort_linear(now, table, lines, meta[HEAD], meta[TAIL])
     elif flags[ORDER] == AGED:
-        sort_by_age(now, table, running, meta, ageing)
+        cycle.sort_by_age(now, table, queue.running, meta, ageing)
     elif flags[ORDER] == DRAWN:
         draw_order(draws, table[QUEUE], meta, table[PLACE], table[JOB : READY + 1])
     if flags[BEHIND] == AGED_TAIL:
-        rank_by_age(now, RANK, table, meta[HEAD], meta[TAIL], tail_ageing)
+        cycle.rank_by_age(now, RANK, table, meta[HEAD], meta[TAIL], tail_ageing)
 
 
 @lean
@@ -164,23 +149,23 @@ def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: i
 
 
 @lean
-def correct_running(now, jobs, running, meta, beliefs, places):  # type: ignore[no-untyped-def]
-    """Correct what is believed of those that have outlived it by now, in the order in which they did.
+def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-untyped-def]
+    """Correct the predictions that running requests have exceeded by now, in that order; returns how many.
 
-    Nothing starts for that alone, so it is enough to do it before a pass, and nobody has to wait for it. *places* are
-    floor, classes and sketch of a machine of nodes, None of another one.
+    Nothing starts because of that alone, so it is enough to do it before a cycle.
     """
-    believed = beliefs[0]
-    i = 0
+    believed, running, meta = beliefs[0], queue.running, queue.meta
+    i, count = 0, 0
     while i < meta[RUNNING] and running[0, i] <= now:
         row = running[1, i]
         if believed[PRESENT, row] < jobs[RUNTIME, row] and believed[PRESENT, row] < jobs[ESTIMATE, row]:
             until = jobs[START, row] + correct(row, jobs[ESTIMATE, row], beliefs)
             expect_end(running, meta, row, until)
-            if places is not None:
-                postpone(places[0], places[1], places[2], row, until)
+            postpone(machine, now, row, until)
+            count += 1
         else:
             i += 1
+    return count
 
 
 @whole
@@ -199,100 +184,6 @@ def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
             continue
         count = strict_linear(step.now, ended, step.last, table, running, moves, meta, slots)
         if count and not begin(step.now, starts, count, jobs, ends, looks, numbers):
-            break
-
-
-@whole
-def placed(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes on a machine of nodes; *passes* end with what `ordered` has.
-
-    Where a pass waits for room, or for a rule in Python, the loop stops within it and goes on when it is called again.
-    """
-    jobs, come, refused, ends, looks, late, numbers = events
-    queue, floor, classes, sketch, rule, pieces, order = passes
-    queue, floor, classes, sketch = Pass(*queue), Floor(*floor), Classes(*classes), Sketch(*sketch)
-    _, _, _, _, beliefs, _, flags = order
-    state, meta, gone = queue.state, queue.meta, queue.moves[1]
-    changes = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
-    while work > 0:
-        ended = np.int64(0)
-        if not numbers[ASKING]:
-            work -= 1 + meta[TAIL] - meta[HEAD]
-            step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
-            if numbers[OVER]:
-                break
-            if flags[PREDICTS]:
-                correct_running(step.now, jobs, queue.running, meta, beliefs, (floor, classes, sketch))
-                learn_and_predict(step, gone, jobs, come, queue.table, flags, beliefs)
-            ended = step.ended
-            if step.late:
-                take_back(step.now, ended, meta[TAIL], queue, floor, classes, sketch)
-                ended = np.int64(0)
-            for k in range(step.late):
-                expect_end(queue.running, meta, late[0, k], late[1, k])
-                postpone(floor, classes, sketch, late[0, k], late[1, k])
-            if step.ended or step.late:
-                flags[BLOCKED] = 0
-            if flags[BLOCKED] or not step.decides:
-                continue
-            if changes:
-                take_back(step.now, ended, step.last, queue, floor, classes, sketch)
-                ended = np.int64(0)
-                if meta[HEAD] == meta[TAIL]:
-                    continue
-            if flags[ASKS]:
-                numbers[ASKING] = 1
-                break
-        if changes and not state[WITHIN]:
-            put_in_order(numbers[NOW], order)
-        numbers[ASKING] = 0
-        came = numbers[NEXT]
-        state[STOPPED] = make_pass(numbers[NOW], EVERYONE, ended, came, queue, floor, classes, sketch, rule, pieces)
-        if state[STOPPED]:
-            numbers[ASKING] = 1
-            break
-        flags[BLOCKED] = flags[WAITS] and meta[TAIL] > meta[HEAD]
-        if state[COUNT] and not begin(numbers[NOW], queue.moves[0], state[COUNT], jobs, ends, looks, numbers):
-            break
-
-
-@whole
-def pooled(work, events, passes):  # type: ignore[no-untyped-def]
-    """The same on a machine of several pools without nodes: nothing is placed."""
-    jobs, come, refused, ends, looks, late, numbers = events
-    queue, pools, order = passes
-    table, running, moves, _, meta = queue
-    _, _, _, _, beliefs, _, flags = order
-    changes = flags[ASKS] or flags[ORDER] != KEPT
-    while work > 0:
-        ended = np.int64(0)
-        if not numbers[ASKING]:
-            work -= 1 + meta[TAIL] - meta[HEAD]
-            step = next_step(NEVER, moves[1], jobs, come, refused, ends, looks, late, numbers)
-            if numbers[OVER]:
-                break
-            if flags[PREDICTS]:
-                correct_running(step.now, jobs, running, meta, beliefs, None)
-                learn_and_predict(step, moves[1], jobs, come, table, flags, beliefs)
-            ended = step.ended
-            if step.late or changes:
-                give_back_pools(ended, moves, pools)
-                ended = overran(ended, step.late, late, table, running, moves, meta)
-            if step.ended or step.late:
-                flags[BLOCKED] = 0
-            if changes:
-                take_in(table, running, moves, meta, ended, step.last if step.decides else meta[TAIL])
-                ended = np.int64(0)
-            if flags[BLOCKED] or not step.decides:
-                continue
-            if flags[ASKS] and meta[TAIL] > meta[HEAD]:
-                numbers[ASKING] = 1
-                break
-        numbers[ASKING] = 0
-        put_in_order(numbers[NOW], order)
-        count = backfill_pools(numbers[NOW], EVERYONE, ended, numbers[NEXT], queue, pools)
-        flags[BLOCKED] = flags[WAITS] and meta[TAIL] > meta[HEAD]
-        if count and not begin(numbers[NOW], moves[0], count, jobs, ends, looks, numbers):
             break
 
 

@@ -21,10 +21,10 @@ from gridsim.calendar.loops import (
     by_rank,
 )
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.vector_moves import compress, join, move_on, uproot
-from gridsim.policy.scheduler.vectors import FULL, LOGGED, PASSED, STOPPED, Pieces, take_down
+from gridsim.policy.admission.vector_moves import STOPPED, compress, join, move_on, uproot
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
+from gridsim.profile.nodes import DONE, FULL, LOGGED, log_place
 from gridsim.profile.running import begin_running, end_running, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -86,7 +86,7 @@ def follow(now, batched, come, late, passes):  # type: ignore[no-untyped-def]
             if state[LAST] > state[FIRST]:
                 join(come[1, state[FIRST] : state[LAST]], plan)
         else:
-            return due(now, plan, columns, running, moves[0], floor, sketch, pieces) if state[DECIDES] else PASSED
+            return due(now, plan, columns, running, moves[0], floor, sketch, pieces) if state[DECIDES] else DONE
 
 
 @lean
@@ -131,14 +131,14 @@ def due(now, plan, columns, running, begun, floor, sketch, pieces):  # type: ign
     """Let the requests planned for *now* run, and take down where they lie, as far as there is room for that."""
     waiting, planned, meta, _, _, state = plan
     estimate, cores = columns[2], columns[1]
-    sketch, pieces = Sketch(*sketch), Pieces(*pieces)
+    sketch = Sketch(*sketch)
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
-        if pieces.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+        if pieces[0].shape[1] < state[LOGGED] + sketch.laid.shape[0]:
             return FULL
         row = waiting[meta[HEAD]]
         begin_running(running, meta, row, now + estimate[row], cores[row])
-        take_down(as_running(floor, sketch, now, row), row, state, sketch, pieces)
+        log_place(as_running(floor, sketch, now, row), row, state, sketch, pieces)
         begun[state[COUNT]] = row
         state[COUNT] += 1
         meta[HEAD] += 1
-    return PASSED
+    return DONE

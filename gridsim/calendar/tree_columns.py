@@ -31,7 +31,7 @@ from gridsim.policy.balancing import (
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Passes, name_of
-from gridsim.policy.scheduler import kernels
+from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.draws import drawing
 from gridsim.profile.running import most_running
 from gridsim.profile.waiting import HEAD, TAIL
@@ -43,11 +43,10 @@ _KINDS_IN_TURN = 10
 """Kinds of tasks that may take turns: round robin has a turn for every set of them."""
 
 _LOOPS = {
-    "backfilling": tree_loop.SORTED,
+    "list_in_pool": tree_loop.LISTED,
     "strict_lines": tree_loop.IN_LINES,
     "drawn": tree_loop.DRAWN,
     "by_shares": tree_loop.BY_SHARES,
-    "ordered": tree_loop.ORDERED,
 }
 
 
@@ -59,7 +58,7 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # it says that it has them
     several = "jobs of several tasks" if workload.tasks is not None else "several clusters"
     if passes.loop not in _LOOPS or (
-        passes.loop == "ordered" and passes.columns[-1][[loops.PREDICTS, loops.ASKS]].any()
+        passes.loop == "list_in_pool" and passes.columns[-1][-1][[loops.PREDICTS, loops.ASKS]].any()
     ):
         return f"the passes of {name_of(scheduler)} are not compiled for {several}"
     if workload.tasks is not None and platform.network.kind != "ccr":
@@ -234,7 +233,7 @@ class TreeCalendar(Calendar):
         state[placed & ~ran] = WAITING
         outcome.state[:] = state.tobytes()
         if self._requests.tasks is not None:
-            self._requests.ready[:] = self._passes[0][kernels.READY, : len(where)]
+            self._requests.ready[:] = self._passes[0][list_cycle.READY, : len(where)]
 
 
 def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
@@ -244,19 +243,18 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
     none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
     no_ages, no_flags = np.ones((4, 1)), np.zeros(loops.BY_READY + 1, dtype=np.int64)
     order: tuple[Any, ...] = (np.ones((2, 1), dtype=np.int64), no_ages, no_ages, nobody_believes(), no_flags)
-    if kind == tree_loop.ORDERED:
-        order, draws = (*columns[0][1:5], columns[0][6]), _stacked(each[5] for each in columns)
+    pools = none, np.zeros((len(passes), 3, 0), dtype=np.int64), none
+    lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
+    if kind == tree_loop.LISTED:
+        order, draws = (*columns[0][2][:4], columns[0][2][5]), _stacked(each[2][4] for each in columns)
+        pools = tuple(_stacked(each[1][place] for each in columns) for place in range(1, 4))
         columns = [each[0] for each in columns]
-        numbers[tree_loop.BY_READY] = order[-1][loops.BY_READY]
+        numbers[tree_loop.BY_READY], numbers[tree_loop.WAITS] = order[-1][[loops.BY_READY, loops.WAITS]]
     running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
-    blocks = lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
     slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
     held, group, meta_at = none, none[0], 3
-    if kind in (tree_loop.SORTED, tree_loop.ORDERED):
-        blocks, lanes, meta_at = _stacked(one[3] for one in columns), _stacked(one[4] for one in columns), 5
-    if kind == tree_loop.SORTED:
-        waits = columns[0][6]
-        numbers[tree_loop.WAITS], numbers[tree_loop.BY_READY] = waits[0], waits[2]
+    if kind == tree_loop.LISTED:
+        lanes, meta_at = _stacked(one[3] for one in columns), 4
     elif kind == tree_loop.IN_LINES:
         slots = (columns[0][4][0], *(_stacked(one[4][place] for one in columns) for place in range(1, 7)))
     elif kind == tree_loop.DRAWN:
@@ -266,7 +264,7 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
         numbers[tree_loop.AGAIN] = columns[0][6][0]
     meta = _stacked(one[meta_at] for one in columns)
     ends: IntArray = np.zeros((3, running.shape[2] + 1), dtype=np.int64)
-    return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares, ends, order)
+    return Turns(columns[0][0], running, moves, pools, lanes, meta, slots, draws, held, group, shares, ends, order)
 
 
 def _with_queues(turns: Turns, routes: Routes, cores: IntArray) -> IntArray:

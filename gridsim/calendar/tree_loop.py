@@ -33,8 +33,8 @@ from gridsim.calendar.events import (
     push,
 )
 from gridsim.calendar.events import RUNG as OPEN
+from gridsim.calendar.loops import BEHIND, put_in_order
 from gridsim.calendar.loops import ORDER as BY
-from gridsim.calendar.loops import pass_in_order
 from gridsim.calendar.routing import (
     BALANCER,
     BLOCKED,
@@ -54,15 +54,18 @@ from gridsim.calendar.routing import (
 )
 from gridsim.calendar.routing import COME as CAME
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.kernels import PLACE, QUEUE, READY, backfill, full, take_in
 from gridsim.policy.scheduler.lines import strict_linear
+from gridsim.policy.scheduler.list_cycle import CORES as CORES_OF
+from gridsim.policy.scheduler.list_cycle import COUNT, PLACE, QUEUE, READY, ListQueue, catch_up, run_cycle, take_in
+from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, EVERYONE, KEPT
+from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.picks import USED, by_shares, drawn
-from gridsim.policy.scheduler.state import AGED, EVERYONE
 from gridsim.profile.compiled import lean, phase, whole
 from gridsim.profile.running import RUNNING, expect_end
+from gridsim.profile.verbs import nothing_fits
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "ORDERED", "SORTED", "Jobs", "Turns", "on_tree"]
+__all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "LISTED", "Jobs", "Turns", "on_tree"]
 
 SHORT_AT, LENDS, AT_ONCE, TOGETHER, PASS, BY_READY, WAITS, AGAIN = range(len(NUMBERS), len(NUMBERS) + 8)
 SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 8, len(NUMBERS) + 16)
@@ -73,8 +76,8 @@ an order of shares is made again after each start. Where a run stands within an 
 next edge and the one behind its last; the next request whose end is news, or none; the next request of a job that comes
 and the one behind its last; the next cluster that may close the instant, and what says whether it does."""
 
-SORTED, IN_LINES, DRAWN, BY_SHARES, ORDERED = range(5)
-"""Kinds of passes: over a queue that stays sorted, along lines in time, drawn, by shares, put in order at each."""
+LISTED, IN_LINES, DRAWN, BY_SHARES = range(4)
+"""Kinds of passes: list cycles, along lines in time, drawn, by shares."""
 
 _AT = 0
 _NOBODY = -1
@@ -126,14 +129,14 @@ class Jobs(NamedTuple):
 
 
 class Turns(NamedTuple):
-    """What the passes of all clusters work on, cluster by cluster: columns of `gridsim.policy.scheduler.kernels`.
+    """What the passes of all clusters work on, cluster by cluster: columns of `gridsim.policy.scheduler.list_cycle`.
 
     Attributes
     ----------
-    table : (7, room) int64
+    table : (10, room) int64
         One for all, since each request goes to one cluster; the queue of a cluster begins where its `meta` says.
-    running, moves, blocks, lanes, meta : (k, …) int64
-        One of each for every cluster.
+    running, moves, pools, lanes, meta : (k, …) int64
+        One of each for every cluster; pools are idle amounts, blocks and free amounts of `gridsim.profile.pool.Pool`.
     slots : tuple
         Lines of all requests, then what `gridsim.policy.scheduler.lines.Slots` has besides, for every cluster.
     draws : (k, 6) uint64
@@ -147,13 +150,13 @@ class Turns(NamedTuple):
     ends : (3, room) int64
         Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
     order : tuple
-        What `gridsim.calendar.loops.ordered` has beside the queue and draws, of all requests; nobody predicts.
+        What `gridsim.calendar.loops.follow_list` has beside draws, of all requests; nothing is predicted.
     """
 
     table: IntArray
     running: IntArray
     moves: IntArray
-    blocks: IntArray
+    pools: Any
     lanes: IntArray
     meta: IntArray
     slots: Any
@@ -379,8 +382,8 @@ def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
         return
     ended, tail = clusters[ENDED, k], clusters[CAME, k]
     clusters[ENDED, k] = 0
-    if numbers[PASS] == SORTED:
-        count = backfill(now, EVERYONE, ended, tail, table, running, moves, passes[3][k], passes[4][k], meta)
+    if numbers[PASS] == LISTED:
+        count = _list(now, k, ended, tail, passes)
         clusters[BLOCKED, k] = numbers[WAITS] and tail > meta[HEAD]
     elif numbers[PASS] == IN_LINES:
         keys, rows, where, spare, firsts, expiry, counts = passes[6]
@@ -388,19 +391,29 @@ def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
         count = strict_linear(now, ended, tail, table, running, moves, meta, slots)
     elif numbers[PASS] == DRAWN:
         count = drawn(now, ended, tail, table, running, moves, meta, passes[7][k], passes[8][k])
-    elif numbers[PASS] == ORDERED:
-        queued = table, running, moves, passes[3][k], passes[4][k], meta
-        lines, ageing, tail_ageing, beliefs, flags = passes[12]
-        order = queued, lines, ageing, tail_ageing, beliefs, passes[7][k], flags
-        take_in(table, running, moves, meta, ended, tail)
-        count = 0
-        if meta[HEAD] < tail and not (flags[BY] == AGED and full(now, table, running, meta)):
-            count = pass_in_order(now, order)
     else:
         again = numbers[AGAIN]
         count = by_shares(now, ended, tail, table, running, moves, meta, passes[9], passes[10][k], again)
     for start in range(count):
         _begin(now, moves[0, start], k, numbers, jobs, clusters, events[3], events[4])
+
+
+@lean
+def _list(now, k, ended, tail, passes):  # type: ignore[no-untyped-def]
+    """A list cycle of a cluster; how many requests start."""
+    lines, ageing, tail_ageing, beliefs, flags = passes[12]
+    idle, blocks, free = passes[3]
+    queue = ListQueue(passes[0], passes[1][k], passes[2][k], passes[4][k], passes[5][k])
+    machine = in_pool(queue, (passes[0][CORES_OF], idle[k], blocks[k], free[k]))
+    meta = queue.meta
+    if flags[BY] != KEPT or flags[BEHIND] == AGED_TAIL:
+        catch_up(now, ended, tail, queue, machine)
+        ended = 0
+        if meta[HEAD] == tail or (flags[BY] == AGED and nothing_fits(machine, now, queue.table[QUEUE])):
+            return 0
+        put_in_order(now, queue, (lines, ageing, tail_ageing, beliefs, passes[7][k], flags))
+    run_cycle(now, EVERYONE, False, ended, tail, queue, machine)
+    return meta[COUNT]
 
 
 @lean

@@ -15,11 +15,11 @@ from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Pieces, Placement, call, name_of
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.scheduler import vectors
 from gridsim.profile.asked import Asked
 from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
 from gridsim.profile.holdings import Holdings, Place
 from gridsim.profile.laying import OUTSIDE, ready, take
+from gridsim.profile.nodes import FULL, LOGGED, Log
 
 __all__ = ["Laid", "holdings_of", "pieces_of", "place_of", "placement_at"]
 
@@ -90,30 +90,30 @@ class Laid:
     holdings : Holdings
         Who holds what.
     state : (s,) int64
-        The state of the loops, as `gridsim.policy.scheduler.vectors` has it.
+        The state of the loops, as `gridsim.profile.nodes` has it.
 
     Attributes
     ----------
     log : tuple of arrays
-        `gridsim.policy.scheduler.vectors.Pieces`.
+        `gridsim.profile.nodes.Log`.
     """
 
     def __init__(self, holdings: Holdings, state: IntArray) -> None:
         nodes, gpus = Sketch(*holdings.sketch).given.shape
         room = 256 + 2 * nodes
         self._holdings, self._state = holdings, state
-        self.log = tuple(vectors.Pieces(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
+        self.log = tuple(Log(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
         self._taken: list[tuple[IntArray, Place]] = []
 
     def take(self) -> tuple[IntArray, Place]:
         """Requests that have started since this was asked last, and where they lie; a row a request and node."""
-        count, self._state[vectors.LOGGED] = int(self._state[vectors.LOGGED]), 0
+        count, self._state[LOGGED] = int(self._state[LOGGED]), 0
         request, node, tasks = self.log[0][:, :count].copy()
         return request, Place(node, tasks, self.log[1][:count].copy())
 
     def help(self, stopped: int, request: int) -> None:
         """Do what a loop that plays a whole run has *stopped* for."""
-        if stopped == vectors.FULL:
+        if stopped == FULL:
             self._taken.append(self.take())
         else:
             self._holdings.help(stopped, request)

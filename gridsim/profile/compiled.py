@@ -41,6 +41,7 @@ __all__ = [
     "records",
     "state_of",
     "tell_compiling",
+    "verb",
     "warn",
     "when_compiling",
     "whole",
@@ -154,13 +155,16 @@ def compiled(function: Callable[..., Any]) -> Any:
     return _made(function, {"_nrt": True})  # said of each, since a loop would have it from the one that calls it
 
 
+_LEAN = {"_nrt": False, "error_model": "numpy"}
+
+
 def lean(function: Callable[..., Any]) -> Any:
     """The same for a loop that makes no arrays and keeps none: nobody counts who holds them.
 
     That takes half the time to compile, and counting was 80 % of a short pass of backfilling. The compiler refuses a
     loop that makes one.
     """
-    return _made(function, {"_nrt": False, "error_model": "numpy"})
+    return _made(function, _LEAN)
 
 
 def phase(function: Callable[..., Any]) -> Any:
@@ -168,7 +172,7 @@ def phase(function: Callable[..., Any]) -> Any:
 
     Called from Python it is a lean loop.
     """
-    return _made(function, {"inline": "always", "_nrt": False, "error_model": "numpy"})
+    return _made(function, {"inline": "always", **_LEAN})
 
 
 def whole(function: Callable[..., Any]) -> Any:
@@ -176,7 +180,21 @@ def whole(function: Callable[..., Any]) -> Any:
 
     A call costs 10 µs, but does without the compiler where the loop is kept.
     """
-    return _made(function, {"_nrt": False, "error_model": "numpy"}, alone=True)
+    return _made(function, _LEAN, alone=True)
+
+
+def verb(stub: Callable[..., Any]) -> Any:
+    """Make a function with one implementation for each class of its first argument, in Python and in compiled loops.
+
+    Implementations are registered as with `functools.singledispatch`, for classes of named tuples. A loop that calls a
+    verb is compiled with the implementation of that class, like a `lean` loop.
+    """
+    function = functools.singledispatch(stub)
+    if not _is_plain():
+        _VERBS.append(function)
+        if "numba" in sys.modules:
+            _load()
+    return function
 
 
 def _made(function: Callable[..., Any], options: dict[str, Any], *, alone: bool = False) -> Any:
@@ -249,6 +267,7 @@ class Loop:
 
 
 _WAITING: list[Loop] = []
+_VERBS: list[Any] = []
 _LOADING = threading.RLock()
 
 
@@ -264,6 +283,8 @@ def _load() -> None:
             warn(_NOTICES.pop(0))
         for hearing in _HEARING:
             hearing.begin(compiler)
+        while _VERBS:
+            compiler.make_verb(_VERBS.pop(), _LEAN)
         if not _WAITING:
             return
         for loop in _WAITING:

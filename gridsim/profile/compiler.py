@@ -33,6 +33,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack, TargetConfig
+from numba.extending import overload
 
 from gridsim.files import distrust
 from gridsim.profile.compiled import warn
@@ -41,7 +42,7 @@ from gridsim.profile.linking import link
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["make", "register"]
+__all__ = ["make", "make_verb", "register"]
 
 _OPTIONS: Any = numba.config
 
@@ -72,6 +73,19 @@ def make(function: Callable[..., Any], folder: str, options: dict[str, Any], pat
     if folder and hasattr(made, "compile"):
         _by_one(made, Path(folder, f"{function.__module__}.{function.__qualname__}.lock"), path)
     return made
+
+
+def make_verb(function: Any, options: dict[str, Any]) -> None:
+    """Let loops call a verb: the class of its first argument, a named tuple, selects the implementation.
+
+    Python calls the implementations as they are, so they are compiled without wrappers for Python and C.
+    """
+    how: Any = {**options, _NO_ENTRY: True, "no_cfunc_wrapper": True}
+
+    @overload(function, strict=False, jit_options=how)
+    def implementation(machine: Any, *_: Any) -> Any:
+        is_named = isinstance(machine, types.BaseNamedTuple)
+        return function.dispatch(machine.instance_class) if is_named else None
 
 
 def _for_any_value(made: Any) -> None:

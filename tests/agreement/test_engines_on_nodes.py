@@ -17,6 +17,7 @@ from gridsim.policy.ordering import Random
 from gridsim.policy.prediction import Clairvoyant
 from gridsim.policy.presets import PRESETS
 from gridsim.policy.protocols import Nodes
+from gridsim.policy.reservation import Depth
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.record import Predictions
@@ -194,7 +195,8 @@ def test_a_loaded_site_with_memory_gpus_and_licences(policy: str, overrun: str, 
 def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
     workload, platform = site(60)
     drawn = Backfilling(placement=Fullest(), ordering=Random(), predict=Clairvoyant())
-    for policy in (Backfilling(placement=Fullest()), Planned(placement=Fullest()), drawn):
+    ranked = Backfilling(reserve=Depth(k=3), backfill_order=Random(), placement=Fullest())
+    for policy in (Backfilling(placement=Fullest()), Planned(placement=Fullest()), drawn, ranked):
         assert_same(workload, platform, policy, overrun="extend")
 
 

@@ -41,6 +41,14 @@ RULES = {
     "depth(k=3)": ("depth", {"k": 3}),
 }
 
+MACHINES = {
+    "cores": gs.Platform.single(CORES),
+    "pools": gs.Platform.of_nodes([], {"cores": CORES, "licence": 1}),
+    "one node": gs.Platform.of_nodes([gs.NodeGroup(group="n", count=1, capacity={"cores": CORES})]),
+    "nodes of one core": gs.Platform.of_nodes([gs.NodeGroup(group="n", count=CORES, capacity={"cores": 1})]),
+}
+"""Machines on which jobs that request cores alone have the same schedule."""
+
 RATIONAL = [name for name in ORDERS if name not in ("wfp3", "unicef")]
 """Orders whose keys are rational and small: as floats they tie exactly where they are equal."""
 
@@ -77,6 +85,27 @@ def test_any_ordering_with_any_rule(order: str, reserve: str, workload: Workload
     policy, options = RULES[reserve]
     spec = f"backfilling?ordering={order}&reserve={reserve}"
     assert_same(workload, spec, policy, order=order, instant=instant, overrun=overrun, **options)
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("machine", MACHINES)
+@given(
+    workload=workloads(cores=CORES, deadlines=True),
+    order=st.sampled_from(RATIONAL),
+    reserve=st.sampled_from(list(RULES)),
+    instant=st.sampled_from(INSTANTS),
+    overrun=st.sampled_from(OVERRUNS),
+)
+def test_list_policies_on_any_machine(
+    machine: str, engine: str, workload: Workload, order: str, reserve: str, instant: Any, overrun: Any
+) -> None:
+    name, k = RULES[reserve]
+    shared = {"instant": instant, "overrun": overrun}
+    slow = schedule(workload, CORES, name, order=order, **k, **shared)  # type: ignore[arg-type]
+    policy = f"backfilling?ordering={order}&reserve={reserve}"
+    fast = gs.simulate(workload, platform=MACHINES[machine], policy=policy, engine=engine, **shared).record  # type: ignore[arg-type]
+    assert fast.start_us.tolist() == slow.start_us.tolist()
+    assert fast.end_us.tolist() == slow.end_us.tolist()
 
 
 @pytest.mark.sampled(3)

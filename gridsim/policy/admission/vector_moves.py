@@ -18,7 +18,6 @@ import numpy as np
 
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.vector_kernels import first_anew, first_by_totals, first_on_fresh
-from gridsim.policy.scheduler.vectors import BY_RULE, PASSED
 from gridsim.profile.compiled import lean
 from gridsim.profile.fitting import first_place
 from gridsim.profile.floor import (
@@ -30,22 +29,22 @@ from gridsim.profile.floor import (
     advance,
     drop,
     first_end,
-    hold,
     lift,
     lower,
     mark,
     postpone,
 )
-from gridsim.profile.laying import KIND, OUTSIDE, Rule, lay
+from gridsim.profile.laying import Rule
+from gridsim.profile.nodes import DONE, LAID, RISES, ROW, START, hold_place
 from gridsim.profile.running import RUNNING
 from gridsim.profile.waiting import HEAD, TAIL, insert
 
-__all__ = ["ROW", "carry_out", "compress", "join", "move_on", "uproot"]
+__all__ = ["STOPPED", "carry_out", "compress", "join", "move_on", "uproot"]
 
-TASK, AT, ROW, START, LAID, SIZE, MOVED, AGAIN, FROM = range(9)
-"""Places of the state: what is to be done; the place that is looked at, its request, when that starts, whether it lies
-in the sketch; of a compression how many it looks at, how many have moved, and whether it turns until nobody does; the
-first place that is not in order. `gridsim.calendar.plans_at_places` has more of them."""
+TASK, AT, SIZE, MOVED, AGAIN, FROM, STOPPED = range(RISES + 1, RISES + 8)
+"""Places of the state behind those of `gridsim.profile.nodes`: what is to be done; the place that is looked at; of a
+compression how many it looks at, how many have moved, and whether it turns until nobody does; the first place that is
+not in order; the code at which a whole run stopped. `gridsim.calendar.plans_at_places` has more of them."""
 
 NOTHING, COMPRESS, PLACE = range(3)
 
@@ -131,23 +130,17 @@ def _next_place(now, plan, columns, floor, classes, sketch):  # type: ignore[no-
 def move_on(now, plan, columns, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
     """Do what is to be done with a plan, or as much of it as is left; how far it has come, as passes say it.
 
-    That is `PASSED`, or 1 to 3 for what has to grow in the holdings, or `BY_RULE`: the request in ``state[ROW]`` has to
-    be laid down in the sketch.
+    That is `DONE`, or the code of what has to be done first, as `gridsim.profile.nodes` has them.
     """
     state, estimate = plan[5], columns[2]
     floor, classes, sketch, rule = Floor(*floor), Classes(*classes), Sketch(*sketch), Rule(*rule)
     while state[LAID] or _next_place(now, plan, columns, floor, classes, sketch):
-        row, start = state[ROW], state[START]
-        if not state[LAID]:
-            state[LAID] = 1
-            if rule.what[KIND] == OUTSIDE:
-                return BY_RULE
-            lay(sketch, classes, rule, row)
-        count = hold(floor, classes, sketch, row, start, start + estimate[row], np.int64(1))
+        start = state[START]
+        end = start + estimate[state[ROW]]
+        count = hold_place(floor, classes, sketch, rule, state, start, end, np.int64(1))
         if count < 0:
             return -count
-        state[LAID] = 0
-    return PASSED
+    return DONE
 
 
 @lean

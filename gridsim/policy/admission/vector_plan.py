@@ -16,7 +16,7 @@ from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.places import Laid, holdings_of, placement_at
 from gridsim.policy.protocols import Arrangement, Passes, Placement, Start, whole_numbers
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.scheduler.vectors import STOPPED
+from gridsim.profile.nodes import ROW
 from gridsim.profile.running import begin_running, end_running
 from gridsim.profile.waiting import HEAD, TAIL, insert
 
@@ -124,7 +124,7 @@ class VectorPlan(Plan):
         while stopped := kernels.carry_out(
             now, plan, self._columns, holdings.floor, holdings.classes, holdings.sketch, holdings.rule
         ):
-            holdings.help(stopped, int(self._state[kernels.ROW]))
+            holdings.help(stopped, int(self._state[ROW]))
         self._found = (-1, 0)
 
     def replan(self, now: int) -> None:
@@ -217,7 +217,7 @@ class VectorPlan(Plan):
             return (self._plan(order), self._columns, self.held, moves, *lies, flags)
 
         def ask(now: int) -> tuple[Any, ...]:
-            laid.help(int(self._state[STOPPED]), int(self._state[kernels.ROW]))
+            laid.help(int(self._state[kernels.STOPPED]), int(self._state[ROW]))
             return columns()
 
         return Passes("planned_at_places", columns(), ask, laid.pieces)

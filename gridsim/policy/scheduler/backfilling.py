@@ -42,12 +42,10 @@ from gridsim.policy.protocols import (
 )
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
+from gridsim.policy.scheduler.list_state import ListState
 from gridsim.policy.scheduler.molded import Molded
-from gridsim.policy.scheduler.pooled_state import PooledState
 from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.policy.scheduler.state import State
 from gridsim.policy.scheduler.turns import turn_of
-from gridsim.policy.scheduler.vector_state import VectorState
 from gridsim.policy.tail import InQueue
 from gridsim.record import Predictions as PredictionRecord
 
@@ -165,14 +163,8 @@ class Backfilling:
         self._predictions = predictions
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
         begin(tail, rng)
-        given = (cluster, self.reserve, ledger, predictions)
-        if cluster.asked is None:
-            state = State(*given, tail)
-        elif cluster.asked.capacity.nodes or tail is not None:
-            state = VectorState(*given, tail, self.placement, rng)
-        else:
-            state = PooledState(*given)
-        self._state: State | Molded = state
+        state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
+        self._state: ListState | Molded = state
         self._starts = state.starts
         self._turn = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
@@ -180,13 +172,13 @@ class Backfilling:
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        assert isinstance(self._state, State)
+        assert isinstance(self._state, ListState)
         return self._state.passes(rows)
 
     def go_on(self, before: Backfilling, rows: IntArray, came: int) -> IntArray:
         """Go on where a scheduler of the same policy stood in an earlier window of requests."""
-        assert isinstance(self._state, State)
-        assert isinstance(before._state, State)
+        assert isinstance(self._state, ListState)
+        assert isinstance(before._state, ListState)
         return self._state.go_on(before._state, rows, came)
 
     def quote(self, request: int, now: int) -> Quote:

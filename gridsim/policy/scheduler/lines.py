@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, JOB, PLACE, QUEUE, READY
+from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, PLACE, QUEUE, READY
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import available_now, begin_running, end_running
 from gridsim.profile.waiting import HEAD, TAIL, before

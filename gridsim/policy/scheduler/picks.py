@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from gridsim.policy.scheduler.draws import draw_below
-from gridsim.policy.scheduler.kernels import CORES, QUEUE, begin_at, first_of_groups, take_in
+from gridsim.policy.scheduler.list_cycle import CORES, QUEUE, begin_at, first_of_groups, take_in
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import available_now
 from gridsim.profile.waiting import HEAD, TAIL, index_of

@@ -14,9 +14,9 @@ from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import call, name_of, ranks_of, whole_numbers
 from gridsim.policy.queue import ClusterView, Queue
-from gridsim.policy.scheduler import kernels, lines, picks
+from gridsim.policy.scheduler import lines, list_cycle, picks
 from gridsim.policy.scheduler.draws import drawing
-from gridsim.policy.scheduler.state import Order, State
+from gridsim.policy.scheduler.list_state import ListState, Order
 from gridsim.profile.waiting import HEAD, TAIL, index_of
 
 __all__ = ["Turn", "turn_of"]
@@ -25,7 +25,7 @@ Turn = Callable[[int], Sequence[int]]
 """A pass at an instant: the requests that it starts."""
 
 
-def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
+def turn_of(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
     """The pass for an ordering: kept sorted, along lines in time, sorted at each pass, after each start, or picked."""
     can = of_ordering(ordering)
     changes = can.changes
@@ -40,22 +40,19 @@ def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state, draws=can.pick)
 
 
-def _static(ordering: Any, state: State) -> Turn:
+def _static(ordering: Any, state: ListState) -> Turn:
     rows = np.arange(len(state.requests))
     first_come = type(ordering) is Fifo
     if type(ordering) is FifoTask:
         state.by_ready = True
     elif first_come:
-        state.table[kernels.PLACE] = state.requests.ties[0]
+        state.table[list_cycle.PLACE] = state.requests.ties[0]
     else:
         state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
     # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order,
     # and where users react not always the jobs of one instant.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
-    if state.plain:
-        state.hand_over("backfilling", *state.arrays, np.array([waits, False, state.by_ready], dtype=np.int64))
-    else:
-        state.hand_over_ordered(Order(waits=waits))
+    state.hand_over_ordered(Order(waits=waits))
     if state.requests.moves and not first_come and not state.by_ready:
         return _ranked_on_coming(ordering, state)
 
@@ -65,7 +62,7 @@ def _static(ordering: Any, state: State) -> Turn:
     return turn
 
 
-def _ranked_on_coming(ordering: Any, state: State) -> Turn:
+def _ranked_on_coming(ordering: Any, state: ListState) -> Turn:
     """Ranks of requests whose submits and deadlines are not known before they have come."""
 
     def turn(now: int) -> Sequence[int]:
@@ -77,7 +74,7 @@ def _ranked_on_coming(ordering: Any, state: State) -> Turn:
     return turn
 
 
-def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
+def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
     everyone = state.queue(np.arange(len(state.requests)))
     keys = _lines_of(ordering, everyone, cluster.tick)
 
@@ -85,7 +82,7 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         if state.requests.moves and len(new := state.arrivals()):  # a line begins when its request comes
             keys[:, new] = _lines_of(ordering, state.queue(new), cluster.tick)
 
-    if state.blocking and state.in_slots and state.plain:
+    if state.blocking and state.machine.is_one_amount and state.plain:
         n = len(state.requests)
         blocks = n // lines.BLOCK + 1
         slots = np.full(n, -1, dtype=np.int64)
@@ -133,13 +130,13 @@ def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
     return np.stack([ahead, slope])
 
 
-def _sort(ordering: Any, state: State, now: int) -> None:
+def _sort(ordering: Any, state: ListState, now: int) -> None:
     """Put the queue into the order of this instant; equal ranks by job order."""
     rows = state.rows_in_job_order()
     rows[:] = rows[np.argsort(ranks_of(ordering, state.queue(rows), now / 1e6), kind="stable")]
 
 
-def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
+def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Turn:
     ageing = state.ageing(ordering)
 
     def sort(now: int) -> None:
@@ -161,7 +158,7 @@ def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
     return turn
 
 
-def _each_start(ordering: Any, state: State) -> Turn:
+def _each_start(ordering: Any, state: ListState) -> Turn:
     """Begun again after each start, since that changes the order."""
 
     def turn(now: int) -> Sequence[int]:
@@ -178,7 +175,7 @@ def _each_start(ordering: Any, state: State) -> Turn:
     return turn
 
 
-def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
+def _picked(ordering: Any, state: ListState, *, holds: bool) -> Turn:
     """The ordering names the next request until one does not fit or no core is free; nobody passes.
 
     Where it *holds*, the one that does not fit is the next of the coming pass too. The queue stays in job order.
@@ -194,7 +191,7 @@ def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
         started: list[int] = []
         state.take_in()
         while not state.empty and state.available(now):
-            index = _index(now) if held < 0 else int(index_of(state.table[kernels.QUEUE], state.meta, held))
+            index = _index(now) if held < 0 else int(index_of(state.table[list_cycle.QUEUE], state.meta, held))
             request = state.begin_at(index, now)
             if request is None:
                 held = int(state.rows()[index]) if holds else -1
@@ -213,7 +210,7 @@ def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
     return turn
 
 
-def _grouped(ordering: Any, state: State) -> Turn:
+def _grouped(ordering: Any, state: ListState) -> Turn:
     """Every start changes the order of groups, such as shares; inside a group the queue's job order holds."""
     group = state.requests.labels.get(ordering.group)
     if group is None or (len(group) and group.min() < 0):
@@ -234,7 +231,7 @@ def _grouped(ordering: Any, state: State) -> Turn:
                 place = whole_numbers(ordering, "places", call(ordering, "places", now))
                 if len(place) < groups:
                     raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; there are {groups}")
-            request = state.begin_at(kernels.first_of_groups(state.table, state.meta, group, place), now)
+            request = state.begin_at(list_cycle.first_of_groups(state.table, state.meta, group, place), now)
             if request is None:
                 break
             started.append(request)

@@ -13,16 +13,16 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.reservation import Easy, FirstFit, Strict
-from gridsim.policy.scheduler.kernels import PLACE
-from gridsim.policy.scheduler.state import State
+from gridsim.policy.scheduler.list_cycle import PLACE
+from gridsim.policy.scheduler.list_state import ListState
 from gridsim.simulation import Run, run
 
 SECOND = 10**6
 JOBS = Workload.from_columns(submit=[0, 0, 0, 0], runtime=[4, 3, 2, 1], cores=[2, 3, 1, 1])
 
 
-def state(rule: object = None, jobs: Workload = JOBS, cores: int = 4) -> State:
-    made = State(ClusterView(cores, Requests(jobs)), rule or Strict())
+def state(rule: object = None, jobs: Workload = JOBS, cores: int = 4) -> ListState:
+    made = ListState(ClusterView(cores, Requests(jobs)), rule or Strict())
     made.set_places(np.arange(len(jobs)), np.zeros(len(jobs)))
     return made
 
@@ -96,7 +96,7 @@ def test_the_ledger_hears_of_every_start_and_end() -> None:
     jobs = Workload.from_columns(submit=[0, 0], runtime=[4, 3], cores=[2, 1], labels={"share": [1, 0]})
     ledger = Ledger(4)
     ledger.open(2)
-    one = State(ClusterView(4, Requests(jobs)), Strict(), ledger)
+    one = ListState(ClusterView(4, Requests(jobs)), Strict(), ledger)
     one.joined(0, 0)
     one.joined(1, 0)
     one.run_pass(0)

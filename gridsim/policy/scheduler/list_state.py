@@ -1,34 +1,37 @@
-"""Waiting and running requests of one cluster as the arrays that compiled passes work on."""
+"""Waiting and running requests of one cluster as the arrays that list cycles work on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.histories import nobody_believes
-from gridsim.policy.protocols import Passes, Placement, Start, lanes_of, name_of, ranks_of, starts_of
+from gridsim.policy.protocols import Passes, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
-from gridsim.policy.scheduler import kernels, lines
+from gridsim.policy.scheduler import lines, list_cycle
 from gridsim.policy.scheduler.draws import nothing_drawn
-from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, JOB, PLACE, QUEUE, RANK, READY, SURE
+from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, LANE, PLACE, QUEUE, RANK, READY
+from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import Shortest
+from gridsim.profile.pool import is_too_full
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
-__all__ = ["EVERYONE", "Order", "State", "tells_alone"]
+__all__ = ["EVERYONE", "ListState", "Order", "tells_alone"]
 
 EVERYONE = 1 << 60
 """As many starts in a pass as there may be."""
 
 KEPT, LINED, AGED, ASKED, DRAWN = range(5)
-IN_QUEUE, RANKED, BELIEVED, AGED_TAIL = range(4)
+IN_QUEUE, BY_RANK, BELIEVED, AGED_TAIL = range(4)
 """What puts a queue in order at each pass, and those behind the protected: nothing, lines in time, waits, whoever is
 asked, draws; nothing, ranks that are given, predictions, waits."""
 
@@ -48,7 +51,7 @@ class Order(NamedTuple):
     lines : (2, n) int64, optional
         Lines in time, by request, where these are what it does that by.
     ageing : (4, n) float64, optional
-        What waits are ranked with (`State.ageing`), where that is.
+        What waits are ranked with (`ListState.ageing`), where that is.
     draws : bool
         Whether it is asked though nothing could start.
     drawn : (6,) uint64, optional
@@ -65,7 +68,7 @@ class Order(NamedTuple):
     waits: bool = False
 
 
-class State:
+class ListState:
     """Requests that wait, in queue order once a pass has taken them in, and those that run.
 
     Parameters
@@ -80,11 +83,11 @@ class State:
         What requests are planned to run; their estimates where left out.
     tail : Ordering, optional
         In which order those behind the protected are looked at; the queue's where left out.
+    placement : PlacementRule, optional
+        Where tasks go on a machine of nodes.
+    rng : Generator, optional
+        For placement rules that draw.
     """
-
-    in_slots: ClassVar[bool] = True
-    """Whether there are cores alone: `strict_linear` keeps a queue of lines, which elsewhere is sorted at each pass,
-    and nothing draws where tasks go."""
 
     def __init__(
         self,
@@ -93,6 +96,8 @@ class State:
         ledger: Ledger | None = None,
         predictions: Predictions | None = None,
         tail: Any = None,
+        placement: Any = None,
+        rng: Generator | None = None,
     ) -> None:
         requests = cluster.requests
         n = len(requests)
@@ -108,26 +113,28 @@ class State:
         self._rule, self._capacity = rule, lanes.capacity
         busy = (most_running(cluster.cores, n) if cluster.asked is None else n) + 1
         promises = int(min(n, lanes.capacity.sum()))
-        self.meta: IntArray = np.zeros(SURE + 1, dtype=np.int64)
-        self.meta[[TOTAL, BLOCKING]] = cluster.cores, self.blocking
+        self.meta: IntArray = np.zeros(list_cycle.META, dtype=np.int64)
+        self.meta[[TOTAL, list_cycle.BLOCKING, list_cycle.RANKED]] = cluster.cores, self.blocking, tail is not None
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
         self._predictions, self._tail_order = predictions, tail
-        self._pass = kernels.backfill if tail is None else kernels.backfill_by_rank
         self._tail_asked = tail is not None and of_ordering(tail).changes != "static"
         self._tail_believes = type(tail) is Shortest and predictions is not None
-        self.table: IntArray = np.zeros((7 if tail is None else 9, n), dtype=np.int64)
-        self.table[:2] = requests.cores, requests.estimate
-        self.table[3] = lanes.lane
+        self.table: IntArray = np.zeros((len(list_cycle.ROWS), n), dtype=np.int64)
+        self.table[[CORES, ESTIMATE, LANE]] = requests.cores, requests.estimate, lanes.lane
         self.table[JOB : READY + 1] = requests.ties
-        blocks = np.zeros((4, 2 * (busy + promises) + 8), dtype=np.int64)
         capacities = np.stack([lanes.capacity, lanes.capacity])
-        self.arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
+        self.arrays = (self.table, self.running, self.moves, capacities, self.meta)
+        self.machine: PoolMachine | NodesMachine
+        if cluster.asked is None or not cluster.asked.capacity.nodes:
+            self.machine = PoolMachine(cluster, self.arrays, 2 * (busy + promises) + 8)
+        else:
+            self.machine = NodesMachine(cluster, self.arrays, placement, rng)
         self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
         self._begun = self.moves[0].data
         self._share = requests.labels["share"].data if ledger is not None else None
         self._meta = self.meta.data
-        self.tail = self.ended_count = 0
+        self.tail = self.ended_count = self._now = 0
         self.blocked = False
         self.by_ready = False  # the queue is in the order in which requests became ready
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
@@ -143,7 +150,7 @@ class State:
     def joined(self, request: int, now: int) -> None:
         """A request waits from *now* on; the next pass finds its place in the queue."""
         self._waiting[self.tail] = request
-        self._ready[request] = now
+        self._ready[request] = self._now = now
         self.tail += 1
         if self.by_ready:
             self._place[request] = now
@@ -159,7 +166,7 @@ class State:
         self._set(RANK, rows, ranks_of(self._tail_order, self.queue(rows), now / 1e6))
 
     def ageing(self, ordering: Any) -> FloatArray | None:
-        """What compiled passes rank by waits with, by request: `kernels.rank_by_age`; None for other orderings."""
+        """What `rank_by_age` of the list cycle ranks waits with, by request; None for other orderings."""
         if not ages(ordering) or self.requests.moves:
             return None
         everyone = self.queue(np.arange(len(self.requests)))
@@ -168,7 +175,7 @@ class State:
 
     def sort_by_age(self, now: int, ageing: FloatArray) -> None:
         """Put the queue into the order of this instant; after `take_in`."""
-        kernels.sort_by_age(now, self.table, self.running, self.meta, ageing)
+        list_cycle.sort_by_age(now, self.table, self.running, self.meta, ageing)
 
     @property
     def plain(self) -> bool:
@@ -176,11 +183,16 @@ class State:
         return self._predictions is None and self._tail_order is None
 
     def hand_over(self, loop: str, *columns: Any) -> None:
-        """Say what a whole run of these passes is played by: see `passes`."""
-        self._passes = Passes(loop, columns)
+        """Let a loop for one amount run the cycles of a whole run: see `passes`."""
+        if self.machine.is_one_amount:
+            self._passes = Passes(loop, columns)
 
     def hand_over_ordered(self, order: Order) -> None:
-        """Say the same of passes that are put in order by lines, by ageing or by asking, or that predict."""
+        """Let the list loop of the machine run them: *passes* are the queue, the machine and the order as plain tuples.
+
+        The order is lines in time, terms of ageing of the queue and of the backfill order, beliefs, draws, flags
+        (`gridsim.calendar.loops`).
+        """
         predictions, tail = self._predictions, self._tail_order
         believing = predictions is not None
         beliefs = nobody_believes() if predictions is None else predictions.columns
@@ -189,15 +201,15 @@ class State:
         ask_tail = self._tail_asked and self._tail_ages is None
         lines, ageing, sort = order.lines, order.ageing, order.sort
         by = LINED if lines is not None else AGED if ageing is not None else ASKED if sort is not None else KEPT
-        drawn = order.drawn if self.in_slots and not ask_tail else None  # others would draw from the same generator
+        # Others would draw from the same generator.
+        drawn = order.drawn if self.machine.is_one_amount and not ask_tail else None
         by = by if drawn is None else DRAWN
         behind = IN_QUEUE
         if tail is not None:
-            behind = BELIEVED if self._tail_believes else RANKED if self._tail_ages is None else AGED_TAIL
+            behind = BELIEVED if self._tail_believes else BY_RANK if self._tail_ages is None else AGED_TAIL
         flags = [by, behind, believing, order.draws, order.waits, False, by == ASKED or ask_tail, self.by_ready]
         no_lines, no_ages = np.ones((2, 1), dtype=np.int64), np.ones((4, 1))
         columns = (
-            self.arrays,
             no_lines if lines is None else lines,
             no_ages if ageing is None else ageing,
             no_ages if self._tail_ages is None else self._tail_ages,
@@ -212,11 +224,7 @@ class State:
             if ask_tail:
                 self._rank_tail(self.rows(), now)
 
-        self._play(columns, asked if flags[6] else None)
-
-    def _play(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> None:
-        """Play these passes by what they are put in order by, and whoever is asked before each."""
-        self._passes = Passes("ordered", order, ask)
+        self._passes = self.machine.passes(columns, asked if flags[6] else None)
 
     def passes(self, rows: IntArray) -> Passes:
         """The passes of a run to which these requests come in this order, each when it is submitted."""
@@ -226,7 +234,7 @@ class State:
             self.table[PLACE] = self.requests.submit
         return self._passes
 
-    def go_on(self, before: State, rows: IntArray, came: int) -> IntArray:
+    def go_on(self, before: ListState, rows: IntArray, came: int) -> IntArray:
         """Go on where the state of an earlier window of requests stood; who waits, in queue order.
 
         Parameters
@@ -243,7 +251,7 @@ class State:
         self.meta[HEAD], self.meta[TAIL] = 0, before.meta[TAIL] - head
         self.running[0, :running] = before.running[0, :running]
         self.running[1, :running] = rows[before.running[1, :running]]
-        self._passes.columns[-1][:] = before._passes.columns[-1]  # flags
+        self._passes.columns[-1][-1][:] = before._passes.columns[-1][-1]  # flags
         waiting: IntArray = rows[before.table[QUEUE, head:came]]
         return waiting
 
@@ -258,20 +266,23 @@ class State:
         lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
         if not np.array_equal(lanes.capacity, self._capacity):
             raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
-        self.table[:2, request] = self.requests.cores[request], self.requests.estimate[request]
-        self.table[3, request] = lanes.lane[0]
+        self.table[[CORES, ESTIMATE], request] = self.requests.cores[request], self.requests.estimate[request]
+        self.table[LANE, request] = lanes.lane[0]
+        self.machine.learn(request)
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """A request that never waited holds its cores from *now* until an instant; where, on a machine of nodes."""
         self.learn(request)
+        self._now = now
         self._let_go()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
+        self.machine.hold(request, until, now, placement)
 
     def ended(self, request: int, now: int) -> None:
         """A running request gave its cores back."""
         self._gone[self.ended_count] = request
         self.ended_count += 1
-        self.blocked = False
+        self.blocked, self._now = False, now
         if self.ledger is not None and self._share is not None:
             self.ledger.change(self._share[request], -int(self.requests.cores[request]), now)
 
@@ -285,6 +296,7 @@ class State:
         if self.ended_count:
             self._let_go()
         expect_end(self.running, self.meta, request, expected_end)
+        self.machine.postpone(request, expected_end, self._now)
 
     def set_places(self, rows: IntArray, ranks: FloatArray) -> None:
         """Give requests the places in the queue that their ranks mean."""
@@ -297,14 +309,14 @@ class State:
 
     def _let_go(self) -> None:
         """Tell the arrays what ended since the last pass, and leave the arrivals to the next one."""
-        if not self.ended_count:
-            return
-        kernels.take_in(self.table, self.running, self.moves, self.meta, self.ended_count, self._meta[TAIL])
-        self.ended_count = 0
+        self._catch_up(self._meta[TAIL])
 
     def take_in(self) -> None:
         """Tell the arrays what ended and arrived since the last pass."""
-        kernels.take_in(self.table, self.running, self.moves, self.meta, self.ended_count, self.tail)
+        self._catch_up(self.tail)
+
+    def _catch_up(self, tail: int) -> None:
+        self.machine.catch_up(self._now, self.ended_count, tail)
         self.ended_count = 0
 
     def arrivals(self) -> IntArray:
@@ -316,15 +328,14 @@ class State:
         if self._tail_asked:
             self.take_in()
             if self._tail_ages is not None:
-                kernels.rank_by_age(now, RANK, self.table, self.meta[HEAD], self.meta[TAIL], self._tail_ages)
+                list_cycle.rank_by_age(now, RANK, self.table, self.meta[HEAD], self.meta[TAIL], self._tail_ages)
             elif not self.empty:
                 self._rank_tail(self.rows(), now)
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
         """Rows that a compiled pass starts, at most *limit* of them."""
         self.rank_behind(now)
-        count = self._pass(now, limit, self.ended_count, self.tail, *self.arrays)
-        return self.passed(count, now)
+        return self.passed(self.machine.cycle(now, limit, self.ended_count, self.tail), now)
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
         """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
@@ -340,23 +351,37 @@ class State:
         if not count:
             return ()
         started: list[int] = self._begun[:count].tolist()
+        self._charge(started, now)
+        return started
+
+    def _charge(self, started: Sequence[int], now: int) -> None:
+        """Count what requests use for their shares from now on."""
         if self.ledger is not None and self._share is not None:
             for request in started:
                 self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
-        return started
 
     def starts(self, started: Sequence[int]) -> list[Start]:
         """The decision that these start."""
-        return starts_of(started)
+        return self.machine.starts(started)
 
     def begin_at(self, index: int, now: int) -> int | None:
-        """Start the request at an index of the queue; None where its cores are not free."""
-        request: int = self._waiting[self._meta[HEAD] + index]
-        if not kernels.begin_at(now, index, self.table, self.running, self.meta):
-            return None
-        if self.ledger is not None and self._share is not None:
-            self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
-        return request
+        """Start the request at an index of the queue; None if it does not fit. In blocking mode only."""
+        head: int = self._meta[HEAD]
+        place = head + index
+        request: int = self._waiting[place]
+        if self.machine.is_one_amount:
+            if not list_cycle.begin_at(now, index, self.table, self.running, self.meta):
+                return None
+            self._charge((request,), now)
+            return request
+        waiting = self.table[QUEUE]
+        waiting[head + 1 : place + 1] = waiting[head:place].copy()
+        waiting[head] = request
+        if self.run_pass(now, 1):
+            return request
+        waiting[head:place] = waiting[head + 1 : place + 1].copy()
+        waiting[place] = request
+        return None
 
     @property
     def empty(self) -> bool:
@@ -385,11 +410,15 @@ class State:
         return Queue(self.requests, rows, known, predicted)
 
     def available(self, now: int) -> int:
-        """Free cores as a pass counts them."""
+        """Free cores in a cycle at an instant; 1 for machines whose scarce resource depends on the request."""
+        if not self.machine.is_one_amount:
+            return 1
         if self._meta[RUNNING] and self.running[0, 0] <= now:
             return int(available_now(now, self.running, self.meta, self.table[CORES]))
         return self._meta[TOTAL] - self._meta[HELD]
 
     def full(self, now: int) -> bool:
-        """Whether the narrowest waiting request is wider than the free cores, so that no order lets anything start."""
-        return bool(kernels.full(now, self.table, self.running, self.meta))
+        """Whether the smallest waiting request needs more than is free, so that in no order one can start."""
+        if not self.machine.is_one_amount:
+            return False
+        return bool(is_too_full(now, self.table[CORES], self.table[QUEUE], self.running, self.meta))

@@ -1,0 +1,234 @@
+"""Machines of list schedulers: arrays of a `Pool` or of `Nodes` beside those of the queue, and cycles for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.model.time import IntArray
+from gridsim.policy.places import Laid, holdings_of, place_of, placement_at
+from gridsim.policy.protocols import Passes, Placement, Start, starts_of
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
+from gridsim.profile.compiled import lean, phase
+from gridsim.profile.floor import Classes, Floor, Sketch
+from gridsim.profile.holdings import Place
+from gridsim.profile.laying import Rule
+from gridsim.profile.nodes import FULL, LOGGED, RISES, ROW, Log, Nodes
+from gridsim.profile.pool import LEFT, Pool
+
+__all__ = ["NodesMachine", "PoolMachine", "in_pool", "on_nodes"]
+
+Arrays = tuple[IntArray, ...]
+
+
+@phase
+def in_pool(queue, pool):  # type: ignore[no-untyped-def]
+    """Return the machine of a queue: `Pool` with the running requests of the queue."""
+    needs, idle, blocks, free = pool
+    return Pool(needs, idle, blocks, free, queue.running, queue.meta)
+
+
+@lean
+def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
+    """`run_cycle` for Python, which calls quicker with plain tuples; returns how many start."""
+    queue = ListQueue(*queue)
+    run_cycle(now, limit, False, ended, tail, queue, in_pool(queue, pool))
+    return queue.meta[COUNT]
+
+
+@lean
+def catch_up_in_pool(now, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
+    """`catch_up` for Python."""
+    queue = ListQueue(*queue)
+    catch_up(now, ended, tail, queue, in_pool(queue, pool))
+
+
+@phase
+def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
+    """Return the machine of a queue: `Nodes` with the running requests of the queue."""
+    floor, classes, sketch, rule, log, blocked, state = nodes
+    parts = Floor(*floor), Classes(*classes), Sketch(*sketch), Rule(*rule), Log(*log)
+    return Nodes(parts[0], parts[1], parts[2], parts[3], parts[4], blocked, state, queue.running, queue.meta)
+
+
+@lean
+def cycle_on_nodes(now, limit, ended, tail, queue, nodes):  # type: ignore[no-untyped-def]
+    """`run_cycle` for Python; returns 0 or the code of a verb."""
+    queue = ListQueue(*queue)
+    return run_cycle(now, limit, False, ended, tail, queue, on_nodes(queue, nodes))
+
+
+@lean
+def catch_up_on_nodes(now, ended, tail, queue, nodes):  # type: ignore[no-untyped-def]
+    """`catch_up` for Python."""
+    queue = ListQueue(*queue)
+    catch_up(now, ended, tail, queue, on_nodes(queue, nodes))
+
+
+class PoolMachine:
+    """One amount, the cores of a cluster, or the amounts of several pools.
+
+    Parameters
+    ----------
+    cluster : ClusterView
+        The cluster.
+    queue : tuple of arrays
+        `gridsim.policy.scheduler.list_cycle.ListQueue`.
+    room : int
+        Blocks of a profile.
+    """
+
+    def __init__(self, cluster: ClusterView, queue: Arrays, room: int) -> None:
+        self._queue, self._asked = queue, cluster.asked
+        self.is_one_amount = self._asked is None
+        need = queue[0][CORES] if self._asked is None else np.ascontiguousarray(self._of_pools(slice(None)))
+        self._need, width = need, need.shape[1:]
+        self._idle: IntArray = np.zeros((2, *width), dtype=np.int64)
+        if self._asked is not None:
+            self._idle[:] = self._asked.columns.amounts
+        profile = np.zeros((3, room), dtype=np.int64), np.zeros((room, *width), dtype=np.int64)
+        self.columns: Arrays = (need, self._idle, *profile)
+
+    def _of_pools(self, requests: slice | int) -> IntArray:
+        """Amounts of pools that requests request."""
+        assert self._asked is not None
+        classes = self._asked.classes
+        found: IntArray = classes.whole[classes.of[requests], ..., 1 + len(self._asked.columns.resources) :]
+        return found
+
+    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
+        """The cycles of a whole run for the compiled loop; *ask* is called before each."""
+        return Passes("list_in_pool", (self._queue, self.columns, order), ask)
+
+    def learn(self, request: int) -> None:
+        """Add a request that was unknown when the run began."""
+        if not self.is_one_amount:
+            self._need[request] = self._of_pools(request)
+
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """Let a request that never waited hold what it requests."""
+        if not self.is_one_amount:
+            self._idle[LEFT] -= self._need[request]
+
+    def postpone(self, request: int, until: int, now: int) -> None:
+        """Expect a running request to end at another instant: the running requests contain that."""
+
+    def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
+        """Run a cycle; returns how many requests start."""
+        count: int = cycle_in_pool(now, limit, ended, tail, self._queue, self.columns)
+        return count
+
+    def catch_up(self, now: int, ended: int, tail: int) -> None:
+        """Take in ended requests and arrivals."""
+        if self.is_one_amount:  # the running requests hold it; fewer arrays are a quicker call
+            table, running, moves, _, meta = self._queue
+            take_in(table, running, moves, meta, ended, tail)
+        else:
+            catch_up_in_pool(now, ended, tail, self._queue, self.columns)
+
+    def starts(self, started: Sequence[int]) -> list[Start]:
+        """Decisions that requests start."""
+        return starts_of(started)
+
+
+class NodesMachine:
+    """Nodes, and pools beside them.
+
+    Parameters
+    ----------
+    cluster : ClusterView
+        The cluster.
+    queue : tuple of arrays
+        `gridsim.policy.scheduler.list_cycle.ListQueue`.
+    placement : PlacementRule
+        Where tasks go.
+    rng : Generator
+        For rules that draw.
+    """
+
+    is_one_amount = False
+
+    def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
+        assert rng is not None
+        self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
+        self._placements: dict[int, Placement] = {}
+        self._state: IntArray = np.zeros(RISES + 1, dtype=np.int64)
+        self._state[RISES] = 1
+        self._blocked: IntArray = np.zeros(len(self._holdings.asked.classes.shape), dtype=np.int64)
+        self._laid = Laid(self._holdings, self._state)
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The arrays of `gridsim.profile.nodes.Nodes` as they are now."""
+        held = self._holdings
+        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._blocked, self._state
+
+    def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
+        """The cycles of a whole run for the compiled loop; *ask* is called before each."""
+        meta = self._queue[-1]
+
+        def columns() -> tuple[Any, ...]:
+            return self._queue, self.columns, order
+
+        def asked(now: int) -> tuple[Any, ...]:
+            if stopped := int(meta[STOPPED]):
+                self._laid.help(stopped, int(self._state[ROW]))
+            elif ask is not None:
+                ask(now)
+            return columns()
+
+        return Passes("list_on_nodes", columns(), asked, self._laid.pieces)
+
+    def learn(self, request: int) -> None:
+        """Add a request that was unknown when the run began."""
+        self._holdings.learn()
+        classes = len(self._holdings.asked.classes.shape)
+        if classes > len(self._blocked):
+            self._state[RISES] += 1  # no class is known to be blocked
+            self._blocked = np.zeros(2 * classes, dtype=np.int64)
+
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """Let a request that never waited hold its place."""
+        assert placement is not None
+        self._holdings.put_at(request, place_of(self._holdings, placement), now, until)
+
+    def postpone(self, request: int, until: int, now: int) -> None:
+        """Expect a running request to hold its place until another instant."""
+        self._holdings.until(request, until, now)
+
+    def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
+        """Run a cycle; returns how many requests start."""
+        while stopped := cycle_on_nodes(now, limit, ended, tail, self._queue, self.columns):
+            if stopped != FULL:
+                self._holdings.help(stopped, int(self._state[ROW]))
+            self._note_places()
+        self._note_places()
+        return int(self._queue[-1][COUNT])
+
+    def catch_up(self, now: int, ended: int, tail: int) -> None:
+        """Take in ended requests and arrivals."""
+        catch_up_on_nodes(now, ended, tail, self._queue, self.columns)
+
+    def _note_places(self) -> None:
+        """Keep the placements of requests that started."""
+        if not self._state[LOGGED]:
+            return
+        request, place = self._laid.take()
+        rows = request.tolist()
+        first = 0
+        for last in range(1, len(rows) + 1):
+            if last == len(rows) or rows[last] != rows[first]:
+                part = Place(*(column[first:last] for column in place))
+                self._placements[rows[first]] = placement_at(self._holdings, rows[first], part)
+                first = last
+
+    def starts(self, started: Sequence[int]) -> list[Start]:
+        """Decisions that requests start, each at its place."""
+        return [Start(row, 0, self._placements.pop(row, _NOWHERE)) for row in started]
+
+
+_NOWHERE = Placement((), {}, (), ())

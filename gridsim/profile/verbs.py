@@ -1,0 +1,82 @@
+"""Verbs of a machine: the class of the machine, `Pool` or `Nodes`, selects the implementation, else the one here.
+
+A scheduling cycle calls `open_cycle` or `resume_cycle`, then the others, then `close_cycle`. Requests are rows;
+instants and durations are whole microseconds.
+"""
+
+# The decorators hide types from a type checker: they are in the docstrings.
+from __future__ import annotations
+
+from gridsim.profile.compiled import verb
+
+__all__ = ["close_cycle", "fits_now", "fits_until", "is_full", "keeps_reservations", "nothing_fits", "open_cycle"]
+__all__ += ["postpone", "release", "reserve", "resume_cycle", "start"]
+
+
+@verb
+def open_cycle(machine, now):  # type: ignore[no-untyped-def]
+    """Begin a cycle without reservations; requests whose expected end has passed hold nothing in it."""
+
+
+@verb
+def resume_cycle(machine, now):  # type: ignore[no-untyped-def]
+    """Continue the last cycle with its reservations: since then only time has passed."""
+
+
+@verb
+def close_cycle(machine, rows, count):  # type: ignore[no-untyped-def]
+    """End a cycle that has reserved for the first *count* of *rows*."""
+
+
+@verb
+def keeps_reservations(machine):  # type: ignore[no-untyped-def]
+    """Return whether a cycle can be resumed with its reservations."""
+    return False
+
+
+@verb
+def is_full(machine):  # type: ignore[no-untyped-def]
+    """Return whether no request can start in this cycle any more, as far as that is known without testing one."""
+    return False
+
+
+@verb
+def nothing_fits(machine, now, waiting):  # type: ignore[no-untyped-def]
+    """Return whether it is known before a cycle that none of the requests in the queue *waiting* fits."""
+    return False
+
+
+@verb
+def fits_now(machine, now, row):  # type: ignore[no-untyped-def]
+    """Return whether a request fits beside the running requests."""
+
+
+@verb
+def fits_until(machine, now, row, duration):  # type: ignore[no-untyped-def]
+    """Return whether a request that fits now also fits beside the reservations for *duration*."""
+
+
+@verb
+def reserve(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
+    """Reserve the earliest start of a request for *duration*; *more*: whether other reservations may follow.
+
+    Returns 0, or a code when the caller has to help first and to call again.
+    """
+
+
+@verb
+def start(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
+    """Let a request that was just found to fit hold its resources from *now* on; arguments and result as in `reserve`.
+
+    The caller adds it to the running requests.
+    """
+
+
+@verb
+def release(machine, now, rows, count):  # type: ignore[no-untyped-def]
+    """Take back what the first *count* of *rows* hold; they ended."""
+
+
+@verb
+def postpone(machine, now, row, until):  # type: ignore[no-untyped-def]
+    """Expect a running request to hold its resources until another instant."""
