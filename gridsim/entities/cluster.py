@@ -312,6 +312,8 @@ class Cluster:
             self._size(request, quote.cores, now)
         self.offered += self._need[request]
         if stops:
+            if not isinstance(stops, Iterable):
+                raise PolicyError(f"{name_of(self.scheduler)} returned {stops!r} from commit; expected Stop objects")
             for stop in stops:
                 self._stop(stop, now)
         self.dirty = True

@@ -656,7 +656,7 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
         raise_failed(ordering, "rank", error)
     try:
         ranks = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with no numbers: {error}") from error
     # argmax finds a NaN, in a fifth of the time of np.isnan.
     if ranks.shape != queue.rows.shape or (len(ranks) and (last := ranks.item(ranks.argmax())) != last):

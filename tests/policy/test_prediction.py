@@ -170,6 +170,15 @@ class Plus:
         return present + self.by
 
 @dataclass
+class Huge:
+    def setup(self, rng): pass
+    def correct(self, first, present, times, estimate):
+        return 10**400
+    def predict(self, queue, now):
+        return [10**400]
+    def finished(self, queue, ran, now): pass
+
+@dataclass
 class Bad:
     answer: float = -1.0
     def setup(self, rng): pass
@@ -194,6 +203,10 @@ def test_a_predictor_and_a_corrector_of_ones_own(tmp_path: Path) -> None:
         ran(jobs, _with_nan(file))
     with pytest.raises(gs.PolicyError, match=r"corrects 10.0 s of request 1 to 10.0 s; expected more"):
         ran(jobs, f"easy?predict={file}:Mean&correct={file}:Plus(by=0)")
+    huge = ran(jobs, f"easy?predict={file}:Mean&correct={file}:Huge")
+    assert huge.jobs["corrections"].tolist() == [0, 1, 1]
+    with pytest.raises(gs.PolicyError, match=r"expected one number of seconds"):
+        ran(jobs, f"easy?predict={file}:Huge")
 
 
 def _with_nan(file: Path) -> Any:

@@ -53,6 +53,7 @@ class Answers:
         (0, r"with shape \(\)"),
         ([[1.0], [2.0], [3.0]], r"with shape \(3, 1\)"),
         (["first", "second", "third"], "with no numbers"),
+        ([10**400] * 3, "with no numbers"),
         (None, r"with shape \(\)"),
     ],
 )
@@ -325,6 +326,15 @@ def test_more_sizes_than_there_are_cores_are_all_sizes() -> None:
     jobs = dataclasses.replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Linear()]))
     starts = [run(jobs, Platform.single(4), Molding(partition=Greedy(choices=n))).start for n in (10**15, "all")]
     assert np.array_equal(*starts)
+
+
+def test_an_answer_of_commit_that_is_no_sequence_is_refused() -> None:
+    class Commits(Backfilling):
+        def commit(self, quote: Any, now: int) -> Any:
+            return 5
+
+    with pytest.raises(PolicyError, match="returned 5 from commit"):
+        run(JOBS, Platform.single(4), Commits())
 
 
 FAILING = """

@@ -91,7 +91,7 @@ class Predictions:
         answer = call(self._predictor, "predict", self._queue(request), now / 1e6)
         try:
             answers = np.asarray(answer, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             answers = np.full(1, np.nan)
         if answers.shape != (1,) or not answers[0] >= 0:
             what = (
@@ -138,6 +138,8 @@ class Predictions:
         present, times = self._present[request], int(self.corrections[request]) + 1
         first = self._first[request]
         answer = call(self._corrector, "correct", first / 1e6, present / 1e6, times, estimate / 1e6)
+        if isinstance(answer, int):
+            answer = min(answer, NEVER)  # a larger one may be no float
         if not isinstance(answer, float | int | np.floating | np.integer) or math.isnan(answer):
             what = f"corrects {present / 1e6} s of request {request} to {answer!r}; expected a number of seconds"
             raise PolicyError(f"{name_of(self._corrector)} {what}")
