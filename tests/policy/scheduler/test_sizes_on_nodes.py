@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gridsim.testing.strategies import workloads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from gridsim.record import Record
 from gridsim.testing.invariants import violations
 from tests.oracles.machine.drawn import draw_jobs, draw_machine
 from tests.oracles.machine.translated import asked_of, platform_of, workload_of
+from tests.oracles.strategies import workloads
 
 CORES = 8
 CHOOSING = [
