@@ -13,8 +13,8 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.summary import cut, metrics
+from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridsim.metrics.saturation import keeps_up
+from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.time import seconds
 from gridsim.words import duration, listed, number, percent
 
