@@ -1,4 +1,4 @@
-"""What the machine did: cores and queue over time, numbers over stated intervals, saturation. What jobs felt: `responsiveness`.
+"""What the machine did: cores and queue over time, saturation, numbers over intervals. Of jobs: `responsiveness`.
 
 A job holds its cores in ``[start, end)`` and waits in ``[submit, start)``: in an instant that is the end of one job
 and the start of another, only the second one counts.

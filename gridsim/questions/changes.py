@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference
-from gridsim.model.capacity import NodeGroup
+from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
 from gridsim.model.exact import MOST_CORES
-from gridsim.model.node_changes import NodeChange, node_changes
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.site_file import SetLimit
 from gridsim.model.workload import Workload
