@@ -420,7 +420,7 @@ def input_files(args: Namespace) -> Iterator[Path]:
     for folder in filter(Path.is_dir, map(Path, logs)):
         yield from folder.iterdir()
     if logs and getattr(args, "mapping", None):
-        from gridsim.workload.formats.table.joins import joined_files  # numpy: not needed for --help
+        from gridsim.workload.formats.table.cells import joined_files  # numpy: not needed for --help
         from gridsim.workload.formats.table.mapping import mapping_of
 
         first = Path(logs[0])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.metrics.agreement import ModelFailures, model_failures
 from gridsim.model.time import NEVER
-from gridsim.questions.model_failures import ModelFailures, model_failures
 from gridsim.record import Record, Status
 from gridsim.report import admission
 from gridsim.words import counted, listed, number, percent

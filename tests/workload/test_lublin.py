@@ -15,7 +15,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
-from gridsim.testing import lublin_law as exactly
+from gridsim.testing import lublin_cases as exactly
 from gridsim.testing.conformance import CASES
 from gridsim.testing.lublin_cases import check_case
 from gridsim.workload.synthetic import lublin_law as law
