@@ -11,7 +11,7 @@ from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.running import known_only, rigid_workload, rows_of, run
 from gridsim.workload.transform.deadlines import requested_deadlines
-from gridsim.workload.transform.expand import Expand
+from gridsim.workload.transform.duplicate import Expand
 
 __all__ = ["WORDS", "check_deadline_assignment", "check_load_expansion", "check_schedule"]
 
