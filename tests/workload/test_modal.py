@@ -21,8 +21,7 @@ from gridsim.model.workload import Workload
 from gridsim.scenario import transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.estimates import overestimated
-from gridsim.workload.synthetic.lublin import Lublin, default_workload
+from gridsim.workload.synthetic.lublin import Lublin, default_workload, overestimated
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
 from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.rough_estimates import ModalEstimates
