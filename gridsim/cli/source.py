@@ -398,8 +398,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.notices import notices_of  # numpy: not needed for --help
-    from gridsim.report.demands import left_aside
-    from gridsim.report.notices import sentences
+    from gridsim.report.notices import left_aside, sentences
     from gridsim.report.pools import pooled
 
     told = sentences(notices_of(policies, workload))

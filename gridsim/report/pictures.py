@@ -13,7 +13,8 @@ from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
-from gridsim.report import admission, captions, curves, fairness_text, figures
+from gridsim.report import admission, captions, curves, figures
+from gridsim.report.users import inequality, large_users_held
 from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
@@ -157,14 +158,14 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     yield Picture(
         "How unequally users are slowed down",
         "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
-        f"are slowed down alike, towards 1 where one of them bears it all. {fairness_text.inequality(found)}",
+        f"are slowed down alike, towards 1 where one of them bears it all. {inequality(found)}",
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
     users = len(large_users(comparison.records[comparison.baseline]))
     yield Picture(
         "How much of the machine the largest users hold",
-        fairness_text.large_users_held(found, users),
+        large_users_held(found, users),
         Drawing(figures.largest_share(found, labels, calendar), "largest-share"),
         "fairness.csv",
     )
