@@ -45,8 +45,8 @@ BOUNDS = {
     "entities": 2_267,
     "workload": 10_601,
     "model": 4_368,
-    "report, questions, cli": 12_026,
-    "metrics, campaign, top level": 8_447,
+    "report, questions, cli": 12_027,
+    "metrics, campaign, top level": 8_446,
     "testing": 4_613,
     "core": 18_970,
     "all without testing": 54_412,
@@ -57,7 +57,7 @@ BOUNDS = {
     "ledgers of free capacity": 8,
     "fields of Capabilities": 35,
     "imports and __all__, per 1,000 code lines": 119,
-    "imports by name": 4,
+    "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
 while the sum of the core falls."""
@@ -161,7 +161,6 @@ CIRCLES = (
     ("policy.admission.plan", "policy.admission.vector_search", "policy.capabilities", "policy.protocols"),
     ("profile.compiled", "profile.compiler"),
     ("questions.explain", "questions.replay", "questions.schedules"),
-    ("report.gallery", "result"),
 )
 
 _NO_CODE = {
