@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from types import FunctionType
@@ -142,6 +141,8 @@ def failed(policy: Any, method: str, error: Exception) -> PolicyError:
 
 def _place_of(error: Exception) -> tuple[int | None, str] | None:
     """Line and file of the outermost frame that is not gridsim's own."""
+    import traceback  # not needed for --help
+
     frames = traceback.extract_tb(error.__traceback__)
     outside = (frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN))
     return next(((frame.lineno, frame.filename) for frame in outside), None)
