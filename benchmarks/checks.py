@@ -20,7 +20,7 @@ import numpy as np
 
 import gridsim as gs
 from gridsim.entities.cluster import Cluster
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.policy.admission import feedback, kernels, plan, restart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS

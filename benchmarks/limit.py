@@ -29,7 +29,7 @@ import numpy as np
 
 import gridsim as gs
 from gridsim.errors import CheckFailed
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record

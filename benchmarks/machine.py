@@ -11,7 +11,7 @@ import numpy as np
 
 import gridsim as gs
 from gridsim.model.demand import Demands, WordSets
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.workload import Workload
 
 MEMORY = 262_144

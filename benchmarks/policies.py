@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from simpy import Environment, Event
 
 import gridsim as gs
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.workload import Workload
 
 POLICIES = ("fcfs", "easy", "conservative", "easy?ordering=sjf", "easy?ordering=wfp3")

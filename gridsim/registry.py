@@ -89,12 +89,9 @@ KINDS: dict[str, tuple[str, ...]] = {
     "transform": (
         "gridsim.workload.transform.slice",
         "gridsim.workload.transform.duplicate",
-        "gridsim.workload.transform.expand",
         "gridsim.workload.transform.estimates",
         "gridsim.workload.transform.rough_estimates",
-        "gridsim.workload.transform.modal",
         "gridsim.workload.transform.deadlines",
-        "gridsim.workload.transform.tolerance",
         "gridsim.workload.transform.load_factor",
         "gridsim.workload.transform.inflate",
         "gridsim.workload.transform.moldable",

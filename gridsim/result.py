@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import platform as machine
 from collections.abc import Mapping, Sequence
@@ -313,9 +312,9 @@ class Result:
         ``list(result.figures)`` has the names; ``result.figures.save("folder/", kind="pdf")`` writes all of them as
         files for a paper (`gridsim.report.gallery.Gallery`).
         """
-        # Pictures are made two rooms above, and a user holds a result: found by name, as the package's own face is.
-        found: Mapping[str, Any] = importlib.import_module("gridsim.report.gallery").of_result(self)
-        return found
+        from gridsim.report.gallery import of_run  # matplotlib: only where a figure is made
+
+        return of_run(self.policy, self.record, self.platform)
 
     def __repr__(self) -> str:
         jobs = f"{len(self.record):,} job{'' if len(self.record) == 1 else 's'}"

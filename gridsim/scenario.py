@@ -14,8 +14,7 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
 from gridsim.metrics.summary import measures_asked
-from gridsim.model.machine import check_cores
-from gridsim.model.platform import Platform
+from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import of_replica, stream
 from gridsim.model.workload import Workload

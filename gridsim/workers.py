@@ -1,4 +1,4 @@
-"""Processes of this machine that work for this one: how they start, what they are sent, how they end.
+"""Worker processes of this machine: how they start and end, and how objects are pickled for them.
 
 What they are for stands above: units of a campaign (`gridsim.campaign.executors`), the runs of one question
 (`gridsim.scenario`). Nothing here knows a workload.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -25,10 +27,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from gridsim import registry
 from gridsim.errors import GridsimError, InputError
-from gridsim.parcel import packed, references, unpacked
 
-__all__ = ["Awaited", "Known", "Processes", "Workers", "crew", "usable_cores"]
+__all__ = ["Awaited", "Known", "Processes", "Workers", "crew", "packed", "references", "unpacked", "usable_cores"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -457,3 +459,49 @@ def _packed_error(error: Exception) -> bytes:
     except Exception:  # an error that holds what cannot be sent
         return packed((_RAISED, RuntimeError(told or str(error))))
     return text
+
+
+class _Packer(pickle.Pickler):
+    """Leaves out what the other side has; classes of plain files are named by their files."""
+
+    def __init__(self, file: io.BytesIO, known: Mapping[int, int]) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._known = known
+
+    def persistent_id(self, thing: Any) -> int | None:
+        return self._known.get(id(thing))
+
+    def reducer_override(self, thing: Any) -> Any:
+        if isinstance(thing, type) and (file := registry.file_of(thing)) is not None:
+            return registry.find, ("class", f"{file}:{thing.__name__}")
+        return NotImplemented
+
+
+def references(things: Sequence[Any]) -> dict[int, int]:
+    """What stands for things that the other side has, by their ``id``: their places."""
+    return {id(thing): place for place, thing in enumerate(things) if not isinstance(thing, _PLAIN)}
+
+
+_PLAIN = (str, bytes, int, float, type(None))
+"""As short as a reference to them."""
+
+
+class _Unpacker(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, known: Sequence[Any]) -> None:
+        super().__init__(file)
+        self._known = known
+
+    def persistent_load(self, place: int) -> Any:
+        return self._known[place]
+
+
+def packed(thing: Any, known: Mapping[int, int] | None = None) -> bytes:
+    """A thing as bytes; *known* are references, by ``id``, to what the other side has."""
+    file = io.BytesIO()
+    _Packer(file, known or {}).dump(thing)
+    return file.getvalue()
+
+
+def unpacked(text: bytes, known: Sequence[Any] = ()) -> Any:
+    """The thing again; *known* is what references stand for, by place."""
+    return _Unpacker(io.BytesIO(text), known).load()

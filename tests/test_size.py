@@ -37,27 +37,27 @@ CORE = ("profile", "policy", "policy/scheduler", "policy/admission", "policy/slu
 
 BOUNDS = {
     "profile": 2_850,
-    "policy": 2_616,
+    "policy": 2_614,
     "policy/scheduler": 3_003,
-    "policy/admission": 1_996,
+    "policy/admission": 1_995,
     "policy/slurm": 4_395,
     "calendar": 1_848,
     "entities": 2_269,
-    "workload": 10_686,
-    "model": 4_400,
-    "report, questions, cli": 12_103,
-    "metrics, campaign, top level": 8_433,
-    "testing": 4_629,
-    "core": 18_977,
-    "all without testing": 54_599,
+    "workload": 10_601,
+    "model": 4_368,
+    "report, questions, cli": 12_020,
+    "metrics, campaign, top level": 8_446,
+    "testing": 4_613,
+    "core": 18_974,
+    "all without testing": 54_409,
     "scheduling cycles": 8,
     "whole-run loops": 8,
     "plans": 3,
     "deadline searches": 7,
     "ledgers of free capacity": 8,
     "fields of Capabilities": 35,
-    "imports and __all__, per 1,000 code lines": 122,
-    "imports by name": 4,
+    "imports and __all__, per 1,000 code lines": 119,
+    "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
 while the sum of the core falls."""
@@ -161,7 +161,6 @@ CIRCLES = (
     ("policy.admission.plan", "policy.admission.vector_search", "policy.capabilities", "policy.protocols"),
     ("profile.compiled", "profile.compiler"),
     ("questions.explain", "questions.replay", "questions.schedules"),
-    ("report.gallery", "result"),
 )
 
 _NO_CODE = {

@@ -6,11 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from gridsim import registry
 from gridsim.errors import GridsimError, InputError, PolicyError, UnknownNameError
-from gridsim.workers import Workers, crew, started_by
+from gridsim.workers import Workers, crew, packed, references, started_by, unpacked
 
 
 def doubled(value: int) -> int:
@@ -152,3 +154,20 @@ def test_copies_are_made_only_while_there_is_one_thread() -> None:
     finally:
         stop.set()
         other.join()
+
+
+def test_what_the_other_side_has_is_not_sent() -> None:
+    large, word = list(range(1000)), "word"
+    text = packed({"large": large, "word": word}, references([large, word]))
+    assert len(text) < 100
+    assert unpacked(text, [large, word])["large"] is large
+
+
+def test_a_class_of_a_plain_file_is_named_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "widest.py"
+    file.write_text("class Widest:\n    def __init__(self):\n        self.kind = Widest\n")
+    made = registry.make("ordering", f"{file}:Widest")
+    text = packed(made)
+    assert str(file).encode() in text
+    assert b"gridsim_plugin" not in text  # a module that no other process knows
+    assert type(unpacked(text)) is type(made)

@@ -16,11 +16,10 @@ from simpy import Event, Resource
 
 import gridsim as gs
 from gridsim.errors import InputError, PolicyError
-from gridsim.model.job import Job, Task
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.speedup import Amdahl, Downey, Linear, Speedup, fitted
-from gridsim.model.tasks import Tasks
+from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.options import Run
 from gridsim.policy.protocols import Decision, Quote, Stop
 from gridsim.policy.queue import ClusterView

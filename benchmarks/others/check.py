@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import gridsim as gs
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.time import seconds
 from gridsim.testing.invariants import violations_of
 from gridsim.testing.schedules import read_schedule

@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Write the folder."""
     from gridsim.cli.terminal import tell  # rich: not needed for --help
-    from gridsim.model.machine import machine_cores  # numpy: not needed for --help
+    from gridsim.model.platform import machine_cores  # numpy: not needed for --help
     from gridsim.report.publication import PROMPTS, description
     from gridsim.workload.anonymise import anonymised
     from gridsim.workload.describe import describe

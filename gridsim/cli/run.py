@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
     from gridsim.policy.presets import policy
-    from gridsim.report import demands, notices, pools
+    from gridsim.report import notices, pools
     from gridsim.result import FILES
     from gridsim.scenario import Scenario
     from gridsim.tables import require_table
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     _print(metrics)
     for sentence in pools.of_one(result.record, result.platform):
         print(sentence)
-    for sentence in demands.left_aside(result.workload, result.platform):
+    for sentence in notices.left_aside(result.workload, result.platform):
         print(sentence)
     for sentence in notices.sentences({"the policy": result.notices}):
         print(sentence)

@@ -398,8 +398,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.notices import notices_of  # numpy: not needed for --help
-    from gridsim.report.demands import left_aside
-    from gridsim.report.notices import sentences
+    from gridsim.report.notices import left_aside, sentences
     from gridsim.report.pools import pooled
 
     told = sentences(notices_of(policies, workload))
@@ -420,7 +419,7 @@ def input_files(args: Namespace) -> Iterator[Path]:
     for folder in filter(Path.is_dir, map(Path, logs)):
         yield from folder.iterdir()
     if logs and getattr(args, "mapping", None):
-        from gridsim.workload.formats.table.joins import joined_files  # numpy: not needed for --help
+        from gridsim.workload.formats.table.cells import joined_files  # numpy: not needed for --help
         from gridsim.workload.formats.table.mapping import mapping_of
 
         first = Path(logs[0])

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     # numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
-    from gridsim.model.machine import machine_cores
+    from gridsim.model.platform import machine_cores
     from gridsim.scenario import transformed
     from gridsim.testing.invariants import violations_of
     from gridsim.testing.schedules import (

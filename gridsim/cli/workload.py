@@ -143,7 +143,7 @@ def _output(text: str) -> str:
 
 
 def _describe(args: Namespace) -> None:
-    from gridsim.model.machine import machine_cores  # numpy: not needed for --help
+    from gridsim.model.platform import machine_cores  # numpy: not needed for --help
     from gridsim.workload.describe import describe
 
     workload = source.read(args.file, args)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.order import overtook
-from gridsim.metrics.responsiveness import BOUND, measure, summarise
+from gridsim.metrics.responsiveness import BOUND, measure, overtook, summarise
 from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload

@@ -15,9 +15,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim import registry
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, call
 from gridsim.model.time import FloatArray
-from gridsim.plug_in_errors import call
 from gridsim.record import Record
 
 __all__ = ["Measure", "Metric", "measures"]

@@ -14,7 +14,6 @@ from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
 from gridsim.metrics.measures import Measure, Metric, measures
-from gridsim.metrics.order import backfilled_share
 from gridsim.metrics.prediction import (
     PREDICTION_METRICS,
     PROMISE_METRICS,
@@ -23,7 +22,7 @@ from gridsim.metrics.prediction import (
 )
 from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.resources import concerns_resources
-from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
+from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, backfilled_share, measure, summarise
 from gridsim.metrics.schedule import Schedule
 from gridsim.metrics.utilisation import (
     Interval,

@@ -1,17 +1,19 @@
-"""What a machine has: nodes as columns, one entry a node, and pools that belong to no node."""
+"""Nodes of a machine as columns, one entry a node, its pools outside nodes, and node changes between machines."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import IntArray
 
-__all__ = ["GPU", "WHOLE_GPU", "Capacity", "NodeGroup", "with_more"]
+__all__ = ["GPU", "WHOLE_GPU", "Capacity", "NodeChange", "NodeGroup", "node_changes", "with_more"]
 
 WHOLE_GPU = 1000
 """Thousandths of a GPU."""
@@ -237,3 +239,33 @@ class Capacity:
         nodes = f"{len(self.nodes):,} nodes, " if self.nodes else ""
         more = "".join(f", {amount:,} {name}" for name, amount in self.pools.items() if name != "cores")
         return f"<Capacity: {nodes}{self.cores:,} cores{more}>"
+
+
+class NodeChange(NamedTuple):
+    """Nodes of one type that a machine has more or, below 0, fewer; *node* is one of them, without a name."""
+
+    more: int
+    node: NodeGroup
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in JSON's types."""
+        it = self.node
+        told = {"capacity": dict(it.capacity), "gpus": it.gpus, "gpu_kind": it.gpu_kind if it.gpus else None}
+        return {"more": self.more, "node": told | {"features": list(it.features), "partitions": list(it.partitions)}}
+
+
+def node_changes(before: Sequence[NodeGroup], after: Sequence[NodeGroup]) -> tuple[NodeChange, ...]:
+    """Nodes by which two machines differ, by type: what a node has, its features and its partitions.
+
+    Examples
+    --------
+    >>> thin = NodeGroup(group="thin", count=4, capacity={"cores": 8})
+    >>> fat = NodeGroup(group="fat", count=2, capacity={"cores": 8}, gpus=2)
+    >>> [(it.more, it.node.gpus) for it in node_changes([thin], [replace(thin, count=3, names=()), fat])]
+    [(-1, 0), (2, 2)]
+    """
+    counts: Counter[NodeGroup] = Counter()
+    for sign, groups in ((-1, before), (1, after)):
+        for each in groups:
+            counts[replace(each, group="", count=1, names=("",))] += sign * each.count
+    return tuple(NodeChange(count, node) for node, count in counts.items() if count)

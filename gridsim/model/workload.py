@@ -12,10 +12,9 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.demand import Demands
 from gridsim.model.exact import MOST_CORES, integers
-from gridsim.model.job import Job, Task
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
-from gridsim.model.tasks import Tasks
+from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
 __all__ = ["LABELS", "UNKNOWN", "Workload", "epoch_of"]

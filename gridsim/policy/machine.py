@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gridsim.errors import InputError
-from gridsim.model.machine import machine_cores
-from gridsim.model.platform import Platform
+from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.site import ORIGIN
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, call, failed, name_of, raise_failed
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray
-from gridsim.plug_in_errors import call, failed, name_of, raise_failed
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from gridsim.metrics.agreement import (
     agreement,
     agreement_by_group,
     largest_disagreements,
+    model_failures,
     start_error,
 )
 from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
@@ -26,7 +27,6 @@ from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
-from gridsim.questions.model_failures import model_failures
 from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.agreement import ModelFailures
 from gridsim.metrics.compare import Difference
-from gridsim.model.capacity import NodeGroup
+from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
 from gridsim.model.exact import MOST_CORES
-from gridsim.model.node_changes import NodeChange, node_changes
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.site_file import SetLimit
 from gridsim.model.workload import Workload
@@ -25,7 +25,6 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.machine import SiteChange, changed, fitted, like, nodes_to
 from gridsim.policy.pools import changed_platform, resized
 from gridsim.questions.job_parts import JobPart
-from gridsim.questions.model_failures import ModelFailures
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated
 from gridsim.record import Record

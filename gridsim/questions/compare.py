@@ -10,7 +10,7 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import measures_asked
-from gridsim.model.node_changes import node_changes
+from gridsim.model.capacity import node_changes
 from gridsim.model.platform import Platform
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload

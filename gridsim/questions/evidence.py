@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.agreement import failed_jobs
 from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.deadlines import concerns_deadlines
@@ -24,7 +25,6 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.changes import WhatIf
-from gridsim.questions.model_failures import failed_jobs
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record, Status

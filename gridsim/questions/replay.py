@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.metrics.agreement import Agreement, Disagreement
+from gridsim.metrics.agreement import Agreement, Disagreement, ModelFailures
 from gridsim.metrics.preemption import LoggedRuns
-from gridsim.questions.model_failures import ModelFailures
 from gridsim.words import duration
 
 if TYPE_CHECKING:  # explanations read schedules, which choose the nearest policy

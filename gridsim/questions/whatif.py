@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any
 
 from gridsim.errors import InputError
+from gridsim.metrics.agreement import model_failures
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.summary import cut, metrics
+from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
@@ -24,7 +25,6 @@ from gridsim.questions.calibrate import own_policy
 from gridsim.questions.change_effects import limit_effects, part_effects
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled
-from gridsim.questions.model_failures import model_failures
 from gridsim.questions.replicas import settled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record

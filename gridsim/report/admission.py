@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridsim.questions.model_failures import failed_jobs
+from gridsim.metrics.agreement import failed_jobs
 from gridsim.record import Status
 from gridsim.report.job_counts import job_counts
 from gridsim.words import counted, duration, listed, number, percent

@@ -11,7 +11,6 @@ from gridsim.metrics.agreement import Agreement
 from gridsim.questions.replay import FAR, Calibration, is_far
 from gridsim.report import explain_text, refusals
 from gridsim.report.job_counts import job_counts
-from gridsim.report.preemption import as_logged
 from gridsim.report.trust import interval
 from gridsim.words import duration, number, percent
 
@@ -37,7 +36,7 @@ def sentences(found: Calibration) -> list[str]:
     ran = {f"under {label}" if label else "on the machine": mask for label, mask in found.ran.items()}
     told += job_counts(ran, np.ones_like(found.ran[""]), found.provenance)
     told += refusals.failures(found.failures)
-    told += as_logged(found.logged_runs, found.preempted)
+    told += refusals.preempted_in_log(found.logged_runs, found.preempted)
     worst = _worst(found)
     if worst is not None:
         kind, name, agreed = worst

@@ -1,27 +1,28 @@
-"""Caveats on the numbers of a comparison: cuts, statuses, rejections, and lines of the log left out."""
+"""Caveats on the numbers of a comparison: machines, cuts, statuses, predictions, and lines of the log left out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from gridsim.metrics.preemption import LoggedRuns, logged_runs
+from gridsim.model.capacity import GPU, NodeGroup
 from gridsim.model.dates import calendar_of
-from gridsim.model.time import seconds
+from gridsim.model.time import NEVER, seconds
 from gridsim.questions.evidence import Evidence
+from gridsim.record import Record
 from gridsim.report import (
     admission,
-    demands,
     flurries_text,
-    machines,
     notices,
-    predictions,
-    preemption,
     refusals,
     replicas_text,
     users,
 )
-from gridsim.words import between, duration, listed, number
+from gridsim.report.whatif_parts import node_text
+from gridsim.words import between, counted, duration, listed, number, percent
 
 __all__ = ["caveats"]
 
@@ -29,19 +30,19 @@ __all__ = ["caveats"]
 def caveats(comparison: Evidence) -> list[str]:
     """Cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
-        *machines.caveats(comparison.info),
+        *_machines(comparison.info),
         *admission.caveats(comparison),
         *notices.caveats(comparison.info),
-        *demands.caveats(comparison),
+        *notices.demands_left_aside(comparison),
         *users.caveats(comparison),
         *flurries_text.caveats(comparison),
         *replicas_text.caveats(comparison),
         *_cuts(comparison),
         *_statuses(comparison),
         *refusals.caveats(comparison),
-        *preemption.as_logged(_logged_runs(comparison), comparison.metrics),
-        *preemption.caveats(comparison.metrics),
-        *predictions.caveats(comparison.records, comparison.metrics),
+        *refusals.preempted_in_log(_logged_runs(comparison), comparison.metrics),
+        *refusals.preempted(comparison.metrics),
+        *_predictions(comparison.records, comparison.metrics),
         *_problems(comparison.info.get("workload", {})),
     ]
 
@@ -113,3 +114,93 @@ def _problems(provenance: Mapping[str, Any]) -> list[str]:
     read = provenance.get("jobs_read")
     lines = f"{number(read)} jobs" if isinstance(read, int) else "lines"
     return [f"Of the log's {lines}, {listed(parts)}."] if parts else []
+
+
+def _machines(info: Mapping[str, Any]) -> list[str]:
+    """That policies run on different machines, and how these differ from the machine of the first site.
+
+    Examples
+    --------
+    >>> node = {"capacity": {"cores": 4}, "gpus": 0, "gpu_kind": None, "features": [], "partitions": ["batch"]}
+    >>> bigger = {"cores": 40, "nodes": [{"more": 2, "node": node}], "pools": {}}
+    >>> for line in _machines({"machines": {"now": {"cores": 32, "nodes": [], "pools": {}}, "bigger": bigger}}):
+    ...     print(line)
+    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is of each policy's own.
+    Compared with now, the machine of bigger has 2 more nodes of 4 cores, in partition batch.
+    """
+    machines = info.get("machines", {})
+    if not machines:
+        return []
+    sizes = listed([f"{label} on {counted(each['cores'], 'core')}" for label, each in machines.items()])
+    told = [f"The policies run on different machines: {sizes}; utilisation is of each policy's own."]
+    base = next(iter(machines))
+    for label, each in machines.items():
+        nodes = [(it["more"], node_text(_node(it["node"]))) for it in each["nodes"]]
+        words = [f"{counted(abs(n), 'more node' if n > 0 else 'fewer node')} of {text}" for n, text in nodes]
+        pools = [f"{number(abs(n))} {'more' if n > 0 else 'fewer'} {name}" for name, n in each["pools"].items()]
+        if words or pools:
+            told.append(f"Compared with {base}, the machine of {label} has {'; '.join([*words, *pools])}.")
+    return told
+
+
+def _node(it: Mapping[str, Any]) -> NodeGroup:
+    return NodeGroup(
+        group="",
+        capacity=it["capacity"],
+        gpus=it["gpus"],
+        gpu_kind=it["gpu_kind"] or GPU,
+        features=tuple(it["features"]),
+        partitions=tuple(it["partitions"]),
+    )
+
+
+def _predictions(records: Mapping[str, Record], metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Of each policy that predicts run times: how well, beside the requests, and which promises broke.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import numpy as np
+    >>> from gridsim.metrics.prediction import prediction_metrics
+    >>> from gridsim.record import Predictions
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=30, cores=1, estimate=100)])
+    >>> record = replace(record, predictions=Predictions(np.array([20_000_000]), np.array([1])))
+    >>> believed, cost = _predictions({"easy++": record}, {"easy++": prediction_metrics(record)})
+    >>> believed.partition(": ")[0]
+    'Under easy++, run times were predicted with an accuracy of 0.67 (the requests have 0.30; 1 is perfect)'
+    >>> cost.rpartition(", ")[2]
+    '33 % of all that was held.'
+    """
+    knowing = [label for label, record in records.items() if record.predictions and record.predictions.oracle]
+    if knowing:
+        yield f"Under {listed(knowing)} plans were made with true run times, which no scheduler knows."
+    for label, record in records.items():
+        numbers = metrics[label]
+        if record.predictions is None or record.predictions.oracle or "prediction_accuracy" not in numbers:
+            continue
+        requests = f"the requests have {numbers['request_accuracy']:.2f}; 1 is perfect"
+        accuracy = f"{numbers['prediction_accuracy']:.2f} ({requests})"
+        under = f"{percent(numbers['prediction_under'])} of the jobs ran longer than first expected"
+        corrected = f"a job was corrected {numbers['corrections']:.2f} times on average"
+        yield f"Under {label}, run times were predicted with an accuracy of {accuracy}: {under}, and {corrected}."
+        hours, share = _beyond(record)
+        shown = number(hours) if hours >= 100 else f"{hours:.3g}"
+        if share:
+            yield (
+                f"Under {label}, jobs that outlived what was first believed of them held {shown} core-hours "
+                f"beyond it, {percent(share)} of all that was held."
+            )
+        if numbers.get("starts_late", 0.0) > 0:
+            late = f"{percent(numbers['starts_late'])} of the jobs started after their first planned start"
+            by = f"{duration(numbers['start_late_mean'])} on average, at most {duration(numbers['start_late_max'])}"
+            yield f"Under {label}, {late}: {by}."
+
+
+def _beyond(record: Record) -> tuple[float, float]:
+    """Core-hours that jobs held beyond their first predictions, and their share of all that were held."""
+    assert record.predictions is not None
+    ran = record.end_us < NEVER
+    held, cores = (record.end_us - record.start_us)[ran], record.given[ran]
+    beyond = np.maximum(0, held - record.predictions.prediction_us[ran])
+    total, over = (float((seconds(each) * cores).sum()) / 3600 for each in (held, beyond))
+    return over, over / total if total else 0.0

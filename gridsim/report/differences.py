@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from gridsim.metrics.compare import FEWEST_JOBS, FEWEST_REPLICAS, Difference
 from gridsim.metrics.groups import LABELLED
-from gridsim.metrics.saturation import keeps_up
-from gridsim.metrics.utilisation import arrival_window, queue_length
+from gridsim.metrics.utilisation import arrival_window, keeps_up, queue_length
 from gridsim.model.time import seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.evidence import Evidence

@@ -17,10 +17,11 @@ from gridsim.report.figures import ON_PAPER, RC
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from gridsim.model.platform import Platform
+    from gridsim.record import Record
     from gridsim.report.pictures import Picture
-    from gridsim.result import Result
 
-__all__ = ["FOLDER", "KINDS", "Gallery", "Kind", "of_comparison", "of_result", "save"]
+__all__ = ["FOLDER", "KINDS", "Gallery", "Kind", "of_comparison", "of_run", "save"]
 
 Kind = Literal["pdf", "svg", "png"]
 """Formats of files: two of lines and letters, one of points."""
@@ -96,9 +97,9 @@ def of_comparison(comparison: Evidence) -> Gallery:
     return Gallery(draw)
 
 
-def of_result(result: Result) -> Gallery:
-    """Figures of one run: those of a comparison that no other policy is in."""
-    return of_comparison(Evidence.of({result.policy: result.record}, info={}, platform=result.platform))
+def of_run(policy: str, record: Record, platform: Platform) -> Gallery:
+    """Figures of one run: those of a comparison with a single policy."""
+    return of_comparison(Evidence.of({policy: record}, info={}, platform=platform))
 
 
 def save(figure: Figure, path: Path) -> Path:

@@ -1,8 +1,8 @@
-"""The figures of a page, each with what it shows in words and where its numbers are."""
+"""The figures of a page, each with its caption and the file of its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -13,16 +13,18 @@ from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
-from gridsim.report import admission, captions, curves, fairness_text, figures
+from gridsim.report import admission, curves, figures
+from gridsim.report.differences import group_name
+from gridsim.report.users import inequality, large_users_held
 from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gridsim.questions.evidence import Evidence
+    from gridsim.questions.evidence import Evidence, GroupRow
     from gridsim.record import Record
 
-__all__ = ["Drawing", "Picture", "Shown", "over_users", "pictures", "winners"]
+__all__ = ["Drawing", "Picture", "Shown", "caption_of_groups", "over_users", "pictures", "winners"]
 
 
 class Drawing(NamedTuple):
@@ -66,7 +68,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         return
     yield Picture(
         "How long jobs wait",
-        captions.by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
+        caption_by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
         + f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left "
         "edge is the share that did not wait at all.",
         Drawing(figures.waits(records, rows), "waits"),
@@ -75,7 +77,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     if comparison.of_moldable:
         yield Picture(
             "How long jobs take from submission to end",
-            captions.by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
+            caption_by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
             + f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
             Drawing(figures.responses(records, rows), "responses"),
             "distributions.csv",
@@ -83,21 +85,21 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     else:
         yield Picture(
             "How much longer than its runtime a job takes",
-            captions.by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
+            caption_by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
             + f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
             Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
             "distributions.csv",
         )
     yield Picture(
         "How busy the machine is",
-        captions.by_policy(comparison, "utilisation", "The machine is busy for {}.", percent)
+        caption_by_policy(comparison, "utilisation", "The machine is busy for {}.", percent)
         + f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
         "How many jobs wait",
-        captions.by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
+        caption_by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
         + f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
@@ -157,14 +159,14 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     yield Picture(
         "How unequally users are slowed down",
         "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
-        f"are slowed down alike, towards 1 where one of them bears it all. {fairness_text.inequality(found)}",
+        f"are slowed down alike, towards 1 where one of them bears it all. {inequality(found)}",
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
     users = len(large_users(comparison.records[comparison.baseline]))
     yield Picture(
         "How much of the machine the largest users hold",
-        fairness_text.large_users_held(found, users),
+        large_users_held(found, users),
         Drawing(figures.largest_share(found, labels, calendar), "largest-share"),
         "fairness.csv",
     )
@@ -280,7 +282,7 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
         ]
         if rows:
             text = (
-                f"{captions.of_groups(rows, less=gains, more=loses)} "
+                f"{caption_of_groups(rows, less=gains, more=loses)} "
                 f"{what} of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
                 f"{less} than under {base}, right of 1 {'later' if responses else 'longer'}. "
                 f"{f'The {LABELLED[kind][1]} with the most core-seconds. ' if kind in LABELLED else ''}"
@@ -296,3 +298,66 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
         text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
         bars = figures.job_by_job(shares)
     yield Picture("Job by job", f"{text}.", Drawing(bars, "job-by-job"), "differences.csv")
+
+
+MOST = 4
+"""Policies that are told one by one; of more only the first and the best."""
+
+NAMED = 3
+"""Groups that are named; more are counted."""
+
+
+def caption_by_policy(comparison: Evidence, metric: str, text: str, shown: Callable[[float], str]) -> str:
+    """A number of each policy in a sentence; nothing where it is not known.
+
+    Parameters
+    ----------
+    text : str
+        The sentence, with ``{}`` where the numbers go.
+    shown : callable
+        How a number is written.
+    """
+    labels = comparison.labels
+    if len(labels) > MOST:
+        labels = list(dict.fromkeys((comparison.baseline, comparison.best)))
+    values = {label: comparison.metrics[label].get(metric, float("nan")) for label in labels}
+    if any(value != value for value in values.values()):
+        return ""
+    texts = {label: shown(value) for label, value in values.items()}
+    if len(texts) > 1 and len(set(texts.values())) == 1 and len(labels) == len(comparison.labels):
+        return text.format(f"{texts[labels[0]]} under every policy") + " "
+    return text.format(listed([f"{told} under {label}" for label, told in texts.items()])) + " "
+
+
+def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
+    """Which groups clearly gain and lose under each policy.
+
+    Parameters
+    ----------
+    less, more : str
+        What jobs that gain and jobs that lose do: ``wait less``, ``wait longer``.
+    """
+    told, neither = [], []
+    for policy in dict.fromkeys(row.policy for row in rows):
+        own = [row for row in rows if row.policy == policy]
+        better, worse = ([row for row in own if row.verdict == verdict] for verdict in ("better", "worse"))
+        if not better and not worse:
+            neither.append(policy)
+            continue
+        gains = f"{_names(better, len(own))} clearly {less}" if better else f"none clearly {less}"
+        loses = f"{_names(worse, len(own))} clearly {more}" if worse else f"none clearly {more}"
+        told.append(f"Under {policy}, {gains}; {loses}.")
+    if neither:
+        few = {(row.policy, row.group) for row in rows if row.policy in neither and row.verdict == "too little data"}
+        groups = len({(row.policy, row.group) for row in rows if row.policy in neither})
+        what = "groups have" if len(neither) == 1 else "comparisons of a group have"
+        unknown = f"; {len(few)} of {groups} {what} too little data" if few else ""
+        told.append(f"Under {listed(neither, 'or')} no group differs significantly from {rows[0].baseline}{unknown}.")
+    return " ".join(told)
+
+
+def _names(groups: Sequence[GroupRow], among: int) -> str:
+    """Few groups by name, each for itself; of more, how many."""
+    if len(groups) > NAMED:
+        return f"{number(len(groups))} of {number(among)} groups"
+    return listed([group_name(row.kind, row.group) for row in groups])

@@ -1,16 +1,28 @@
-"""The page of `gridsim whatif`: the answers in words and a table, one file that needs no network."""
+"""The page of `gridsim whatif`: sentences, a table, and pictures of waits; one file that needs no network."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from gridsim.questions.changes import WhatIf
+from gridsim.model.capacity import NodeGroup
+from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report import replicas_text, whatif_alike, whatif_parts
+from gridsim.report.figures import INK, PALETTE, drawing
+from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style
-from gridsim.report.whatif_figures import pictures
+from gridsim.report.pictures import Drawing, Picture
+from gridsim.report.whatif_parts import node_text
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
+from gridsim.words import duration, listed, number
 
-__all__ = ["render"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["changes", "figures", "pictures", "render", "sizes"]
 
 
 def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = ()) -> str:
@@ -42,3 +54,121 @@ def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = 
         replicas_head=replicas_text.HEAD,
         style=style("page.css"),
     )
+
+
+def figures(found: WhatIf) -> Gallery:
+    """Figures of the answers by name, for a notebook or a paper."""
+    return Gallery(lambda: {one.drawing.name: one.drawing.figure for one in pictures(found)})
+
+
+def pictures(found: WhatIf) -> Iterator[Picture]:
+    """What there is to see: waits against cores where more than one size was asked, and every change."""
+    curves = _curves(found)
+    if curves:
+        told = [
+            ", ".join(f"{duration(_mean(one))} with {number(one.cores)}" for one in each) for each in curves.values()
+        ]
+        named = [f"{name}: {each}" if len(curves) > 1 else each for name, each in zip(curves, told, strict=True)]
+        yield Picture(
+            "Waits against cores",
+            f"Mean wait under {found.policy} by the cores of the machine, with 95 % intervals of the change from now"
+            f"{', a line for each type of node' if len(curves) > 1 else ''}: {'; '.join(named)}.",
+            Drawing(sizes(found), "whatif-sizes"),
+            FILE,
+        )
+    shown = [one for one in found.outcomes if one.wait is not None]
+    if shown:
+        yield Picture(
+            "Waits under each change",
+            f"Mean wait under {found.policy} with one thing changed at a time, with 95 % intervals of the change from "
+            f"now; the line is the wait as it is, {duration(found[NOW].numbers['wait_mean'])}.",
+            Drawing(changes(found), "whatif-changes"),
+            FILE,
+        )
+
+
+def sizes(found: WhatIf) -> Figure:
+    """Mean wait against the cores of the machine: a line for each type of node of which there are several numbers."""
+    curves = _curves(found)
+    with drawing() as (figure, axes):
+        for (name, shown), color in zip(curves.items(), itertools.cycle(PALETTE)):
+            cores = [one.cores for one in shown]
+            axes.plot(cores, [_mean(one) for one in shown], "o-", color=color, markersize=5.5, label=name)
+            for one in shown:
+                if (interval := _interval(one)) is not None:
+                    axes.vlines(one.cores, *interval, color=color, linewidth=2.4, alpha=0.55)
+        now = found[NOW]
+        axes.plot([now.cores], [_mean(now)], "o", color=INK, markersize=7)
+        cores = sorted({one.cores for shown in curves.values() for one in shown})
+        axes.set_xticks(cores, [f"{count:,}" for count in cores])
+        if len(curves) > 1:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
+        axes.set_xlabel("cores of the machine")
+        axes.set_ylabel("mean wait")
+        axes.set_ylim(bottom=0)
+        axes.set_yticks(*_hours(axes.get_ylim()[1]))
+        return figure
+
+
+def changes(found: WhatIf) -> Figure:
+    """Mean wait under each change with its interval, a row a change; a line at the wait as it is."""
+    shown = [one for one in found.outcomes if one.label == NOW or one.wait is not None]
+    with drawing(height=1.2 + 0.34 * len(shown)) as (figure, axes):
+        axes.axvline(_mean(found[NOW]), color=INK, linewidth=1)
+        for row, one in enumerate(shown):
+            if (interval := _interval(one)) is not None:
+                axes.hlines(row, *interval, color=PALETTE[0], linewidth=2.4, alpha=0.55)
+            axes.plot([_mean(one)], [row], "o", color=INK if one.label == NOW else PALETTE[0], markersize=5.5)
+        _rows(axes, shown)
+        axes.set_xlim(left=0)
+        axes.set_xticks(*_hours(axes.get_xlim()[1]))
+        axes.set_xlabel("mean wait")
+        return figure
+
+
+def _rows(axes: Axes, shown: Sequence[Effect]) -> None:
+    axes.set_yticks(range(len(shown)), [one.label for one in shown])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
+def _curves(found: WhatIf) -> dict[str, list[Effect]]:
+    """Machines that differ from the present one by the number of nodes of one type, smallest first, by that type.
+
+    Types with a single number of nodes are left out: two points are no curve.
+    """
+    now, by_type = found[NOW], dict[frozenset[NodeGroup], list[Effect]]()
+    for one in found.outcomes:
+        if one.cores != now.cores:
+            by_type.setdefault(frozenset(each.node for each in one.nodes), [now]).append(one)
+    return {
+        f"nodes of {listed([node_text(node) for node in kind])}" if kind else "cores": sorted(
+            several, key=lambda one: one.cores
+        )
+        for kind, several in by_type.items()
+        if len(several) > 2
+    }
+
+
+def _mean(one: Effect) -> float:
+    """Mean wait of the jobs that ran as it is too, s."""
+    return one.numbers["wait_mean"] if one.wait is None else one.wait.policy_mean
+
+
+def _interval(one: Effect) -> tuple[float, float] | None:
+    """Mean wait as low and as high as the change from now may be, s; None where that is not known."""
+    if one.wait is None or not math.isfinite(one.wait.ratio_low * one.wait.ratio_high):
+        return None
+    return one.wait.ratio_low * one.wait.baseline_mean, one.wait.ratio_high * one.wait.baseline_mean
+
+
+_STEPS = (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86_400, 2 * 86_400, 7 * 86_400)
+_MOST = 6
+
+
+def _hours(top: float) -> tuple[list[float], Any]:
+    """Ticks of times that people know, from none to *top* seconds, and what they are called."""
+    step = next((step for step in _STEPS if top / step <= _MOST), 30 * 86_400 * math.ceil(top / _MOST / 30 / 86_400))
+    ticks = [float(step * place) for place in range(int(top / step) + 1)]
+    return ticks, ["none", *map(duration, ticks[1:])]

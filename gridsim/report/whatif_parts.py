@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridsim.metrics.compare import Difference
-from gridsim.model.capacity import GPU, NodeGroup
-from gridsim.model.node_changes import NodeChange
+from gridsim.model.capacity import GPU, NodeChange, NodeGroup
 from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE, gpu_type
 from gridsim.questions.changes import Effect, LimitEffect, PartEffect, WhatIf
 from gridsim.report.sheet import WIDTH, either

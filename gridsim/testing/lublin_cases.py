@@ -1,4 +1,4 @@
-"""Conformance cases of kind ``lublin``: all of the Lublin-Feitelson model that is not a random draw."""
+"""Conformance cases of kind ``lublin``: exact values of the Lublin-Feitelson model, without random draws."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.testing import lublin_law as exactly
+from gridsim.model.time import FloatArray
 from gridsim.workload.synthetic import lublin_law as law
 from gridsim.workload.synthetic.lublin import SIZE_KINDS, size_exponents, size_kinds, sizes
-from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
-from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, INTERACTIVE, REFERENCE_CORES
+from gridsim.workload.synthetic.lublin_law import DailyClock, cycle, runtime_given_size, short_share, size_probabilities
+from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, INTERACTIVE, REFERENCE_CORES, JobClass
 
-__all__ = ["check_case"]
+__all__ = ["check_case", "mean_runtime", "mean_size", "runtime_cdf", "runtime_quantile"]
 
 
 class Comparison(NamedTuple):
@@ -104,12 +104,12 @@ def _size_pmf(part: Mapping[str, float]) -> Iterator[Comparison]:
 
 
 def _size_mean(part: float) -> Iterator[Comparison]:
-    yield Comparison("mean size", part, exactly.mean_size(ALL, REFERENCE_CORES))
+    yield Comparison("mean size", part, mean_size(ALL, REFERENCE_CORES))
 
 
 def _runtimes(part: Mapping[str, float]) -> Iterator[Comparison]:
     for probability, expected in part.items():
-        found = exactly.runtime_quantile(ALL, REFERENCE_CORES, float(probability))
+        found = runtime_quantile(ALL, REFERENCE_CORES, float(probability))
         yield Comparison(f"runtime quantile {probability}", expected, float(found), 3)
 
 
@@ -136,3 +136,31 @@ _PARTS: dict[str, Callable[[Any], Iterator[Comparison]]] = {
     "gap_points": _gap_points,
 }
 """Parts of a case by their keys."""
+
+
+def mean_size(job_class: JobClass, cores: int) -> float:
+    """Mean size, cores."""
+    return float(size_probabilities(job_class, cores) @ np.arange(cores + 1))
+
+
+def mean_runtime(job_class: JobClass, cores: int) -> float:
+    """Mean runtime before it is cut to whole seconds, s."""
+    return float(size_probabilities(job_class, cores) @ runtime_given_size(job_class, np.arange(cores + 1)))
+
+
+def runtime_cdf(job_class: JobClass, cores: int, runtime: Any) -> FloatArray:
+    """Probability that a job of any size runs at most *runtime* seconds, before the cut to whole seconds."""
+    share = size_probabilities(job_class, cores) @ short_share(job_class, np.arange(cores + 1))
+    value = np.log(np.asarray(runtime, dtype=float))
+    return np.asarray(share * job_class.short.cdf(value) + (1.0 - share) * job_class.long.cdf(value))
+
+
+def runtime_quantile(job_class: JobClass, cores: int, probability: Any) -> FloatArray:
+    """Runtime that is not exceeded with *probability*, s, before the cut to whole seconds; by bisection."""
+    wanted = np.asarray(probability, dtype=float)
+    low, high = np.zeros_like(wanted), np.full_like(wanted, job_class.short.limit)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        reached = runtime_cdf(job_class, cores, np.exp(middle)) >= wanted
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return np.asarray(np.exp(high))

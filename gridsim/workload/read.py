@@ -11,7 +11,7 @@ from typing import Any
 from gridsim import registry
 from gridsim.errors import InputError
 from gridsim.files import checksum
-from gridsim.model.machine import check_cores, machine_cores
+from gridsim.model.platform import check_cores, machine_cores
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.files import files_in
 from gridsim.workload.formats.stream import head

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import paired
-from gridsim.metrics.order import backfilled_share
+from gridsim.metrics.responsiveness import backfilled_share
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks

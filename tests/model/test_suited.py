@@ -13,7 +13,7 @@ from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
 from gridsim.model.suited import LEFT_ASIDE, suited
 from gridsim.model.workload import Workload
-from gridsim.report.demands import left_aside
+from gridsim.report.notices import left_aside
 from gridsim.simulation import simulate
 
 ASKED = [

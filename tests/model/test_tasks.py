@@ -12,7 +12,7 @@ from hypothesis import given
 
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
-from gridsim.model.tasks import Tasks
+from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.workload import Workload
 from tests.oracles.strategies import grids
 
@@ -175,3 +175,16 @@ def test_the_graph_of_a_job_with_a_runtime_beyond_64_bits_is_refused() -> None:
     graph.add_node("long", exec=10**400, cores=1)
     with pytest.raises(InputError, match="job 7 task long has inf; expected a runtime that ends"):
         Tasks.from_graphs({7: graph})
+
+
+def test_the_graph_has_a_node_a_task_and_an_edge_a_dependency() -> None:
+    tasks = tuple(Task(cores=cores, runtime=5.0, estimate=6.0) for cores in (1, 2, 4))
+    graph = Job(id=7, submit=0.0, tasks=tasks, edges=((0, 1), (0, 2))).graph
+    assert list(graph.nodes) == [0, 1, 2]
+    assert sorted(graph.edges) == [(0, 1), (0, 2)]
+    assert graph.nodes[2]["task"].cores == 4
+
+
+def test_a_rigid_job_is_a_graph_of_one_node() -> None:
+    graph = Job(id=1, submit=0.0, tasks=(Task(1, 1.0, 1.0),)).graph
+    assert (len(graph), graph.size()) == (1, 0)

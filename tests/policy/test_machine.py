@@ -6,8 +6,7 @@ import pytest
 
 from gridsim.ask import compare
 from gridsim.errors import InputError
-from gridsim.model.machine import machine_cores
-from gridsim.model.platform import Platform
+from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
 from gridsim.policy.machine import fitted, machine, machine_of, nodes_to

@@ -25,7 +25,7 @@ from gridsim.questions.calibrate import calibrate
 from gridsim.record import Status
 from gridsim.report.calibration import as_dict, sentences
 from gridsim.report.caveats import caveats
-from gridsim.report.preemption import as_logged
+from gridsim.report.refusals import preempted_in_log
 from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
@@ -164,7 +164,7 @@ def test_a_log_of_last_runs_says_that_there_may_have_been_more(site_b: Site) -> 
     log = read(RUN_B / "logs" / "sacct_epoch.txt.gz", site_b)
     logged = logged_runs(log)
     assert logged == (20, 20, False)
-    assert next(as_logged(logged, {"easy": {}})) == (
+    assert next(preempted_in_log(logged, {"easy": {}})) == (
         "In the log at least 20 runs of 20 of these jobs were preempted (none of its jobs has more than one run: was "
         "sacct told -D?); under easy none."
     )

@@ -19,7 +19,7 @@ from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.record import Record, TaskRecord
-from gridsim.report import demands, gantt, page
+from gridsim.report import gantt, notices, page
 from gridsim.report.comparison import Comparison
 from gridsim.workload.synthetic.grid import Grid
 
@@ -87,7 +87,7 @@ def comparison() -> Comparison:
 
 def test_requests_that_do_not_count_are_those_of_tasks() -> None:
     log = diamond().with_provenance(demands_left_aside={"memory": 4})
-    assert "memory (4 tasks)" in demands.left_aside(log, Platform.single(4))[0]
+    assert "memory (4 tasks)" in notices.left_aside(log, Platform.single(4))[0]
 
 
 def test_the_numbers_are_those_of_figure_3() -> None:

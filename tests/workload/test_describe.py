@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.workload import Workload
 from gridsim.workload.describe import describe
 from gridsim.workload.read import read_workload

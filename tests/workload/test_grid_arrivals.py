@@ -10,8 +10,7 @@ from scipy import stats
 
 from gridsim import registry
 from gridsim.errors import InputError
-from gridsim.workload.synthetic.arrivals import DAYS, HOURS, day_week, poisson, proportional
-from gridsim.workload.synthetic.grid import Grid
+from gridsim.workload.synthetic.grid import DAYS, HOURS, Grid, day_week, poisson, proportional
 
 
 @pytest.mark.parametrize("load", [0.8, 0.9, 1.0, 1.1, 1.2, 0.123456789])

@@ -15,17 +15,23 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
-from gridsim.testing import lublin_law as exactly
+from gridsim.testing import lublin_cases as exactly
 from gridsim.testing.conformance import CASES
 from gridsim.testing.lublin_cases import check_case
 from gridsim.workload.synthetic import lublin_law as law
-from gridsim.workload.synthetic.estimates import overestimated
-from gridsim.workload.synthetic.lublin import Lublin, default_workload, log_runtimes, size_exponents, sizes
-from gridsim.workload.synthetic.lublin_clock import DAY, DailyClock, cycle
+from gridsim.workload.synthetic.lublin import (
+    Lublin,
+    default_workload,
+    log_runtimes,
+    overestimated,
+    size_exponents,
+    sizes,
+    zipf_users,
+)
+from gridsim.workload.synthetic.lublin_law import DAY, DailyClock, cycle
 from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, BUCKET, BUCKETS, INTERACTIVE, JobClass
 from gridsim.workload.synthetic.modal import customary_maximum
 from gridsim.workload.synthetic.truncated_gamma import TruncatedGamma
-from gridsim.workload.synthetic.users import zipf_users
 
 SEED = 2003
 SAMPLE = 100_000

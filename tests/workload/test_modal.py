@@ -21,11 +21,10 @@ from gridsim.model.workload import Workload
 from gridsim.scenario import transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.estimates import overestimated
-from gridsim.workload.synthetic.lublin import Lublin, default_workload
+from gridsim.workload.synthetic.lublin import Lublin, default_workload, overestimated
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
 from gridsim.workload.transform.estimates import ExactEstimates
-from gridsim.workload.transform.modal import ModalEstimates
+from gridsim.workload.transform.rough_estimates import ModalEstimates
 
 HOUR = 3600
 WORKED = [100, 127, 107, 90, 76, 64, 54, 46, 39, 33, 28, 23, 20, 17, 14, 12, 10, 8, 7, 6]

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.machine import machine_cores
-from gridsim.model.platform import Platform
+from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.time import seconds
 from gridsim.model.workload import LABELS, Workload
 from gridsim.record import Record, Status

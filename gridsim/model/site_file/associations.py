@@ -1,4 +1,4 @@
-"""Shares and limits of accounts and users, as ``sacctmgr`` and ``sshare`` print them."""
+"""Shares, limits and usage of accounts and users (``sacctmgr``, ``sshare``); users of system groups (``getent``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import limit, with_limits
 from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
 
-__all__ = ["ASSOCIATION_LIMITS", "association_fields", "read_associations"]
+__all__ = ["ASSOCIATION_LIMITS", "association_fields", "read_associations", "read_groups", "with_usage"]
 
 ASSOCIATION_COMMANDS = (
     "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' say who is below whom"
@@ -180,3 +180,34 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
     if not any(each.account == "root" and not each.user for each in found):
         found.insert(0, Association("root"))
     return tuple(found)
+
+
+def read_groups(path: str | Path) -> dict[str, frozenset[str]]:
+    """Users of each group, as ``getent group`` prints them, or ``groups USER …``.
+
+    The former does not name those whose first group it is; the latter does. Both may stand in one file.
+
+    Raises
+    ------
+    InputError
+        For a line of neither form, with file and line.
+    """
+    found: dict[str, set[str]] = {}
+    for number, line in enumerate(lines_of(Path(path), "what 'getent group' printed"), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if entry := re.fullmatch(r"([^:\s]+):[^:]*:\d*:(\S*)", line.strip()):
+            found.setdefault(entry[1], set()).update(filter(None, entry[2].split(",")))
+        elif entry := re.fullmatch(r"([^:\s]+)\s*:\s+([^:]*)", line.strip()):
+            for group in entry[2].split():
+                found.setdefault(group, set()).add(entry[1])
+        else:
+            expected = "expected group:x:number:user,user as 'getent group' prints it, or 'user : group group'"
+            raise InputError(f"'{line.strip()[:60]}' says no group; {expected}", path=path, line=number, field="group")
+    return {group: frozenset(users) for group, users in found.items()}
+
+
+def with_usage(associations: tuple[Association, ...], path: str | Path) -> tuple[Association, ...]:
+    """Associations with the usage that a list of ``sshare`` has for them; none where it has nothing."""
+    used = {(found.account, found.user): found.usage for found in read_associations(path)[0]}
+    return tuple(replace(found, usage=used.get((found.account, found.user), 0.0)) for found in associations)

@@ -235,7 +235,7 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
 
 
 def _groups(line: ConfLine, ignored: Counter[str]) -> tuple[str, ...]:
-    """``AllowGroups``; not followed as long as nobody says who is in which group (`gridsim.model.site_file.groups`)."""
+    """``AllowGroups``; ignored without a list of groups and their users (`gridsim.model.site_file.read_groups`)."""
     text = line.text("AllowGroups", "ALL")
     if text.upper() == "ALL":
         return ()

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import PolicyError
+from gridsim.errors import PolicyError, call, name_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
-from gridsim.plug_in_errors import call, name_of
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.vector_search import VectorSearch

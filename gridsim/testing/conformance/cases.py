@@ -9,7 +9,7 @@ from typing import Any
 from gridsim.errors import GridsimError, InputError
 from gridsim.schema import check as check_schema
 from gridsim.schema import read_json
-from gridsim.testing.conformance import charges, deadline, grid, load, machine, moldable, prediction, ranges
+from gridsim.testing.conformance import charges, deadline, grid, machine, moldable, prediction, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 from gridsim.testing.conformance.schemas import SCHEMAS
 
@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
         "schedule": deadline.check_schedule,
         "deadline_assignment": deadline.check_deadline_assignment,
         "charges": charges.check_charges,
-        "load_expansion": load.check_load_expansion,
+        "load_expansion": deadline.check_load_expansion,
     },
     "moldable": {
         "schedule": moldable.check_schedule,

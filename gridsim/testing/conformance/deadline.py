@@ -1,4 +1,4 @@
-"""Cases of deadline admission: FCFS, EASY, conservative, and deadlines from an EASY run."""
+"""Cases of deadline admission: FCFS, EASY, conservative, deadlines from an EASY run, and load by longer jobs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.running import known_only, rigid_workload, rows_of, run
 from gridsim.workload.transform.deadlines import requested_deadlines
+from gridsim.workload.transform.duplicate import Expand
 
-__all__ = ["WORDS", "check_deadline_assignment", "check_schedule"]
+__all__ = ["WORDS", "check_deadline_assignment", "check_load_expansion", "check_schedule"]
 
 _SAME = ("status", "start", "end", "cores", "granted", "offer", "kills", "lost_core_seconds", "artificial_doublings")
 WORDS = {"id": "job", "guarantee_broken": "guarantee_broken", **{word: word for word in _SAME}}
@@ -165,3 +166,40 @@ def _relaxation(rows: Sequence[Mapping[str, Any]]) -> Run:
         found = policy.artificial_response(whole(float(row["estimate"]))) / MICROSECOND
         comparison.equal(f"relaxation[{index}]: artificial_response", found, row["artificial_response"])
     return comparison.verdict("relaxation")
+
+
+_EXPANDED_WORDS = ("id", "submit", "cores", "runtime")
+
+
+def check_load_expansion(case: Mapping[str, Any]) -> Outcome:
+    """Runtimes at each load of a case; estimates, which are exact before, must be the same."""
+    known_only(case, (*PROSE, "jobs", "expected"), "the case holds")
+    workload = _jobs_to_expand(case)
+    return Outcome.of([_expanded(part, workload) for part in case["expected"]])
+
+
+def _jobs_to_expand(case: Mapping[str, Any]) -> Workload:
+    jobs = case["jobs"]
+    for job in jobs:
+        known_only(job, _EXPANDED_WORDS, "a job has")
+    number, submit, cores, runtime = ([job[word] for job in jobs] for word in _EXPANDED_WORDS)
+    return Workload.from_columns(job=number, submit=submit, cores=cores, runtime=runtime)
+
+
+def _expanded(part: Mapping[str, Any], workload: Workload) -> Run:
+    load = float(part["load"])
+    comparison = Comparison()
+    for name in part:
+        if name not in ("load", "runtimes"):
+            comparison.cannot(name)
+    longer = Expand(load).apply(workload)
+    expected = [runtime * MICROSECOND for runtime in part["runtimes"]]
+    comparison.equal("runtimes (microseconds)", longer.runtime.tolist(), expected)
+    comparison.equal("estimates (microseconds)", longer.estimate.tolist(), expected)
+    changed = [
+        name
+        for name in ("job", "submit", "cores")
+        if getattr(longer, name).tolist() != getattr(workload, name).tolist()
+    ]
+    comparison.equal("other columns that change", changed, [])
+    return comparison.verdict(f"load {load:g}")

@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.workload.audit.machine import Machine
 from gridsim.workload.audit.rows import Block, Rows, Tally, only
 from gridsim.workload.audit.twice import Busy, Seen, keys_of
-from gridsim.workload.audit.usage import Bins, Steps, Usage
+from gridsim.workload.audit.usage import Bins, Machine, Steps, Usage
 
 __all__ = ["KEPT", "Audit", "Demand", "Infeasible", "audit"]
 

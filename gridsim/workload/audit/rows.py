@@ -17,11 +17,9 @@ from gridsim.model.workload import Workload
 from gridsim.workload.audit.twice import keys_of
 from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.files import Paths, files_of, name_of_all
-from gridsim.workload.formats.table.cells import Cells, TableFile
-from gridsim.workload.formats.table.facts import AMOUNTS, Facts, facts_of, texts_of
-from gridsim.workload.formats.table.joins import joined
+from gridsim.workload.formats.table.cells import Cells, TableFile, joined
 from gridsim.workload.formats.table.mapping import TableMapping
-from gridsim.workload.formats.table.values import words
+from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, texts_of, words
 from gridsim.workload.problems import SHOWN_LINES
 
 __all__ = ["Block", "LogRows", "Rows", "TableRows", "Tally", "only"]

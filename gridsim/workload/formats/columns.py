@@ -1,4 +1,4 @@
-"""What readers share below a format: columns that grow, rows of a block that are sorted out by rules."""
+"""Shared by readers of all formats: growing columns, rows sorted by rules, and the most cores in use at once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.model.workload import Workload
 from gridsim.workload.problems import Problems
 
-__all__ = ["Column", "Screen", "plain"]
+__all__ = ["MOST_IN_USE", "Column", "Screen", "most_in_use", "most_of", "plain"]
 
 
 def plain(value: float) -> str:
@@ -67,3 +68,40 @@ class Column:
         """The column, no longer than it must be; it grows no more."""
         self._data.resize(self._length, refcheck=False)
         return self._data
+
+
+MOST_IN_USE = "most cores in use at once"
+"""What is told of such a size; cores that were always idle are not in it."""
+
+
+def most_in_use(start: IntArray, end: IntArray, cores: IntArray) -> int:
+    """Most cores in use at once; what ends in an instant is gone before what starts in it.
+
+    Examples
+    --------
+    >>> most_in_use(np.array([0, 5, 6]), np.array([5, 9, 8]), np.array([4, 2, 1]))
+    4
+    """
+    times = np.concatenate((end, start))
+    change = np.concatenate((-cores, cores))
+    order = np.argsort(times, kind="stable")
+    return int(np.cumsum(change[order]).max(initial=0))
+
+
+def most_of(workload: Workload) -> int | None:
+    """The same of a workload, by when its jobs held their cores; its widest job where that is more; None without any.
+
+    Jobs count with the cores that they need, so that each of them fits.
+    """
+    end = workload.logged_end
+    if end is None or not len(workload):
+        return None
+    known = end < NEVER
+    start = (end - _held(workload))[known]
+    return max(most_in_use(start, end[known], workload.cores[known]), int(workload.cores.max()))
+
+
+def _held(workload: Workload) -> IntArray:
+    """How long the last run of each job held its cores, whole microseconds."""
+    held = workload.logged.get("held")
+    return workload.runtime if held is None else np.nan_to_num(held * 1e6).astype(np.int64)

@@ -21,9 +21,8 @@ from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.workload.formats.asked import demands_of, told
-from gridsim.workload.formats.columns import Column, Screen
+from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
-from gridsim.workload.formats.in_use import MOST_IN_USE, most_of
 from gridsim.workload.formats.pbs_record import (
     OF_JOBS,
     PARENT,

@@ -15,12 +15,9 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
-from gridsim.workload.synthetic.estimates import overestimated
-from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
-from gridsim.workload.synthetic.lublin_law import expected_load, short_share
+from gridsim.workload.synthetic.lublin_law import DailyClock, cycle, expected_load, short_share
 from gridsim.workload.synthetic.lublin_parameters import BUCKETS, KINDS, JobClass
 from gridsim.workload.synthetic.modal import Law, Modal
-from gridsim.workload.synthetic.users import zipf_users
 
 __all__ = [
     "FACTOR",
@@ -28,9 +25,11 @@ __all__ = [
     "Lublin",
     "default_workload",
     "log_runtimes",
+    "overestimated",
     "size_exponents",
     "size_kinds",
     "sizes",
+    "zipf_users",
 ]
 
 SIZE_KINDS = ("serial", "power-of-two", "other")
@@ -373,3 +372,65 @@ def default_workload(
         estimates=estimates,
     )
     return model.generate(1 if seed is None else seed)
+
+
+def zipf_users(n: int, users: int, rng: np.random.Generator, *, exponent: float = 1.0) -> IntArray:
+    """User of each of *n* jobs, numbered from 1: user k has a share in proportion to ``k ** -exponent``.
+
+    Parameters
+    ----------
+    n : int
+        Jobs; each is drawn independently of the others.
+    users : int
+        Users there are; the last ones may stay without a job.
+    rng : Generator
+        One uniform number a job is taken from it.
+
+    Raises
+    ------
+    InputError
+        When there is no user.
+
+    Examples
+    --------
+    >>> zipf_users(5, 1, np.random.default_rng(1))
+    array([1, 1, 1, 1, 1])
+    """
+    if users < 1:
+        raise InputError(f"is {users}; expected at least 1 user", field="users")
+    reached = np.cumsum(np.arange(1, users + 1) ** -exponent)
+    return np.searchsorted(reached[:-1] / reached[-1], rng.random(n), side="right").astype(np.int64) + 1
+
+
+def overestimated(
+    runtime: FloatArray, rng: np.random.Generator, *, f: float = 5.0, step: float | None = None
+) -> FloatArray:
+    """Estimate of each job, s: ``runtime * (1 + f U)`` with U uniform on [0, 1), never below the runtime.
+
+    Parameters
+    ----------
+    runtime : (n,) float
+        True runtimes, s.
+    rng : Generator
+        One uniform number a job is taken from it, whatever *f* is.
+    f : float
+        Largest overestimate in runtimes; 0 for exact estimates.
+    step : float, optional
+        Estimates are rounded up to a multiple of this many seconds, as users ask for whole minutes.
+
+    Raises
+    ------
+    InputError
+        When *f* is negative or *step* not above 0.
+
+    Examples
+    --------
+    >>> overestimated(np.array([100.0, 61.0]), np.random.default_rng(1), f=0, step=60)
+    array([120., 120.])
+    """
+    if not 0 <= f < np.inf:
+        raise InputError(f"is {f}; expected a factor from 0 (exact estimates)", field="f")
+    if step is not None and not 0 < step < np.inf:
+        raise InputError(f"is {step}; expected seconds above 0, or none", field="step")
+    estimate = runtime * (1.0 + f * rng.random(len(runtime)))
+    return estimate if step is None else np.ceil(estimate / step) * step

@@ -12,10 +12,8 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
-from gridsim.workload.synthetic.estimates import overestimated
-from gridsim.workload.synthetic.lublin import FACTOR, Lublin, log_runtimes, sizes
-from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
-from gridsim.workload.synthetic.users import zipf_users
+from gridsim.workload.synthetic.lublin import FACTOR, Lublin, log_runtimes, overestimated, sizes, zipf_users
+from gridsim.workload.synthetic.lublin_law import DailyClock, cycle
 
 __all__ = ["LublinBlocks"]
 

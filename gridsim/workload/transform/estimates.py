@@ -11,7 +11,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.provenance import recorded
-from gridsim.workload.transform.tolerance import by_number
+from gridsim.workload.transform.deadlines import by_number
 
 __all__ = ["BetterEstimates", "ExactEstimates", "NoisyEstimates", "with_estimates"]
 

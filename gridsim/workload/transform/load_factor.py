@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.dates import UNDATED
 from gridsim.model.exact import exact, rounded
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.workload.provenance import recorded

@@ -9,8 +9,8 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.exact import exact
-from gridsim.model.machine import machine_cores
 from gridsim.model.moldable import Moldable
+from gridsim.model.platform import machine_cores
 from gridsim.model.speedup import Downey, Speedup, fitted
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload

@@ -12,7 +12,7 @@ import pytest
 import gridsim as gs
 from gridsim.campaign.run import run_campaign
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.record import Record
 from gridsim_papers.grid.campaign import GridCampaign, read_rows, schedule_rows
 from gridsim_papers.grid.industrial import KIND, LOG, MINUTES, IndustrialCampaign, industrial_rows, with_shares

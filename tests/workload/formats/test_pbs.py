@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.model.machine import machine_cores
+from gridsim.model.platform import machine_cores
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs

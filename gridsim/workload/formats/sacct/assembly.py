@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.asked import GPU_TYPES
-from gridsim.workload.formats.in_use import MOST_IN_USE
+from gridsim.workload.formats.columns import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.demands import demands, named
 from gridsim.workload.formats.sacct.dependencies import Edges, chained

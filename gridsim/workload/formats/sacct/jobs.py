@@ -9,8 +9,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.columns import Screen
-from gridsim.workload.formats.in_use import most_in_use
+from gridsim.workload.formats.columns import Screen, most_in_use
 from gridsim.workload.formats.sacct.arrays import tasks_left
 from gridsim.workload.formats.sacct.assembly import Assembly, Kept
 from gridsim.workload.formats.sacct.clock import Zone

@@ -1,4 +1,4 @@
-"""Tables as blocks of columns of texts, whatever their format: CSV and TSV, Parquet, an array of objects in JSON."""
+"""Tables as blocks of text columns: CSV, TSV, Parquet and JSON arrays of objects; further tables joined by a key."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from sys import intern
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,10 @@ from gridsim.files import checksum
 from gridsim.model.time import IntArray
 from gridsim.tables import require_table
 from gridsim.workload.formats.stream import DAMAGED, opened
-from gridsim.workload.formats.table.mapping import TableMapping
+from gridsim.workload.formats.table.mapping import Joined, TableMapping
 from gridsim.workload.formats.table.objects import Objects
 
-__all__ = ["BLOCK", "Cells", "TableFile", "csv_cells"]
+__all__ = ["BLOCK", "Cells", "JoinedTable", "TableFile", "csv_cells", "joined", "joined_files"]
 
 BLOCK = 1 << 16
 """Rows that become columns together."""
@@ -250,3 +251,68 @@ def _quoted(rows: Iterable[list[str]], places: Mapping[str, int], width: int, fi
         columns = {name: list(map(str.strip, kept[place])) if kept else [] for name, place in places.items()}
         yield Cells(numbers[good], columns, ragged)
         first += len(block)
+
+
+_SUFFIXES = ("", ".gz", ".xz", ".bz2", ".zst")
+
+
+class JoinedTable:
+    """Texts by key.
+
+    Attributes
+    ----------
+    table : Joined
+        What it is.
+    missing : int
+        Rows of the first table that have none of it.
+    """
+
+    def __init__(self, table: Joined, mapping: TableMapping, folder: Path) -> None:
+        self.table, self.missing = table, 0
+        self._named = mapping.named_of(table.name)
+        self._by_key: dict[str, tuple[str, ...]] = {}
+        path = _located(table, folder)
+        wanted = tuple(dict.fromkeys((table.key, *self._named)))
+        own = TableMapping(f"{mapping.name}, join.{table.name}", table.delimiter, table.header)
+        for block in TableFile(path, own, wanted).blocks():
+            columns = [map(intern, block.columns[name]) for name in self._named]
+            for key, *texts in zip(block.columns[table.key], *columns, strict=True):
+                self._by_key.setdefault(key, tuple(texts))
+
+    def columns(self, keys: Sequence[str]) -> dict[str, list[str]]:
+        """Columns of the rows with these keys, by what they are called among those of all tables; empty for none."""
+        nothing = ("",) * len(self._named)
+        found = [self._by_key.get(key, nothing) for key in keys]
+        self.missing += sum(key not in self._by_key for key in keys)
+        return {
+            f"{self.table.name}: {name}": [texts[place] for texts in found] for place, name in enumerate(self._named)
+        }
+
+
+def joined(mapping: TableMapping, beside: str | os.PathLike[str]) -> list[JoinedTable]:
+    """All further tables of a mapping, whose files are in the folder of the first one.
+
+    Raises
+    ------
+    InputError
+        When one is not there, or cannot be read.
+    """
+    return [JoinedTable(it, mapping, Path(beside).parent) for it in mapping.joins]
+
+
+def joined_files(mapping: TableMapping, folder: Path) -> list[Path]:
+    """Files in *folder* of the further tables of a mapping.
+
+    Raises
+    ------
+    InputError
+        When one is not there.
+    """
+    return [_located(it, folder) for it in mapping.joins]
+
+
+def _located(table: Joined, folder: Path) -> Path:
+    for path in (folder / f"{table.file}{suffix}" for suffix in _SUFFIXES):
+        if path.is_file():
+            return path
+    raise InputError(f"is not there; the mapping joins it ([join.{table.name}])", path=folder / table.file)

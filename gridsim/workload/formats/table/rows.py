@@ -17,8 +17,7 @@ from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.workload.formats.asked import told
-from gridsim.workload.formats.columns import Column, Screen
-from gridsim.workload.formats.in_use import MOST_IN_USE, most_of
+from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS
 from gridsim.workload.formats.swf_rows import (
     ALLOCATED,
@@ -32,11 +31,9 @@ from gridsim.workload.formats.swf_rows import (
     WAIT,
     SwfRows,
 )
-from gridsim.workload.formats.table.cells import Cells, TableFile
-from gridsim.workload.formats.table.facts import AMOUNTS, facts_of, texts_of
-from gridsim.workload.formats.table.joins import JoinedTable
+from gridsim.workload.formats.table.cells import Cells, JoinedTable, TableFile
 from gridsim.workload.formats.table.mapping import TableMapping
-from gridsim.workload.formats.table.values import ABSENT, TextCodes, words
+from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, texts_of, words
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 __all__ = ["TableRows"]

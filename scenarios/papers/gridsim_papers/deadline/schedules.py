@@ -19,11 +19,9 @@ from gridsim.metrics.summary import DEADLINE_METRICS, Metric, metrics
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, seconds
 from gridsim.workload.synthetic.packed import Packed
-from gridsim.workload.transform.deadlines import Deadlines
-from gridsim.workload.transform.duplicate import Duplicate
+from gridsim.workload.transform.deadlines import Deadlines, Tolerance, by_number
+from gridsim.workload.transform.duplicate import Duplicate, Expand
 from gridsim.workload.transform.estimates import ExactEstimates
-from gridsim.workload.transform.expand import Expand
-from gridsim.workload.transform.tolerance import Tolerance, by_number
 from gridsim_papers.units import Row, Unit
 from gridsim_papers.windows import seed_of
 

@@ -24,9 +24,8 @@ from gridsim import InputError, Platform, Record, Workload, simulate
 from gridsim.errors import UnknownNameError
 from gridsim.metrics.utilisation import makespan, offered_load, utilisation
 from gridsim.model.streams import stream
-from gridsim.workload.transform.duplicate import Duplicate
+from gridsim.workload.transform.duplicate import Duplicate, Expand
 from gridsim.workload.transform.estimates import ExactEstimates
-from gridsim.workload.transform.expand import Expand
 from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim.workload.transform.profiles import Profiles

@@ -9,7 +9,7 @@ import pytest
 from gridsim.policy.machine import machine
 from gridsim.questions.changes import NOW, WhatIf, changes_of
 from gridsim.questions.whatif import whatif
-from gridsim.report.whatif_figures import changes, figures, pictures, sizes
+from gridsim.report.whatif_page import changes, figures, pictures, sizes
 from gridsim.workload.synthetic.lublin import default_workload
 
 

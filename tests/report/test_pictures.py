@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from gridsim.report.captions import of_groups
+from gridsim.report.pictures import caption_of_groups
 
 
 def row(policy: str, group: str, verdict: str) -> Any:
@@ -14,10 +14,10 @@ def row(policy: str, group: str, verdict: str) -> Any:
 
 def test_policies_under_which_nothing_is_clear_are_told_together() -> None:
     rows = [row(policy, "1", "no clear difference") for policy in ("easy", "fcfs", "greedy")]
-    told = of_groups([*rows, row("wider", "1", "worse")], less="wait less", more="wait longer")
+    told = caption_of_groups([*rows, row("wider", "1", "worse")], less="wait less", more="wait longer")
     assert told.endswith("Under easy, fcfs or greedy no group differs significantly from today.")
     assert told.startswith("Under wider, none clearly wait less;")
     assert told.count("no group") == 1
     rows = [row(policy, "1", "too little data") for policy in ("easy", "fcfs")]
-    assert "; 2 of 2 comparisons of a group have too little data." in of_groups(rows, less="", more="")
-    assert "; 1 of 1 groups have too little data." in of_groups(rows[:1], less="", more="")
+    assert "; 2 of 2 comparisons of a group have too little data." in caption_of_groups(rows, less="", more="")
+    assert "; 1 of 1 groups have too little data." in caption_of_groups(rows[:1], less="", more="")
