@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.calendar import events, loops, sizes
+from gridsim.calendar import events, list_states, plan_states, sizes
 from gridsim.calendar.events import Events
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.limited import CHAINED
@@ -347,7 +347,7 @@ def _loop(name: str) -> Any:
         from gridsim.calendar import plans_at_places
 
         return plans_at_places.planned_at_places
-    return getattr(sizes if name in sizes.__all__ else loops, name)
+    return getattr(next(module for module in (list_states, plan_states, sizes) if name in module.__all__), name)
 
 
 def _taken(requests: Requests, outcome: Outcome) -> IntArray:

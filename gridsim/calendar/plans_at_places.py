@@ -1,14 +1,17 @@
 """Whole runs of a plan on a machine of nodes or of several pools, compiled: requests are promised starts, at places.
 
-The steps are those of `gridsim.calendar.loops.planned`; what one does to a plan can stop where a column has to grow, or
+The plan is that of `gridsim.calendar.plan_states`; what a step does to a plan can stop where a column has to grow, or
 for a rule in Python, and goes on when the loop is called again.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.calendar.events import ASKING, BATCHED, NOW, OVER, begin, next_step
-from gridsim.calendar.loops import (
+from typing import Any, NamedTuple
+
+from gridsim.calendar.events import BATCHED
+from gridsim.calendar.loop import decide, effort, ended, run_loop, settled, wake
+from gridsim.calendar.plan_states import (
     BY_RANK,
     COMPRESS,
     EVERY,
@@ -20,7 +23,7 @@ from gridsim.calendar.loops import (
     UNSETTLED,
     by_rank,
 )
-from gridsim.model.time import NEVER
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.vector_moves import STOPPED, compress, join, move_on, uproot
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
@@ -36,30 +39,57 @@ ENDED, LATE, FIRST, LAST, DECIDES = range(18, 23)
 has started so far; the parts of a `Step`."""
 
 
+class PlacedPlanState(NamedTuple):
+    """A plan on nodes or several pools.
+
+    Attributes
+    ----------
+    passes : tuple
+        Those of `gridsim.policy.admission.vector_plan.VectorPlan`.
+    moves, meta : array of int64
+        Requests that start and that ended; counts of the plan.
+    """
+
+    passes: Any
+    moves: IntArray
+    meta: IntArray
+
+
 @whole
 def planned_at_places(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes over a plan, as `VectorPlan.passes` hands them over."""
-    jobs, come, refused, ends, looks, late, numbers = events
-    plan, moves = passes[0], passes[3]
-    _, starts, meta, _, _, state = plan
-    begun, gone = moves[0], moves[1]
-    while work > 0:
-        if not numbers[ASKING]:
-            queued = meta[TAIL] - meta[HEAD]
-            work -= 1 + queued * queued
-            wake = starts[meta[HEAD]] if queued else NEVER
-            step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
-            if numbers[OVER]:
-                break
-            state[ENDED], state[LATE], state[FIRST], state[LAST] = step.ended, step.late, step.first, step.last
-            state[DECIDES], state[PHASE], state[COUNT] = step.decides, 0, 0
-        numbers[ASKING] = 0
-        state[STOPPED] = follow(numbers[NOW], numbers[BATCHED], come, late, passes)
-        if state[STOPPED]:
-            numbers[ASKING] = 1
-            break
-        if state[COUNT] and not begin(numbers[NOW], begun, state[COUNT], jobs, ends, looks, numbers):
-            break
+    """Run a plan on nodes or several pools."""
+    run_loop(work, events, PlacedPlanState(passes, passes[3], passes[0][2]))
+
+
+@wake.register(PlacedPlanState)
+def wake_of_placed_plan(state):  # type: ignore[no-untyped-def]
+    meta, starts = state.meta, state.passes[0][1]
+    return starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
+
+
+@effort.register(PlacedPlanState)
+def effort_of_placed_plan(state):  # type: ignore[no-untyped-def]
+    queued = state.meta[TAIL] - state.meta[HEAD]
+    return 1 + queued * queued
+
+
+@ended.register(PlacedPlanState)
+def ended_in_placed_plan(state, step, events):  # type: ignore[no-untyped-def]
+    at = state.passes[0][5]
+    at[ENDED], at[LATE], at[FIRST], at[LAST] = step.ended, step.late, step.first, step.last
+    at[DECIDES], at[PHASE], at[COUNT] = step.decides, 0, 0
+
+
+@settled.register(PlacedPlanState)
+def settled_in_placed_plan(state, step, events):  # type: ignore[no-untyped-def]
+    return True  # the decision accounts for the whole step, since it can stop at each change of the plan
+
+
+@decide.register(PlacedPlanState)
+def decide_in_placed_plan(state, step, events):  # type: ignore[no-untyped-def]
+    at = state.passes[0][5]
+    at[STOPPED] = follow(step.now, events[6][BATCHED], events[1], events[5], state.passes)
+    return -1 if at[STOPPED] else at[COUNT]
 
 
 @lean

@@ -33,8 +33,8 @@ from gridsim.calendar.events import (
     push,
 )
 from gridsim.calendar.events import RUNG as OPEN
-from gridsim.calendar.loops import BEHIND, put_in_order
-from gridsim.calendar.loops import ORDER as BY
+from gridsim.calendar.list_states import BEHIND, put_in_order
+from gridsim.calendar.list_states import ORDER as BY
 from gridsim.calendar.routing import (
     BALANCER,
     BLOCKED,
@@ -150,7 +150,7 @@ class Turns(NamedTuple):
     ends : (3, room) int64
         Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
     order : tuple
-        What `gridsim.calendar.loops.follow_list` has beside draws, of all requests; nothing is predicted.
+        What `gridsim.calendar.list_states.ListSchedulerState` has beside draws, of all requests; nothing is predicted.
     """
 
     table: IntArray

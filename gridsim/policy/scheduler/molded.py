@@ -297,7 +297,7 @@ class Molded:
             found = self._rows(now)
             order[: len(found)] = found
 
-        more = (self._promises, self._running, blocks)
+        more = (self._promises, self._running, blocks, self._places[STARTING : CORES + 1], self._meta)
         return Passes("molded", (*columns, *more), ask if asks else None)
 
     def _in_order(self, now: int) -> IntArray:
