@@ -16,7 +16,7 @@ from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, 
 from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
 from gridsim.policy.scheduler.machines import in_pool, on_nodes
-from gridsim.profile.compiled import lean, whole
+from gridsim.profile.compiled import lean, phase, whole
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.verbs import nothing_fits, postpone
 from gridsim.profile.waiting import HEAD, TAIL
@@ -42,6 +42,8 @@ class ListSchedulerState(NamedTuple):
         What sorts the queue and the requests behind the reservations: see `gridsim.policy.scheduler.list_state`.
     flags : (8,) int64
         Those of the order, named above.
+    anew : bool
+        Whether each cycle sorts the queue, or ranks the requests behind the reservations.
     moves, meta : array of int64
         Those of the queue.
     """
@@ -50,6 +52,7 @@ class ListSchedulerState(NamedTuple):
     machine: Any
     order: tuple[Any, ...]
     flags: IntArray
+    anew: bool
     moves: IntArray
     meta: IntArray
 
@@ -77,9 +80,7 @@ def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples."""
     queue, pool, order = passes
     queue = ListQueue(*queue)
-    loop.run_loop(
-        work, events, ListSchedulerState(queue, in_pool(queue, pool), order, order[5], queue.moves, queue.meta)
-    )
+    loop.run_loop(work, events, list_state(queue, in_pool(queue, pool), order))
 
 
 @whole
@@ -87,9 +88,14 @@ def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on nodes."""
     queue, nodes, order = passes
     queue = ListQueue(*queue)
-    loop.run_loop(
-        work, events, ListSchedulerState(queue, on_nodes(queue, nodes), order, order[5], queue.moves, queue.meta)
-    )
+    loop.run_loop(work, events, list_state(queue, on_nodes(queue, nodes), order))
+
+
+@phase
+def list_state(queue, machine, order):  # type: ignore[no-untyped-def]
+    flags = order[5]
+    anew = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
+    return ListSchedulerState(queue, machine, order, flags, anew, queue.moves, queue.meta)
 
 
 @whole
@@ -123,7 +129,7 @@ def settled_in_list(state, step, events):  # type: ignore[no-untyped-def]
     queue, flags, meta = state.queue, state.flags, state.meta
     if flags[BLOCKED] or not step.decides:
         return False
-    if is_sorted_anew(flags):
+    if state.anew:
         cycle.catch_up(step.now, 0 if step.late else step.ended, step.last, queue, state.machine)
         skips = (flags[ORDER] == AGED or flags[ORDER] == ASKED) and not flags[DRAWS]
         if meta[HEAD] == meta[TAIL] or (skips and nothing_fits(state.machine, step.now, queue.table[QUEUE])):
@@ -139,7 +145,7 @@ def needs_python_in_list(state):  # type: ignore[no-untyped-def]
 @loop.decide.register(ListSchedulerState)
 def decide_in_list(state, step, events):  # type: ignore[no-untyped-def]
     queue, flags, meta = state.queue, state.flags, state.meta
-    now, anew, running = step.now, is_sorted_anew(flags), queue.running
+    now, anew, running = step.now, state.anew, queue.running
     if anew and not meta[cycle.WITHIN]:
         put_in_order(now, queue, state.order)
     again = meta[AGAIN] and not anew and not meta[cycle.RANKED] and not (meta[RUNNING] and running[0, 0] <= now)
@@ -150,12 +156,6 @@ def decide_in_list(state, step, events):  # type: ignore[no-untyped-def]
     meta[AGAIN] = meta[TAIL] > meta[HEAD]
     flags[BLOCKED] = flags[WAITS] and meta[AGAIN]
     return meta[cycle.COUNT]
-
-
-@lean
-def is_sorted_anew(flags):  # type: ignore[no-untyped-def]
-    """Return whether each cycle sorts the queue, or ranks the requests behind the reservations."""
-    return flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
 
 
 @lean

@@ -10,52 +10,52 @@ from __future__ import annotations
 
 from gridsim.calendar.events import ASKING, NEXT, NOW, OVER, Step, begin, next_step
 from gridsim.model.time import NEVER
-from gridsim.profile.compiled import lean, verb
+from gridsim.profile.compiled import lean, phase_verb
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["arrived", "decide", "effort", "ended", "needs_python", "overran", "run_loop", "settled", "wake"]
 
 
-@verb
+@phase_verb
 def wake(state):  # type: ignore[no-untyped-def]
     """Return when a decision is due even if nothing happens."""
     return NEVER
 
 
-@verb
+@phase_verb
 def effort(state):  # type: ignore[no-untyped-def]
     """Return how much work a step is."""
     return 1 + state.meta[TAIL] - state.meta[HEAD]
 
 
-@verb
+@phase_verb
 def ended(state, step, events):  # type: ignore[no-untyped-def]
     """Begin a step: account for the requests that ended in it, if any."""
 
 
-@verb
+@phase_verb
 def overran(state, step, events):  # type: ignore[no-untyped-def]
     """Account for the requests that continue beyond their expected ends in this step; there are some."""
 
 
-@verb
+@phase_verb
 def arrived(state, step, events):  # type: ignore[no-untyped-def]
     """Account for the arrivals of this step; there are some."""
 
 
-@verb
+@phase_verb
 def settled(state, step, events):  # type: ignore[no-untyped-def]
     """Return whether a decision follows this step."""
     return step.decides
 
 
-@verb
+@phase_verb
 def needs_python(state):  # type: ignore[no-untyped-def]
     """Return whether Python has to be called before a decision."""
     return False
 
 
-@verb
+@phase_verb
 def decide(state, step, events):  # type: ignore[no-untyped-def]
     """Decide which requests start, write them to ``moves[0]`` and return their number.
 

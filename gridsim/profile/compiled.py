@@ -38,6 +38,7 @@ __all__ = [
     "listen",
     "pays",
     "phase",
+    "phase_verb",
     "records",
     "state_of",
     "tell_compiling",
@@ -156,6 +157,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 _LEAN = {"_nrt": False, "error_model": "numpy"}
+_PHASE = {"inline": "always", **_LEAN}
 
 
 def lean(function: Callable[..., Any]) -> Any:
@@ -172,7 +174,7 @@ def phase(function: Callable[..., Any]) -> Any:
 
     Called from Python it is a lean loop.
     """
-    return _made(function, {"inline": "always", **_LEAN})
+    return _made(function, _PHASE)
 
 
 def whole(function: Callable[..., Any]) -> Any:
@@ -189,9 +191,18 @@ def verb(stub: Callable[..., Any]) -> Any:
     Implementations are registered as with `functools.singledispatch`, for classes of named tuples. A loop that calls a
     verb is compiled with the implementation of that class, like a `lean` loop.
     """
+    return _made_verb(stub, _LEAN)
+
+
+def phase_verb(stub: Callable[..., Any]) -> Any:
+    """Make a `verb` whose implementations are compiled into the loop that calls it, like a `phase`."""
+    return _made_verb(stub, _PHASE)
+
+
+def _made_verb(stub: Callable[..., Any], options: dict[str, Any]) -> Any:
     function = functools.singledispatch(stub)
     if not _is_plain():
-        _VERBS.append(function)
+        _VERBS.append((function, options))
         if "numba" in sys.modules:
             _load()
     return function
@@ -267,7 +278,7 @@ class Loop:
 
 
 _WAITING: list[Loop] = []
-_VERBS: list[Any] = []
+_VERBS: list[tuple[Any, dict[str, Any]]] = []
 _LOADING = threading.RLock()
 
 
@@ -284,7 +295,7 @@ def _load() -> None:
         for hearing in _HEARING:
             hearing.begin(compiler)
         while _VERBS:
-            compiler.make_verb(_VERBS.pop(), _LEAN)
+            compiler.make_verb(*_VERBS.pop())
         if not _WAITING:
             return
         for loop in _WAITING:
