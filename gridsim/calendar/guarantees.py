@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gridsim.calendar.events import START, cut_short
-from gridsim.calendar.loop import run_loop
-from gridsim.calendar.plan_states import PlanState, compress, enter_plan, note_broken
+from gridsim.calendar.plan_states import compress, enter_plan, follow_plan, note_broken
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.deciding import BEGAN, BROKEN, GRANTED, admit
 from gridsim.profile.compiled import lean
@@ -35,19 +34,22 @@ class Admission(NamedTuple):
 def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan of promised ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
     (plan, columns, running), trial, promised, answers, moves, order, flags, how = passes
-    entry = Admission(trial, promised, answers, how)
-    run_loop(work, events, PlanState(plan, columns, running, promised[BEGAN], moves, order, flags, plan[2], entry))
+    passes_of_plan = plan, columns, running, promised[BEGAN], moves, order, flags
+    follow_plan(work, events, passes_of_plan, Admission(trial, promised, answers, how))
 
 
 @enter_plan.register(Admission)
 def enter_if_admitted(entry, row, step, events, state):  # type: ignore[no-untyped-def]
-    now, plan, columns = step.now, state.plan, state.columns
     jobs, _, _, ends, looks, _, numbers = events
-    victim = admit(row, now, (plan, columns, state.running), entry.trial, entry.promised, entry.answers, entry.how)
+    plan = state.plan, state.columns, state.running
+    victim = admit(row, step.now, plan, entry.trial, entry.promised, entry.answers, entry.how)
     if victim >= 0:
-        make_room(now, victim, row, jobs, entry.answers)
+        cut, cuts = entry.answers[5], entry.answers[6]
+        k = cuts[0]
+        cut[0, k], cut[1, k], cut[2, k], cut[3, k] = victim, jobs[START, victim], step.now, row
+        cuts[0] += 1
         cut_short(victim, jobs, ends, looks, numbers)
-        compress(now, plan, columns, state.order, state.flags, NEVER)
+        compress(step.now, state, NEVER)
 
 
 @note_broken.register(Admission)
@@ -57,12 +59,3 @@ def note_broken_promises(entry, state):  # type: ignore[no-untyped-def]
         row = waiting[k]
         if starts[k] + state.columns[2][row] > entry.promised[GRANTED][row]:
             entry.promised[BROKEN][row] = True
-
-
-@lean
-def make_room(now, victim, request, jobs, answers):  # type: ignore[no-untyped-def]
-    """Write down that a run is cut short for a request."""
-    _, _, _, _, _, cut, cuts = answers
-    k = cuts[0]
-    cut[0, k], cut[1, k], cut[2, k], cut[3, k] = victim, jobs[START, victim], now, request
-    cuts[0] += 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gridsim.calendar import loop
-from gridsim.calendar.events import ESTIMATE, NEXT, RUNTIME, START
+from gridsim.calendar.events import ESTIMATE, RUNTIME, START
 from gridsim.model.time import IntArray
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
 from gridsim.policy.scheduler import list_cycle as cycle
@@ -150,7 +150,7 @@ def decide_in_list(state, step, events):  # type: ignore[no-untyped-def]
         put_in_order(now, queue, state.order)
     again = meta[AGAIN] and not anew and not meta[cycle.RANKED] and not (meta[RUNNING] and running[0, 0] <= now)
     ended = 0 if anew or step.late else step.ended
-    meta[cycle.STOPPED] = cycle.run_cycle(now, EVERYONE, again, ended, events[6][NEXT], queue, state.machine)
+    meta[cycle.STOPPED] = cycle.run_cycle(now, EVERYONE, again, ended, step.last, queue, state.machine)
     if meta[cycle.STOPPED]:
         return -1
     meta[AGAIN] = meta[TAIL] > meta[HEAD]
@@ -210,10 +210,8 @@ def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-unty
 
 @loop.overran.register(LinearState)
 def overran_in_lines(state, step, events):  # type: ignore[no-untyped-def]
-    meta, late = state.meta, events[5]
-    cycle.take_in(state.table, state.running, state.moves, meta, step.ended, meta[TAIL])
-    for k in range(step.late):
-        expect_end(state.running, meta, late[0, k], late[1, k])
+    cycle.take_in(state.table, state.running, state.moves, state.meta, step.ended, state.meta[TAIL])
+    loop.expect_late(step, events[5], state.running, state.meta)
 
 
 @loop.decide.register(LinearState)

@@ -11,9 +11,11 @@ from __future__ import annotations
 from gridsim.calendar.events import ASKING, NEXT, NOW, OVER, Step, begin, next_step
 from gridsim.model.time import NEVER
 from gridsim.profile.compiled import lean, phase_verb
+from gridsim.profile.running import expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["arrived", "decide", "effort", "ended", "needs_python", "overran", "run_loop", "settled", "wake"]
+__all__ = ["arrived", "decide", "effort", "ended", "expect_late", "needs_python", "overran", "run_loop", "settled"]
+__all__ += ["wake"]
 
 
 @phase_verb
@@ -92,3 +94,10 @@ def run_loop(work, events, state):  # type: ignore[no-untyped-def]
         numbers[ASKING] = count < 0
         if count < 0 or (count and not begin(numbers[NOW], starts, count, jobs, ends, looks, numbers)):
             break
+
+
+@lean
+def expect_late(step, late, running, meta):  # type: ignore[no-untyped-def]
+    """Expect the requests that continue to end later."""
+    for k in range(step.late):
+        expect_end(running, meta, late[0, k], late[1, k])

@@ -11,10 +11,9 @@ from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import kernels as plans
 from gridsim.profile.compiled import lean, verb, whole
-from gridsim.profile.running import expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["PlanState", "compress", "enter_plan", "note_broken", "planned", "planned_in_sizes"]
+__all__ = ["compress", "enter_plan", "follow_plan", "note_broken", "planned", "planned_in_sizes"]
 
 COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED, HOLES, RANKS = range(7)
 NONE, IN_ORDER, BY_RANK = range(3)
@@ -30,8 +29,9 @@ class PlanState(NamedTuple):
     ----------
     plan, columns : tuple of arrays
         Those of `gridsim.policy.admission.kernels`.
-    running, moves, order, meta : array of int64
-        Running requests, requests that start and that ended, scratch for the order of compression, counts of the plan.
+    running, moves, order, meta, starts : array of int64
+        Running requests, requests that start and that ended, scratch for the order of compression, counts of the plan
+        and planned starts.
     began : (n,) int64
         Start of each request.
     flags : (k,) int64
@@ -48,6 +48,7 @@ class PlanState(NamedTuple):
     order: IntArray
     flags: IntArray
     meta: IntArray
+    starts: IntArray
     entry: Any
 
 
@@ -76,16 +77,20 @@ def note_broken(entry, state):  # type: ignore[no-untyped-def]
 @whole
 def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan in which every arrival gets its earliest start; it is compressed after ends."""
-    plan, columns, running, began, moves, order, flags = passes
-    state = PlanState(plan, columns, running, began, moves, order, flags, plan[2], Earliest(None))
-    loop.run_loop(work, events, state)
+    follow_plan(work, events, passes, Earliest(None))
 
 
 @whole
 def planned_in_sizes(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run a plan in which every arrival gets its size, too."""
-    plan, columns, running, began, moves, order, flags, sizes = passes
-    state = PlanState(plan, columns, running, began, moves, order, flags, plan[2], Earliest(sizes))
+    """Run a plan in which every arrival gets its size, too, by what is last in *passes*."""
+    follow_plan(work, events, passes[:-1], Earliest(passes[-1]))
+
+
+@lean
+def follow_plan(work, events, passes, entry):  # type: ignore[no-untyped-def]
+    """Run a plan; *passes* are those of `gridsim.policy.admission.plan.Plan.columns_for`, and flags."""
+    plan, columns, running, began, moves, order, flags = passes
+    state = PlanState(plan, columns, running, began, moves, order, flags, plan[2], plan[4], entry)
     loop.run_loop(work, events, state)
 
 
@@ -99,8 +104,7 @@ def enter_earliest(entry, row, step, events, state):  # type: ignore[no-untyped-
 
 @loop.wake.register(PlanState)
 def wake_of_plan(state):  # type: ignore[no-untyped-def]
-    meta, starts = state.meta, state.plan[4]
-    return starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
+    return state.starts[state.meta[HEAD]] if state.meta[HEAD] < state.meta[TAIL] else NEVER
 
 
 @loop.effort.register(PlanState)
@@ -113,22 +117,20 @@ def effort_of_plan(state):  # type: ignore[no-untyped-def]
 def ended_in_plan(state, step, events):  # type: ignore[no-untyped-def]
     if step.ended:
         if state.flags[UNSETTLED] and not events[6][BATCHED]:
-            settle_all(step.now, state)
-        give_back(step.now, step.ended, state.moves[1], state.plan, state.running, state.columns[1], state.flags)
+            settle(step.now, state)
+        give_back(step, state)
 
 
 @loop.overran.register(PlanState)
 def overran_in_plan(state, step, events):  # type: ignore[no-untyped-def]
-    late = events[5]
-    for k in range(step.late):
-        expect_end(state.running, state.meta, late[0, k], late[1, k])
+    loop.expect_late(step, events[5], state.running, state.meta)
     state.flags[OVERRAN] = state.flags[UNSETTLED] = 1
 
 
 @loop.arrived.register(PlanState)
 def arrived_in_plan(state, step, events):  # type: ignore[no-untyped-def]
     if state.flags[UNSETTLED]:
-        settle_all(step.now, state)
+        settle(step.now, state)
     for k in range(step.first, step.last):
         enter_plan(state.entry, events[1][1, k], step, events, state)
 
@@ -136,9 +138,8 @@ def arrived_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 @loop.settled.register(PlanState)
 def settled_in_plan(state, step, events):  # type: ignore[no-untyped-def]
     if state.flags[UNSETTLED] and step.decides:
-        settle_all(step.now, state)
-    meta, starts = state.meta, state.plan[4]
-    return step.decides and meta[HEAD] < meta[TAIL] and starts[meta[HEAD]] <= step.now
+        settle(step.now, state)
+    return step.decides and wake_of_plan(state) <= step.now
 
 
 @loop.decide.register(PlanState)
@@ -147,63 +148,55 @@ def decide_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 
 
 @lean
-def give_back(now, count, gone, plan, running, cores, flags):  # type: ignore[no-untyped-def]
-    """Take who ended out of a plan, and note until when they would have held their cores."""
-    times, free, meta, _, _, _ = plan
-    for k in range(count):
-        row = gone[k]
-        until = plans.stop(times, free, meta, running, now, row, cores[row])
-        if flags[EVERY]:
-            until = max(until, now + 1)
-        if until > now:
-            flags[FRONTIER] = max(flags[FRONTIER], until)
+def give_back(step, state):  # type: ignore[no-untyped-def]
+    """Remove the requests that ended from a plan, and note until when they would have held their cores."""
+    plan, flags = state.plan, state.flags
+    for k in range(step.ended):
+        row = state.moves[1, k]
+        until = plans.stop(plan[0], plan[1], plan[2], state.running, step.now, row, state.columns[1][row])
+        note_free(step.now, until, flags)
     flags[UNSETTLED] = 1
 
 
 @lean
-def settle_all(now, state):  # type: ignore[no-untyped-def]
-    """The same as `settle`, and note the promises that an overrun breaks."""
-    flags = state.flags
-    overran = flags[OVERRAN]
-    if flags[HOLES] and flags[FRONTIER] > now:
-        flags[FRONTIER] = NEVER
-    settle(now, state.plan, state.columns, state.running, state.order, flags)
-    if overran:
-        note_broken(state.entry, state)
+def note_free(now, until, flags):  # type: ignore[no-untyped-def]
+    """Note until when a request that ended would have held something."""
+    if flags[EVERY]:
+        until = max(until, now + 1)
+    if until > now:
+        flags[FRONTIER] = max(flags[FRONTIER], until)
 
 
 @lean
-def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untyped-def]
+def settle(now, state):  # type: ignore[no-untyped-def]
     """Plan again after an overrun, else compress what was given back."""
-    _, _, meta, _, _, _ = plan
-    head, tail = meta[HEAD], meta[TAIL]
+    flags = state.flags
     if flags[OVERRAN]:
-        plans.replan(plan, columns, running, now)
-    elif flags[FRONTIER] > now and tail > head:
-        compress(now, plan, columns, order, flags, flags[FRONTIER])
+        plans.replan(state.plan, state.columns, state.running, now)
+        note_broken(state.entry, state)
+    elif flags[FRONTIER] > now:
+        compress(now, state, NEVER if flags[HOLES] else flags[FRONTIER])
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
 
 
 @lean
-def compress(now, plan, columns, order, flags, frontier):  # type: ignore[no-untyped-def]
-    """Compress a plan as it is to be, up to the end of what was given back; *order* is room for whose turn it is."""
-    meta = plan[2]
-    head, tail = meta[HEAD], meta[TAIL]
-    if flags[COMPRESS] == IN_ORDER:
-        for k in range(tail - head):
-            order[k] = head + k
-        plans.shift_left(plan, columns, now, order[: tail - head], frontier, True)
-    elif flags[COMPRESS] == BY_RANK:
-        by_rank(plan[3], meta, order, flags[RANKS:])
-        plans.shift_left(plan, columns, now, order[: tail - head], NEVER, False)
+def compress(now, state, frontier):  # type: ignore[no-untyped-def]
+    """Compress a plan in its order, up to the end of what was given back."""
+    how, count = state.flags[COMPRESS], state.meta[TAIL] - state.meta[HEAD]
+    if how != NONE and count:
+        arrange(state.plan[3], state.meta, state.order, state.flags)
+        until = frontier if how == IN_ORDER else NEVER
+        plans.shift_left(state.plan, state.columns, now, state.order[:count], until, how == IN_ORDER)
 
 
 @lean
-def by_rank(waiting, meta, order, ranks):  # type: ignore[no-untyped-def]
-    """Write down the places of the waiting requests by the rank of each, equal ones in the order in which they came."""
-    count = meta[TAIL] - meta[HEAD]
+def arrange(waiting, meta, order, flags):  # type: ignore[no-untyped-def]
+    """Write the places of the waiting requests to *order*: as planned, or by rank, ties by arrival."""
+    count, ranks = meta[TAIL] - meta[HEAD], flags[RANKS:]
     for k in range(count):
         order[k] = meta[HEAD] + k
+    if flags[COMPRESS] != BY_RANK:
+        return
     stride = 1
     while stride * 3 + 1 < count:
         stride = stride * 3 + 1

@@ -9,21 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gridsim.calendar import plan_states as plans
 from gridsim.calendar.events import BATCHED
 from gridsim.calendar.loop import decide, effort, ended, run_loop, settled, wake
-from gridsim.calendar.plan_states import (
-    BY_RANK,
-    COMPRESS,
-    EVERY,
-    FRONTIER,
-    IN_ORDER,
-    NONE,
-    OVERRAN,
-    RANKS,
-    UNSETTLED,
-    by_rank,
-)
-from gridsim.model.time import NEVER, IntArray
+from gridsim.model.time import IntArray
 from gridsim.policy.admission.vector_moves import STOPPED, compress, join, move_on, uproot
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
@@ -46,31 +35,24 @@ class PlacedPlanState(NamedTuple):
     ----------
     passes : tuple
         Those of `gridsim.policy.admission.vector_plan.VectorPlan`.
-    moves, meta : array of int64
-        Requests that start and that ended; counts of the plan.
+    moves, meta, starts : array of int64
+        Requests that start and that ended; counts of the plan; planned starts.
     """
 
     passes: Any
     moves: IntArray
     meta: IntArray
+    starts: IntArray
 
 
 @whole
 def planned_at_places(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan on nodes or several pools."""
-    run_loop(work, events, PlacedPlanState(passes, passes[3], passes[0][2]))
+    run_loop(work, events, PlacedPlanState(passes, passes[3], passes[0][2], passes[0][1]))
 
 
-@wake.register(PlacedPlanState)
-def wake_of_placed_plan(state):  # type: ignore[no-untyped-def]
-    meta, starts = state.meta, state.passes[0][1]
-    return starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
-
-
-@effort.register(PlacedPlanState)
-def effort_of_placed_plan(state):  # type: ignore[no-untyped-def]
-    queued = state.meta[TAIL] - state.meta[HEAD]
-    return 1 + queued * queued
+wake.register(PlacedPlanState, plans.wake_of_plan)
+effort.register(PlacedPlanState, plans.effort_of_plan)
 
 
 @ended.register(PlacedPlanState)
@@ -103,14 +85,14 @@ def follow(now, batched, come, late, passes):  # type: ignore[no-untyped-def]
             return stopped
         state[PHASE] += 1
         if state[PHASE] == 1:
-            if state[ENDED] and flags[UNSETTLED] and not batched:
+            if state[ENDED] and flags[plans.UNSETTLED] and not batched:
                 settle(now, plan, running, floor, classes, sketch, flags)
         elif state[PHASE] == 2:
             give_back(now, moves[1], plan, columns, running, floor, classes, sketch, flags)
             for k in range(state[LATE]):
                 expect_end(running, meta, late[0, k], late[1, k])
-                flags[OVERRAN] = flags[UNSETTLED] = 1
-            if flags[UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
+                flags[plans.OVERRAN] = flags[plans.UNSETTLED] = 1
+            if flags[plans.UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
                 settle(now, plan, running, floor, classes, sketch, flags)
         elif state[PHASE] == 3:
             if state[LAST] > state[FIRST]:
@@ -132,28 +114,21 @@ def give_back(now, gone, plan, columns, running, floor, classes, sketch, flags):
         if until > now:
             mark(floor, fresh[0], row, now, until)
         drop(floor, classes, sketch, row)
-        if flags[EVERY]:
-            until = max(until, now + 1)
-        if until > now:
-            flags[FRONTIER] = max(flags[FRONTIER], until)
-        flags[UNSETTLED] = 1
+        plans.note_free(now, until, flags)
+        flags[plans.UNSETTLED] = 1
 
 
 @lean
 def settle(now, plan, running, floor, classes, sketch, flags):  # type: ignore[no-untyped-def]
     """All are to be placed again after an overrun, else to move to what was given back."""
     waiting, _, meta, order, _, _ = plan
-    count, how = meta[TAIL] - meta[HEAD], flags[COMPRESS]
-    if flags[OVERRAN]:
+    count, how = meta[TAIL] - meta[HEAD], flags[plans.COMPRESS]
+    if flags[plans.OVERRAN]:
         uproot(now, plan, running, floor, classes, sketch)
-    elif flags[FRONTIER] > now and count > 0 and how != NONE:
-        if how == BY_RANK:
-            by_rank(waiting, meta, order, flags[RANKS:])
-        else:
-            for k in range(count):
-                order[k] = meta[HEAD] + k
-        compress(now, count, how == BY_RANK, how == IN_ORDER, plan)
-    flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
+    elif flags[plans.FRONTIER] > now and count > 0 and how != plans.NONE:
+        plans.arrange(waiting, meta, order, flags)
+        compress(now, count, how == plans.BY_RANK, how == plans.IN_ORDER, plan)
+    flags[plans.OVERRAN] = flags[plans.UNSETTLED] = flags[plans.FRONTIER] = 0
 
 
 @lean

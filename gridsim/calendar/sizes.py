@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gridsim.calendar.events import CORES, ESTIMATE, RUNTIME
-from gridsim.calendar.loop import arrived, decide, ended, needs_python, overran, run_loop, settled
+from gridsim.calendar.loop import arrived, decide, ended, expect_late, needs_python, overran, run_loop, settled
 from gridsim.model.time import IntArray
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.limits import Limits, allow_one
@@ -15,7 +15,7 @@ from gridsim.policy.scheduler.sizes import ASKED, CURVE, LEAST, MOST, Sizes, cho
 from gridsim.policy.scheduler.sizes import ESTIMATE as AS_ASKED
 from gridsim.profile.blocks import forget
 from gridsim.profile.compiled import lean, whole
-from gridsim.profile.running import end_running, expect_end
+from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["choose_size", "molded"]
@@ -28,20 +28,14 @@ class MoldableState(NamedTuple):
     ----------
     order : (n,) or (0,) int64
         The queue order of a decision, written by Python; empty if it is the order of arrival.
-    waiting, how, limits, shapes, promises, held, blocks
-        Those of `gridsim.policy.scheduler.promises.mold`.
+    cycle : tuple
+        What `gridsim.policy.scheduler.promises.mold` works on, from *waiting* on.
     moves, meta : array of int64
         Requests that start, above their cores or the requests that ended; counts of the queue.
     """
 
     order: IntArray
-    waiting: IntArray
-    how: IntArray
-    limits: Any
-    shapes: Any
-    promises: Any
-    held: Any
-    blocks: IntArray
+    cycle: tuple[Any, ...]
     moves: IntArray
     meta: IntArray
 
@@ -54,19 +48,18 @@ def molded(work, events, passes):  # type: ignore[no-untyped-def]
 
 @ended.register(MoldableState)
 def ended_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
-    running, meta, need, _ = state.held
+    _, _, _, _, promises, (running, meta, need, _), _ = state.cycle
     gone = state.moves[1]
     for k in range(step.ended):
         if end_running(running, meta, gone[k], need[gone[k]]) > step.now:
-            state.promises[2][ANEW] = 1
+            promises[2][ANEW] = 1
 
 
 @overran.register(MoldableState)
 def overran_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
-    late = events[5]
-    for k in range(step.late):
-        expect_end(state.held[0], state.meta, late[0, k], late[1, k])
-    state.promises[2][ANEW] = 1
+    _, _, _, _, promises, held, _ = state.cycle
+    expect_late(step, events[5], held[0], state.meta)
+    promises[2][ANEW] = 1
 
 
 @arrived.register(MoldableState)
@@ -86,7 +79,7 @@ def needs_python_in_moldable(state):  # type: ignore[no-untyped-def]
 
 @decide.register(MoldableState)
 def decide_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
-    order, waiting, how, limits, shapes, promises, held, blocks, moves, meta = state
+    order, (waiting, how, limits, shapes, promises, held, blocks), moves, meta = state
     rows = order[: meta[TAIL] - meta[HEAD]] if order.shape[0] else waiting[meta[HEAD] : meta[TAIL]]
     count = mold(step.now, rows, waiting, how, limits, shapes, promises, held, blocks)
     for k in range(count):

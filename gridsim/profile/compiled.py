@@ -185,27 +185,23 @@ def whole(function: Callable[..., Any]) -> Any:
     return _made(function, _LEAN, alone=True)
 
 
-def verb(stub: Callable[..., Any]) -> Any:
+def verb(stub: Callable[..., Any], options: dict[str, Any] = _LEAN) -> Any:
     """Make a function with one implementation for each class of its first argument, in Python and in compiled loops.
 
     Implementations are registered as with `functools.singledispatch`, for classes of named tuples. A loop that calls a
     verb is compiled with the implementation of that class, like a `lean` loop.
     """
-    return _made_verb(stub, _LEAN)
-
-
-def phase_verb(stub: Callable[..., Any]) -> Any:
-    """Make a `verb` whose implementations are compiled into the loop that calls it, like a `phase`."""
-    return _made_verb(stub, _PHASE)
-
-
-def _made_verb(stub: Callable[..., Any], options: dict[str, Any]) -> Any:
     function = functools.singledispatch(stub)
     if not _is_plain():
         _VERBS.append((function, options))
         if "numba" in sys.modules:
             _load()
     return function
+
+
+def phase_verb(stub: Callable[..., Any]) -> Any:
+    """Make a `verb` whose implementations are compiled into the loop that calls it, like a `phase`."""
+    return verb(stub, _PHASE)
 
 
 def _made(function: Callable[..., Any], options: dict[str, Any], *, alone: bool = False) -> Any:
