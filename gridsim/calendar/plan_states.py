@@ -10,16 +10,11 @@ from gridsim.calendar.events import BATCHED
 from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import kernels as plans
+from gridsim.policy.scheduler import plan_state
 from gridsim.profile.compiled import lean, verb, whole
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["compress", "enter_plan", "follow_plan", "note_broken", "planned", "planned_in_sizes"]
-
-COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED, HOLES, RANKS = range(7)
-NONE, IN_ORDER, BY_RANK = range(3)
-"""Flags of a plan: how it is compressed and whether after every end; the end of what was given back since; whether
-somebody goes on who should have ended; whether ends have not been looked at; where ends are promised, whether somebody
-may wait who could start earlier; and from here on the rank of each request by which it moves up, 0 by arrival."""
 
 
 class PlanState(NamedTuple):
@@ -35,7 +30,7 @@ class PlanState(NamedTuple):
     began : (n,) int64
         Start of each request.
     flags : (k,) int64
-        Those named above.
+        Those of `gridsim.policy.scheduler.plan_state`.
     entry : Earliest or Admission
         How an arrival enters the plan; its class selects the verbs `enter_plan` and `note_broken`.
     """
@@ -116,7 +111,7 @@ def effort_of_plan(state):  # type: ignore[no-untyped-def]
 @loop.ended.register(PlanState)
 def ended_in_plan(state, step, events):  # type: ignore[no-untyped-def]
     if step.ended:
-        if state.flags[UNSETTLED] and not events[6][BATCHED]:
+        if state.flags[plan_state.UNSETTLED] and not events[6][BATCHED]:
             settle(step.now, state)
         give_back(step, state)
 
@@ -124,12 +119,12 @@ def ended_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 @loop.overran.register(PlanState)
 def overran_in_plan(state, step, events):  # type: ignore[no-untyped-def]
     loop.expect_late(step, events[5], state.running, state.meta)
-    state.flags[OVERRAN] = state.flags[UNSETTLED] = 1
+    state.flags[plan_state.OVERRAN] = state.flags[plan_state.UNSETTLED] = 1
 
 
 @loop.arrived.register(PlanState)
 def arrived_in_plan(state, step, events):  # type: ignore[no-untyped-def]
-    if state.flags[UNSETTLED]:
+    if state.flags[plan_state.UNSETTLED]:
         settle(step.now, state)
     for k in range(step.first, step.last):
         enter_plan(state.entry, events[1][1, k], step, events, state)
@@ -137,9 +132,9 @@ def arrived_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 
 @loop.settled.register(PlanState)
 def settled_in_plan(state, step, events):  # type: ignore[no-untyped-def]
-    if state.flags[UNSETTLED] and step.decides:
+    if state.flags[plan_state.UNSETTLED] and step.decides:
         settle(step.now, state)
-    return step.decides and wake_of_plan(state) <= step.now
+    return step.decides and loop.wake(state) <= step.now
 
 
 @loop.decide.register(PlanState)
@@ -154,62 +149,27 @@ def give_back(step, state):  # type: ignore[no-untyped-def]
     for k in range(step.ended):
         row = state.moves[1, k]
         until = plans.stop(plan[0], plan[1], plan[2], state.running, step.now, row, state.columns[1][row])
-        note_free(step.now, until, flags)
-    flags[UNSETTLED] = 1
-
-
-@lean
-def note_free(now, until, flags):  # type: ignore[no-untyped-def]
-    """Note until when a request that ended would have held something."""
-    if flags[EVERY]:
-        until = max(until, now + 1)
-    if until > now:
-        flags[FRONTIER] = max(flags[FRONTIER], until)
+        plan_state.note_free(step.now, until, flags)
+    flags[plan_state.UNSETTLED] = 1
 
 
 @lean
 def settle(now, state):  # type: ignore[no-untyped-def]
     """Plan again after an overrun, else compress what was given back."""
     flags = state.flags
-    if flags[OVERRAN]:
+    if flags[plan_state.OVERRAN]:
         plans.replan(state.plan, state.columns, state.running, now)
         note_broken(state.entry, state)
-    elif flags[FRONTIER] > now:
-        compress(now, state, NEVER if flags[HOLES] else flags[FRONTIER])
-    flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
+    elif flags[plan_state.FRONTIER] > now:
+        compress(now, state, NEVER if flags[plan_state.HOLES] else flags[plan_state.FRONTIER])
+    flags[plan_state.OVERRAN] = flags[plan_state.UNSETTLED] = flags[plan_state.FRONTIER] = 0
 
 
 @lean
 def compress(now, state, frontier):  # type: ignore[no-untyped-def]
     """Compress a plan in its order, up to the end of what was given back."""
-    how, count = state.flags[COMPRESS], state.meta[TAIL] - state.meta[HEAD]
-    if how != NONE and count:
-        arrange(state.plan[3], state.meta, state.order, state.flags)
-        until = frontier if how == IN_ORDER else NEVER
-        plans.shift_left(state.plan, state.columns, now, state.order[:count], until, how == IN_ORDER)
-
-
-@lean
-def arrange(waiting, meta, order, flags):  # type: ignore[no-untyped-def]
-    """Write the places of the waiting requests to *order*: as planned, or by rank, ties by arrival."""
-    count, ranks = meta[TAIL] - meta[HEAD], flags[RANKS:]
-    for k in range(count):
-        order[k] = meta[HEAD] + k
-    if flags[COMPRESS] != BY_RANK:
-        return
-    stride = 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            place = order[k]
-            i = k
-            row = waiting[place]
-            while i >= stride:
-                other = waiting[order[i - stride]]
-                if ranks[other] < ranks[row] or (ranks[other] == ranks[row] and other < row):
-                    break
-                order[i] = order[i - stride]
-                i -= stride
-            order[i] = place
-        stride //= 3
+    how, count = state.flags[plan_state.COMPRESS], state.meta[TAIL] - state.meta[HEAD]
+    if how != plan_state.NONE and count:
+        plan_state.arrange(state.plan[3], state.meta, state.order, state.flags)
+        until = frontier if how == plan_state.IN_ORDER else NEVER
+        plans.shift_left(state.plan, state.columns, now, state.order[:count], until, how == plan_state.IN_ORDER)

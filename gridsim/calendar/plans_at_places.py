@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.calendar import plan_states as plans
 from gridsim.calendar.events import BATCHED
 from gridsim.calendar.loop import decide, effort, ended, run_loop, settled, wake
+from gridsim.calendar.plan_states import effort_of_plan, wake_of_plan
 from gridsim.model.time import IntArray
 from gridsim.policy.admission.vector_moves import STOPPED, compress, join, move_on, uproot
+from gridsim.policy.scheduler import plan_state
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
 from gridsim.profile.nodes import DONE, FULL, LOGGED, log_place
@@ -51,8 +52,8 @@ def planned_at_places(work, events, passes):  # type: ignore[no-untyped-def]
     run_loop(work, events, PlacedPlanState(passes, passes[3], passes[0][2], passes[0][1]))
 
 
-wake.register(PlacedPlanState, plans.wake_of_plan)
-effort.register(PlacedPlanState, plans.effort_of_plan)
+wake.register(PlacedPlanState, wake_of_plan)
+effort.register(PlacedPlanState, effort_of_plan)
 
 
 @ended.register(PlacedPlanState)
@@ -85,14 +86,14 @@ def follow(now, batched, come, late, passes):  # type: ignore[no-untyped-def]
             return stopped
         state[PHASE] += 1
         if state[PHASE] == 1:
-            if state[ENDED] and flags[plans.UNSETTLED] and not batched:
+            if state[ENDED] and flags[plan_state.UNSETTLED] and not batched:
                 settle(now, plan, running, floor, classes, sketch, flags)
         elif state[PHASE] == 2:
             give_back(now, moves[1], plan, columns, running, floor, classes, sketch, flags)
             for k in range(state[LATE]):
                 expect_end(running, meta, late[0, k], late[1, k])
-                flags[plans.OVERRAN] = flags[plans.UNSETTLED] = 1
-            if flags[plans.UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
+                flags[plan_state.OVERRAN] = flags[plan_state.UNSETTLED] = 1
+            if flags[plan_state.UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
                 settle(now, plan, running, floor, classes, sketch, flags)
         elif state[PHASE] == 3:
             if state[LAST] > state[FIRST]:
@@ -114,21 +115,21 @@ def give_back(now, gone, plan, columns, running, floor, classes, sketch, flags):
         if until > now:
             mark(floor, fresh[0], row, now, until)
         drop(floor, classes, sketch, row)
-        plans.note_free(now, until, flags)
-        flags[plans.UNSETTLED] = 1
+        plan_state.note_free(now, until, flags)
+        flags[plan_state.UNSETTLED] = 1
 
 
 @lean
 def settle(now, plan, running, floor, classes, sketch, flags):  # type: ignore[no-untyped-def]
     """All are to be placed again after an overrun, else to move to what was given back."""
     waiting, _, meta, order, _, _ = plan
-    count, how = meta[TAIL] - meta[HEAD], flags[plans.COMPRESS]
-    if flags[plans.OVERRAN]:
+    count, how = meta[TAIL] - meta[HEAD], flags[plan_state.COMPRESS]
+    if flags[plan_state.OVERRAN]:
         uproot(now, plan, running, floor, classes, sketch)
-    elif flags[plans.FRONTIER] > now and count > 0 and how != plans.NONE:
-        plans.arrange(waiting, meta, order, flags)
-        compress(now, count, how == plans.BY_RANK, how == plans.IN_ORDER, plan)
-    flags[plans.OVERRAN] = flags[plans.UNSETTLED] = flags[plans.FRONTIER] = 0
+    elif flags[plan_state.FRONTIER] > now and count > 0 and how != plan_state.NONE:
+        plan_state.arrange(waiting, meta, order, flags)
+        compress(now, count, how == plan_state.BY_RANK, how == plan_state.IN_ORDER, plan)
+    flags[plan_state.OVERRAN] = flags[plan_state.UNSETTLED] = flags[plan_state.FRONTIER] = 0
 
 
 @lean

@@ -28,25 +28,8 @@ import numpy as np
 from gridsim.files import distrust
 from gridsim.profile.machine_code import MachineCode, is_possible
 
-__all__ = [
-    "Loop",
-    "compiled",
-    "folder",
-    "is_heard",
-    "is_kept",
-    "lean",
-    "listen",
-    "pays",
-    "phase",
-    "phase_verb",
-    "records",
-    "state_of",
-    "tell_compiling",
-    "verb",
-    "warn",
-    "when_compiling",
-    "whole",
-]
+__all__ = ["Loop", "compiled", "folder", "is_heard", "is_kept", "lean", "listen", "pays", "phase", "phase_verb"]
+__all__ += ["records", "state_of", "tell_compiling", "verb", "warn", "when_compiling", "whole"]
 
 
 def _setting(name: str) -> Any:
