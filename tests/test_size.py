@@ -36,27 +36,27 @@ PACKAGES = {
 CORE = ("profile", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "calendar", "entities")
 
 BOUNDS = {
-    "profile": 2_850,
+    "profile": 2_838,
     "policy": 2_614,
-    "policy/scheduler": 3_003,
-    "policy/admission": 1_995,
+    "policy/scheduler": 3_026,
+    "policy/admission": 1_986,
     "policy/slurm": 4_395,
-    "calendar": 1_848,
+    "calendar": 1_841,
     "entities": 2_269,
     "workload": 10_601,
     "model": 4_368,
     "report, questions, cli": 12_020,
     "metrics, campaign, top level": 8_446,
     "testing": 4_613,
-    "core": 18_974,
-    "all without testing": 54_409,
+    "core": 18_969,
+    "all without testing": 54_404,
     "scheduling cycles": 8,
-    "whole-run loops": 8,
+    "whole-run loops": 2,
     "plans": 3,
     "deadline searches": 7,
     "ledgers of free capacity": 8,
     "fields of Capabilities": 35,
-    "imports and __all__, per 1,000 code lines": 119,
+    "imports and __all__, per 1,000 code lines": 118,
     "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
@@ -75,17 +75,11 @@ IMPLEMENTATIONS = {
         "policy.slurm.passes:main_pass",
     ),
     "whole-run loops": (
-        "calendar.guarantees:guaranteed",
-        "calendar.loops:list_in_pool",
-        "calendar.loops:planned",
-        "calendar.loops:planned_in_sizes",
-        "calendar.loops:strict_lines",
-        "calendar.plans_at_places:planned_at_places",
-        "calendar.sizes:molded",
+        "calendar.loop:run_loop",
         "calendar.tree_loop:on_tree",
     ),
     "plans": (
-        "calendar.loops:settle",
+        "calendar.plan_states:settle",
         "calendar.plans_at_places:settle",
         "policy.scheduler.planned:Planned.settled",
     ),
@@ -112,8 +106,6 @@ IMPLEMENTATIONS = {
 
 # Steps of the implementations above that have the same arguments.
 STEPS = {
-    "calendar.loops:follow_plan",
-    "calendar.loops:list_on_nodes",
     "policy.admission.kernels:due",
     "policy.scheduler.list_cycle:catch_up",
     "policy.scheduler.machines:catch_up_in_pool",
@@ -143,6 +135,7 @@ REMAINING = (
     "**/machine_code.py",
 )
 GONE = (
+    "calendar/loops.py",
     "calendar/told.py",
     "policy/scheduler/kernels.py",
     "policy/scheduler/pooled.py",
@@ -259,7 +252,9 @@ def is_cycle(function: Function) -> bool:
 
 
 def is_loop(function: Function) -> bool:
-    return arguments(function) == ["work", "events", "passes"]
+    """Return whether a function repeats as long as there is work left."""
+    tests = (node.test for node in ast.walk(function) if isinstance(node, ast.While))
+    return arguments(function)[:1] == ["work"] and any("work" in ast.unparse(test) for test in tests)
 
 
 def is_plan(function: Function) -> bool:
@@ -428,7 +423,7 @@ def test_growth_is_reported_with_package_count_and_bound(tmp_path: Path) -> None
     ("idea", "text"),
     [
         ("scheduling cycles", "@lean\ndef another(now, ended, tail): ..."),
-        ("whole-run loops", "def another(work, events, passes): ..."),
+        ("whole-run loops", "def another(work):\n    while work > 0: ..."),
         ("plans", "def another(plan):\n    plan.compress()\n    plan.replan()"),
         ("deadline searches", "def another(search, order): ..."),
     ],

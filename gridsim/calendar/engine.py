@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.calendar import events, loops, sizes
+from gridsim.calendar import events, guarantees, list_states, plan_states, plans_at_places, sizes
 from gridsim.calendar.events import Events
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.limited import CHAINED
@@ -339,15 +339,8 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
-    if name == "guaranteed":
-        from gridsim.calendar import guarantees  # loops that other runs do not need
-
-        return guarantees.guaranteed
-    if name == "planned_at_places":
-        from gridsim.calendar import plans_at_places
-
-        return plans_at_places.planned_at_places
-    return getattr(sizes if name in sizes.__all__ else loops, name)
+    modules = (list_states, plan_states, plans_at_places, guarantees, sizes)
+    return next(getattr(module, name) for module in modules if name in module.__all__)
 
 
 def _taken(requests: Requests, outcome: Outcome) -> IntArray:

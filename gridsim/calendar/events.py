@@ -14,33 +14,9 @@ import numpy as np
 from gridsim.model.time import NEVER, IntArray
 from gridsim.profile.compiled import lean, phase
 
-__all__ = [
-    "ASKING",
-    "BATCHED",
-    "COME",
-    "CORES",
-    "ENDS",
-    "EXTEND",
-    "FAILED",
-    "FREE",
-    "LOOKS",
-    "MORE",
-    "NEXT",
-    "NOW",
-    "NUMBERS",
-    "ORDER",
-    "OVER",
-    "RUNG",
-    "SHORT",
-    "TICK",
-    "TOTAL",
-    "Events",
-    "Step",
-    "begin",
-    "cut_short",
-    "next_late",
-    "next_step",
-]
+__all__ = ["ASKING", "BATCHED", "COME", "CORES", "ENDS", "EXTEND", "FAILED", "FREE", "LOOKS", "MORE", "NEXT", "NOW"]
+__all__ += ["NUMBERS", "ORDER", "OVER", "RUNG", "SHORT", "TICK", "TOTAL", "Events", "Step", "begin", "cut_short"]
+__all__ += ["next_late", "next_step"]
 
 NUMBERS = range(18)
 NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]

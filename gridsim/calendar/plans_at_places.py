@@ -1,27 +1,20 @@
 """Whole runs of a plan on a machine of nodes or of several pools, compiled: requests are promised starts, at places.
 
-The steps are those of `gridsim.calendar.loops.planned`; what one does to a plan can stop where a column has to grow, or
+The plan is that of `gridsim.calendar.plan_states`; what a step does to a plan can stop where a column has to grow, or
 for a rule in Python, and goes on when the loop is called again.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.calendar.events import ASKING, BATCHED, NOW, OVER, begin, next_step
-from gridsim.calendar.loops import (
-    BY_RANK,
-    COMPRESS,
-    EVERY,
-    FRONTIER,
-    IN_ORDER,
-    NONE,
-    OVERRAN,
-    RANKS,
-    UNSETTLED,
-    by_rank,
-)
-from gridsim.model.time import NEVER
+from typing import Any, NamedTuple
+
+from gridsim.calendar.events import BATCHED
+from gridsim.calendar.loop import decide, effort, ended, run_loop, settled, wake
+from gridsim.calendar.plan_states import effort_of_plan, wake_of_plan
+from gridsim.model.time import IntArray
 from gridsim.policy.admission.vector_moves import STOPPED, compress, join, move_on, uproot
+from gridsim.policy.scheduler import plan_state
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
 from gridsim.profile.nodes import DONE, FULL, LOGGED, log_place
@@ -36,30 +29,50 @@ ENDED, LATE, FIRST, LAST, DECIDES = range(18, 23)
 has started so far; the parts of a `Step`."""
 
 
+class PlacedPlanState(NamedTuple):
+    """A plan on nodes or several pools.
+
+    Attributes
+    ----------
+    passes : tuple
+        Those of `gridsim.policy.admission.vector_plan.VectorPlan`.
+    moves, meta, starts : array of int64
+        Requests that start and that ended; counts of the plan; planned starts.
+    """
+
+    passes: Any
+    moves: IntArray
+    meta: IntArray
+    starts: IntArray
+
+
 @whole
 def planned_at_places(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes over a plan, as `VectorPlan.passes` hands them over."""
-    jobs, come, refused, ends, looks, late, numbers = events
-    plan, moves = passes[0], passes[3]
-    _, starts, meta, _, _, state = plan
-    begun, gone = moves[0], moves[1]
-    while work > 0:
-        if not numbers[ASKING]:
-            queued = meta[TAIL] - meta[HEAD]
-            work -= 1 + queued * queued
-            wake = starts[meta[HEAD]] if queued else NEVER
-            step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
-            if numbers[OVER]:
-                break
-            state[ENDED], state[LATE], state[FIRST], state[LAST] = step.ended, step.late, step.first, step.last
-            state[DECIDES], state[PHASE], state[COUNT] = step.decides, 0, 0
-        numbers[ASKING] = 0
-        state[STOPPED] = follow(numbers[NOW], numbers[BATCHED], come, late, passes)
-        if state[STOPPED]:
-            numbers[ASKING] = 1
-            break
-        if state[COUNT] and not begin(numbers[NOW], begun, state[COUNT], jobs, ends, looks, numbers):
-            break
+    """Run a plan on nodes or several pools."""
+    run_loop(work, events, PlacedPlanState(passes, passes[3], passes[0][2], passes[0][1]))
+
+
+wake.register(PlacedPlanState, wake_of_plan)
+effort.register(PlacedPlanState, effort_of_plan)
+
+
+@ended.register(PlacedPlanState)
+def ended_in_placed_plan(state, step, events):  # type: ignore[no-untyped-def]
+    at = state.passes[0][5]
+    at[ENDED], at[LATE], at[FIRST], at[LAST] = step.ended, step.late, step.first, step.last
+    at[DECIDES], at[PHASE], at[COUNT] = step.decides, 0, 0
+
+
+@settled.register(PlacedPlanState)
+def settled_in_placed_plan(state, step, events):  # type: ignore[no-untyped-def]
+    return True  # the decision accounts for the whole step, since it can stop at each change of the plan
+
+
+@decide.register(PlacedPlanState)
+def decide_in_placed_plan(state, step, events):  # type: ignore[no-untyped-def]
+    at = state.passes[0][5]
+    at[STOPPED] = follow(step.now, events[6][BATCHED], events[1], events[5], state.passes)
+    return -1 if at[STOPPED] else at[COUNT]
 
 
 @lean
@@ -73,14 +86,14 @@ def follow(now, batched, come, late, passes):  # type: ignore[no-untyped-def]
             return stopped
         state[PHASE] += 1
         if state[PHASE] == 1:
-            if state[ENDED] and flags[UNSETTLED] and not batched:
+            if state[ENDED] and flags[plan_state.UNSETTLED] and not batched:
                 settle(now, plan, running, floor, classes, sketch, flags)
         elif state[PHASE] == 2:
             give_back(now, moves[1], plan, columns, running, floor, classes, sketch, flags)
             for k in range(state[LATE]):
                 expect_end(running, meta, late[0, k], late[1, k])
-                flags[OVERRAN] = flags[UNSETTLED] = 1
-            if flags[UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
+                flags[plan_state.OVERRAN] = flags[plan_state.UNSETTLED] = 1
+            if flags[plan_state.UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
                 settle(now, plan, running, floor, classes, sketch, flags)
         elif state[PHASE] == 3:
             if state[LAST] > state[FIRST]:
@@ -102,28 +115,21 @@ def give_back(now, gone, plan, columns, running, floor, classes, sketch, flags):
         if until > now:
             mark(floor, fresh[0], row, now, until)
         drop(floor, classes, sketch, row)
-        if flags[EVERY]:
-            until = max(until, now + 1)
-        if until > now:
-            flags[FRONTIER] = max(flags[FRONTIER], until)
-        flags[UNSETTLED] = 1
+        plan_state.note_free(now, until, flags)
+        flags[plan_state.UNSETTLED] = 1
 
 
 @lean
 def settle(now, plan, running, floor, classes, sketch, flags):  # type: ignore[no-untyped-def]
     """All are to be placed again after an overrun, else to move to what was given back."""
     waiting, _, meta, order, _, _ = plan
-    count, how = meta[TAIL] - meta[HEAD], flags[COMPRESS]
-    if flags[OVERRAN]:
+    count, how = meta[TAIL] - meta[HEAD], flags[plan_state.COMPRESS]
+    if flags[plan_state.OVERRAN]:
         uproot(now, plan, running, floor, classes, sketch)
-    elif flags[FRONTIER] > now and count > 0 and how != NONE:
-        if how == BY_RANK:
-            by_rank(waiting, meta, order, flags[RANKS:])
-        else:
-            for k in range(count):
-                order[k] = meta[HEAD] + k
-        compress(now, count, how == BY_RANK, how == IN_ORDER, plan)
-    flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
+    elif flags[plan_state.FRONTIER] > now and count > 0 and how != plan_state.NONE:
+        plan_state.arrange(waiting, meta, order, flags)
+        compress(now, count, how == plan_state.BY_RANK, how == plan_state.IN_ORDER, plan)
+    flags[plan_state.OVERRAN] = flags[plan_state.UNSETTLED] = flags[plan_state.FRONTIER] = 0
 
 
 @lean

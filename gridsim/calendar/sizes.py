@@ -3,61 +3,88 @@
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.calendar.events import ASKING, CORES, ESTIMATE, NOW, OVER, RUNTIME, begin, next_step
-from gridsim.model.time import NEVER
+from typing import Any, NamedTuple
+
+from gridsim.calendar.events import CORES, ESTIMATE, RUNTIME
+from gridsim.calendar.loop import arrived, decide, ended, expect_late, needs_python, overran, run_loop, settled
+from gridsim.model.time import IntArray
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.limits import Limits, allow_one
-from gridsim.policy.scheduler.promises import ANEW, STARTING, mold
-from gridsim.policy.scheduler.promises import CORES as WIDTHS
+from gridsim.policy.scheduler.promises import ANEW, mold
 from gridsim.policy.scheduler.sizes import ASKED, CURVE, LEAST, MOST, Sizes, choose, scaled
 from gridsim.policy.scheduler.sizes import ESTIMATE as AS_ASKED
 from gridsim.profile.blocks import forget
 from gridsim.profile.compiled import lean, whole
-from gridsim.profile.running import end_running, expect_end
+from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["choose_size", "molded"]
 
 
+class MoldableState(NamedTuple):
+    """A queue whose requests get their sizes when they start.
+
+    Attributes
+    ----------
+    order : (n,) or (0,) int64
+        The queue order of a decision, written by Python; empty if it is the order of arrival.
+    cycle : tuple
+        What `gridsim.policy.scheduler.promises.mold` works on, from *waiting* on.
+    moves, meta : array of int64
+        Requests that start, above their cores or the requests that ended; counts of the queue.
+    """
+
+    order: IntArray
+    cycle: tuple[Any, ...]
+    moves: IntArray
+    meta: IntArray
+
+
 @whole
 def molded(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes in which whoever starts gets its size, and holders keep their promises from one to the next.
+    """Run moldable jobs; *passes* are `MoldableState` as a plain tuple."""
+    run_loop(work, events, MoldableState(*passes))
 
-    What *passes* holds says `Molded.passes`. Where the order or limits are asked for in Python, the loop stops before
-    the pass and goes on with it when it is called again.
-    """
-    jobs, come, refused, ends, looks, late, numbers = events
-    order, waiting, how, limits, shapes, promises, held, blocks = passes
-    running, meta, need, _ = held
-    starts, counts = promises[0][STARTING], promises[2]
-    gone = promises[0][WIDTHS]  # scratch between two passes
-    while work > 0:
-        if numbers[ASKING]:
-            numbers[ASKING] = 0
-        else:
-            work -= 1 + meta[TAIL] - meta[HEAD]
-            step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
-            if numbers[OVER]:
-                break
-            for k in range(step.ended):
-                if end_running(running, meta, gone[k], need[gone[k]]) > step.now:
-                    counts[ANEW] = 1
-            for k in range(step.late):
-                expect_end(running, meta, late[0, k], late[1, k])
-                counts[ANEW] = 1
-            meta[TAIL] += step.last - step.first
-            if not step.decides or meta[HEAD] == meta[TAIL]:
-                continue
-            if order.shape[0]:
-                numbers[ASKING] = 1
-                break
-        now, queued = numbers[NOW], meta[TAIL] - meta[HEAD]
-        rows = order[:queued] if order.shape[0] else waiting[meta[HEAD] : meta[TAIL]]
-        count = mold(now, rows, waiting, how, limits, shapes, promises, held, blocks)
-        for k in range(count):
-            resize(starts[k], gone[k], jobs, shapes)
-        if count and not begin(now, starts, count, jobs, ends, looks, numbers):
-            break
+
+@ended.register(MoldableState)
+def ended_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
+    _, _, _, _, promises, (running, meta, need, _), _ = state.cycle
+    gone = state.moves[1]
+    for k in range(step.ended):
+        if end_running(running, meta, gone[k], need[gone[k]]) > step.now:
+            promises[2][ANEW] = 1
+
+
+@overran.register(MoldableState)
+def overran_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
+    _, _, _, _, promises, held, _ = state.cycle
+    expect_late(step, events[5], held[0], state.meta)
+    promises[2][ANEW] = 1
+
+
+@arrived.register(MoldableState)
+def arrived_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
+    state.meta[TAIL] += step.last - step.first
+
+
+@settled.register(MoldableState)
+def settled_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
+    return step.decides and state.meta[HEAD] < state.meta[TAIL]
+
+
+@needs_python.register(MoldableState)
+def needs_python_in_moldable(state):  # type: ignore[no-untyped-def]
+    return state.order.shape[0] > 0
+
+
+@decide.register(MoldableState)
+def decide_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
+    order, (waiting, how, limits, shapes, promises, held, blocks), moves, meta = state
+    rows = order[: meta[TAIL] - meta[HEAD]] if order.shape[0] else waiting[meta[HEAD] : meta[TAIL]]
+    count = mold(step.now, rows, waiting, how, limits, shapes, promises, held, blocks)
+    for k in range(count):
+        resize(moves[0, k], moves[1, k], events[0], shapes)
+    return count
 
 
 @lean

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.calendar import events, loops, routing, tree_loop
+from gridsim.calendar import events, list_states, routing, tree_loop
 from gridsim.calendar.engine import Calendar, Setup
 from gridsim.calendar.routing import EXPECTED, IN_TURN, LEAST_UTILISED, NOWHERE, Routes
 from gridsim.calendar.tree_loop import Jobs, Turns
@@ -58,7 +58,7 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # it says that it has them
     several = "jobs of several tasks" if workload.tasks is not None else "several clusters"
     if passes.loop not in _LOOPS or (
-        passes.loop == "list_in_pool" and passes.columns[-1][-1][[loops.PREDICTS, loops.ASKS]].any()
+        passes.loop == "list_in_pool" and passes.columns[-1][-1][[list_states.PREDICTS, list_states.ASKS]].any()
     ):
         return f"the passes of {name_of(scheduler)} are not compiled for {several}"
     if workload.tasks is not None and platform.network.kind != "ccr":
@@ -241,7 +241,7 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
     kind, columns = _LOOPS[passes[0].loop], [each.columns for each in passes]
     numbers[tree_loop.PASS] = kind
     none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
-    no_ages, no_flags = np.ones((4, 1)), np.zeros(loops.BY_READY + 1, dtype=np.int64)
+    no_ages, no_flags = np.ones((4, 1)), np.zeros(list_states.BY_READY + 1, dtype=np.int64)
     order: tuple[Any, ...] = (np.ones((2, 1), dtype=np.int64), no_ages, no_ages, nobody_believes(), no_flags)
     pools = none, np.zeros((len(passes), 3, 0), dtype=np.int64), none
     lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
@@ -249,7 +249,7 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
         order, draws = (*columns[0][2][:4], columns[0][2][5]), _stacked(each[2][4] for each in columns)
         pools = tuple(_stacked(each[1][place] for each in columns) for place in range(1, 4))
         columns = [each[0] for each in columns]
-        numbers[tree_loop.BY_READY], numbers[tree_loop.WAITS] = order[-1][[loops.BY_READY, loops.WAITS]]
+        numbers[tree_loop.BY_READY], numbers[tree_loop.WAITS] = order[-1][[list_states.BY_READY, list_states.WAITS]]
     running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
     slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
     held, group, meta_at = none, none[0], 3

@@ -28,13 +28,15 @@ from gridsim.calendar.events import (
     RUNTIME,
     SHORT,
     START,
+    Step,
     next_late,
     pop,
     push,
 )
 from gridsim.calendar.events import RUNG as OPEN
-from gridsim.calendar.loops import BEHIND, put_in_order
-from gridsim.calendar.loops import ORDER as BY
+from gridsim.calendar.list_states import BLOCKED as WAITING
+from gridsim.calendar.list_states import list_state
+from gridsim.calendar.loop import decide, settled
 from gridsim.calendar.routing import (
     BALANCER,
     BLOCKED,
@@ -55,14 +57,13 @@ from gridsim.calendar.routing import (
 from gridsim.calendar.routing import COME as CAME
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.lines import strict_linear
+from gridsim.policy.scheduler.list_cycle import AGAIN as CONTINUED
 from gridsim.policy.scheduler.list_cycle import CORES as CORES_OF
-from gridsim.policy.scheduler.list_cycle import COUNT, PLACE, QUEUE, READY, ListQueue, catch_up, run_cycle, take_in
-from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, EVERYONE, KEPT
+from gridsim.policy.scheduler.list_cycle import PLACE, QUEUE, READY, ListQueue, take_in
 from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.picks import USED, by_shares, drawn
 from gridsim.profile.compiled import lean, phase, whole
 from gridsim.profile.running import RUNNING, expect_end
-from gridsim.profile.verbs import nothing_fits
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "LISTED", "Jobs", "Turns", "on_tree"]
@@ -150,7 +151,7 @@ class Turns(NamedTuple):
     ends : (3, room) int64
         Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
     order : tuple
-        What `gridsim.calendar.loops.follow_list` has beside draws, of all requests; nothing is predicted.
+        What `gridsim.calendar.list_states.ListSchedulerState` has beside draws, of all requests; nothing is predicted.
     """
 
     table: IntArray
@@ -405,15 +406,10 @@ def _list(now, k, ended, tail, passes):  # type: ignore[no-untyped-def]
     idle, blocks, free = passes[3]
     queue = ListQueue(passes[0], passes[1][k], passes[2][k], passes[4][k], passes[5][k])
     machine = in_pool(queue, (passes[0][CORES_OF], idle[k], blocks[k], free[k]))
-    meta = queue.meta
-    if flags[BY] != KEPT or flags[BEHIND] == AGED_TAIL:
-        catch_up(now, ended, tail, queue, machine)
-        ended = 0
-        if meta[HEAD] == tail or (flags[BY] == AGED and nothing_fits(machine, now, queue.table[QUEUE])):
-            return 0
-        put_in_order(now, queue, (lines, ageing, tail_ageing, beliefs, passes[7][k], flags))
-    run_cycle(now, EVERYONE, False, ended, tail, queue, machine)
-    return meta[COUNT]
+    state = list_state(queue, machine, (lines, ageing, tail_ageing, beliefs, passes[7][k], flags))
+    step = Step(now, ended, 0, tail, tail, True)
+    flags[WAITING] = queue.meta[CONTINUED] = 0
+    return decide(state, step, ()) if settled(state, step, ()) else 0
 
 
 @lean

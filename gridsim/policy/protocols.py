@@ -351,7 +351,7 @@ class Passes(NamedTuple):
     Attributes
     ----------
     loop : str
-        Name of the loop in `gridsim.calendar.loops`, which says what the columns are.
+        Name of the entry of the loop in `gridsim.calendar`, which says what the columns are.
     columns : tuple
         Arrays, and tuples of arrays.
     ask : callable or None

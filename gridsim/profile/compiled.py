@@ -28,24 +28,8 @@ import numpy as np
 from gridsim.files import distrust
 from gridsim.profile.machine_code import MachineCode, is_possible
 
-__all__ = [
-    "Loop",
-    "compiled",
-    "folder",
-    "is_heard",
-    "is_kept",
-    "lean",
-    "listen",
-    "pays",
-    "phase",
-    "records",
-    "state_of",
-    "tell_compiling",
-    "verb",
-    "warn",
-    "when_compiling",
-    "whole",
-]
+__all__ = ["Loop", "compiled", "folder", "is_heard", "is_kept", "lean", "listen", "pays", "phase", "phase_verb"]
+__all__ += ["records", "state_of", "tell_compiling", "verb", "warn", "when_compiling", "whole"]
 
 
 def _setting(name: str) -> Any:
@@ -156,6 +140,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 _LEAN = {"_nrt": False, "error_model": "numpy"}
+_PHASE = {"inline": "always", **_LEAN}
 
 
 def lean(function: Callable[..., Any]) -> Any:
@@ -172,7 +157,7 @@ def phase(function: Callable[..., Any]) -> Any:
 
     Called from Python it is a lean loop.
     """
-    return _made(function, {"inline": "always", **_LEAN})
+    return _made(function, _PHASE)
 
 
 def whole(function: Callable[..., Any]) -> Any:
@@ -183,7 +168,7 @@ def whole(function: Callable[..., Any]) -> Any:
     return _made(function, _LEAN, alone=True)
 
 
-def verb(stub: Callable[..., Any]) -> Any:
+def verb(stub: Callable[..., Any], options: dict[str, Any] = _LEAN) -> Any:
     """Make a function with one implementation for each class of its first argument, in Python and in compiled loops.
 
     Implementations are registered as with `functools.singledispatch`, for classes of named tuples. A loop that calls a
@@ -191,10 +176,15 @@ def verb(stub: Callable[..., Any]) -> Any:
     """
     function = functools.singledispatch(stub)
     if not _is_plain():
-        _VERBS.append(function)
+        _VERBS.append((function, options))
         if "numba" in sys.modules:
             _load()
     return function
+
+
+def phase_verb(stub: Callable[..., Any]) -> Any:
+    """Make a `verb` whose implementations are compiled into the loop that calls it, like a `phase`."""
+    return verb(stub, _PHASE)
 
 
 def _made(function: Callable[..., Any], options: dict[str, Any], *, alone: bool = False) -> Any:
@@ -267,7 +257,7 @@ class Loop:
 
 
 _WAITING: list[Loop] = []
-_VERBS: list[Any] = []
+_VERBS: list[tuple[Any, dict[str, Any]]] = []
 _LOADING = threading.RLock()
 
 
@@ -284,7 +274,7 @@ def _load() -> None:
         for hearing in _HEARING:
             hearing.begin(compiler)
         while _VERBS:
-            compiler.make_verb(_VERBS.pop(), _LEAN)
+            compiler.make_verb(*_VERBS.pop())
         if not _WAITING:
             return
         for loop in _WAITING:

@@ -81,8 +81,9 @@ def make_verb(function: Any, options: dict[str, Any]) -> None:
     Python calls the implementations as they are, so they are compiled without wrappers for Python and C.
     """
     how: Any = {**options, _NO_ENTRY: True, "no_cfunc_wrapper": True}
+    inline = how.pop("inline", "never")
 
-    @overload(function, strict=False, jit_options=how)
+    @overload(function, strict=False, inline=inline, jit_options=how)
     def implementation(machine: Any, *_: Any) -> Any:
         is_named = isinstance(machine, types.BaseNamedTuple)
         return function.dispatch(machine.instance_class) if is_named else None

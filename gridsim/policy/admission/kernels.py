@@ -22,16 +22,7 @@ from gridsim.profile.compiled import lean
 from gridsim.profile.running import begin_running, end_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, insert
 
-__all__ = [
-    "SIZE",
-    "adopt",
-    "due",
-    "earliest_start",
-    "enter",
-    "replan",
-    "shift_left",
-    "stop",
-]
+__all__ = ["SIZE", "adopt", "due", "earliest_start", "enter", "replan", "shift_left", "stop"]
 
 SIZE = TAIL + 1
 

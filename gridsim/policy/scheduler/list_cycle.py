@@ -21,14 +21,14 @@ from gridsim.profile.waiting import HEAD, TAIL, sort, sort_first, sort_in, take_
 __all__ = ["ListQueue", "begin_at", "catch_up", "first_of_groups", "rank_by_age", "run_cycle", "sort_by_age", "take_in"]
 
 BLOCKING, RANKED, OPEN, PENDING, MADE, SURE, AT, COUNT = range(DIPS + 1, DIPS + 9)
-LAST, WITHIN, ACTION, ROW, FITS, BEHIND, FEW, STOPPED = range(DIPS + 9, DIPS + 17)
-META = DIPS + 17
+LAST, WITHIN, ACTION, ROW, FITS, BEHIND, FEW, STOPPED, AGAIN = range(DIPS + 9, DIPS + 18)
+META = DIPS + 18
 """Numbers of a cycle in ``meta``: whether the first request that does not start ends it; whether a rank orders those
 behind the reservations; how many reservations may still be added, are due, and are made; how many requests at the front
 of the queue must stay there for the reservations to be valid; the place that is tested next; how many have started and
 the last place of one. Within a cycle: that it is; what is to be done, with which request; how far the request at the
 next place is known to fit; whether the rank orders the rest, and how many candidates are left. The code of the verb at
-which the cycle of a whole run stopped."""
+which the cycle of a whole run stopped; whether the next one may be continued."""
 
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK, ABLE, RESERVED = ROWS = range(10)
 

@@ -191,7 +191,7 @@ class ListState:
         """Let the list loop of the machine run them: *passes* are the queue, the machine and the order as plain tuples.
 
         The order is lines in time, terms of ageing of the queue and of the backfill order, beliefs, draws, flags
-        (`gridsim.calendar.loops`).
+        (`gridsim.calendar.list_states`).
         """
         predictions, tail = self._predictions, self._tail_order
         believing = predictions is not None
@@ -248,7 +248,7 @@ class ListState:
         assert before._passes is not None
         head, running = before.meta[HEAD], before.meta[RUNNING]
         self.meta[:] = before.meta
-        self.meta[HEAD], self.meta[TAIL] = 0, before.meta[TAIL] - head
+        self.meta[HEAD], self.meta[TAIL], self.meta[list_cycle.AGAIN] = 0, before.meta[TAIL] - head, 0
         self.running[0, :running] = before.running[0, :running]
         self.running[1, :running] = rows[before.running[1, :running]]
         self._passes.columns[-1][-1][:] = before._passes.columns[-1][-1]  # flags

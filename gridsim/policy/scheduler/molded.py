@@ -291,14 +291,14 @@ class Molded:
         asks = self.shapes.told or not self._first_come
         blocks: IntArray = np.empty((2, 2 * (self._held.shape[1] + 2 * len(rows)) + 8), dtype=np.int64)
         order: IntArray = np.zeros(len(rows) if asks else 0, dtype=np.int64)
-        columns = (order, self._waiting, self._how, self.shapes.limits, self.shapes.arrays)
+        cycle = self._waiting, self._how, self.shapes.limits, self.shapes.arrays, self._promises, self._running, blocks
 
         def ask(now: int) -> None:
             found = self._rows(now)
             order[: len(found)] = found
 
-        more = (self._promises, self._running, blocks)
-        return Passes("molded", (*columns, *more), ask if asks else None)
+        moves = self._places[STARTING : CORES + 1]
+        return Passes("molded", (order, cycle, moves, self._meta), ask if asks else None)
 
     def _in_order(self, now: int) -> IntArray:
         """Waiting requests in queue order."""

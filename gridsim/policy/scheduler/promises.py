@@ -16,20 +16,8 @@ from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import begin_running, only_running
 from gridsim.profile.waiting import before, index_of, take_out
 
-__all__ = [
-    "ANEW",
-    "BEST",
-    "BY_QUEUE",
-    "CORES",
-    "DUE",
-    "HELD",
-    "LANE",
-    "ROWS",
-    "STARTED",
-    "STARTING",
-    "PromiseColumns",
-    "mold",
-]
+__all__ = ["ANEW", "BEST", "BY_QUEUE", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "PromiseColumns"]
+__all__ += ["mold"]
 
 HOLDERS, STARTED, ANEW = range(3)
 LANE, DUE, HOLDS, ALLOWED, LIMIT, START, WIDTH, HELD, STARTING, CORES = range(10)

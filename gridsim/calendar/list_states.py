@@ -1,0 +1,221 @@
+"""List schedulers and linear priorities as states of the event loop: queues, and what has changed in them."""
+
+# The decorators hide types from a type checker: they are in the docstrings.
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gridsim.calendar import loop
+from gridsim.calendar.events import ESTIMATE, RUNTIME, START
+from gridsim.model.time import IntArray
+from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
+from gridsim.policy.scheduler import list_cycle as cycle
+from gridsim.policy.scheduler.draws import draw_order
+from gridsim.policy.scheduler.lines import sort_linear, strict_linear
+from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, READY, ListQueue
+from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
+from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
+from gridsim.policy.scheduler.machines import in_pool, on_nodes
+from gridsim.profile.compiled import lean, phase, whole
+from gridsim.profile.running import RUNNING, expect_end
+from gridsim.profile.verbs import nothing_fits, postpone
+from gridsim.profile.waiting import HEAD, TAIL
+
+__all__ = ["list_in_pool", "list_on_nodes", "put_in_order", "strict_lines"]
+
+ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
+"""Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
+predicted; whether the order is drawn though nothing can start; whether a blocked first request waits for an end, and
+does so; whether somebody is asked in Python; whether tasks are sorted by when they became ready."""
+
+
+class ListSchedulerState(NamedTuple):
+    """A list scheduler on any machine.
+
+    Attributes
+    ----------
+    queue : ListQueue
+        Waiting and running requests.
+    machine : Pool or Nodes
+        Free capacity.
+    order : tuple
+        What sorts the queue and the requests behind the reservations: see `gridsim.policy.scheduler.list_state`.
+    flags : (8,) int64
+        Those of the order, named above.
+    anew : bool
+        Whether each cycle sorts the queue, or ranks the requests behind the reservations.
+    moves, meta : array of int64
+        Those of the queue.
+    """
+
+    queue: ListQueue
+    machine: Any
+    order: tuple[Any, ...]
+    flags: IntArray
+    anew: bool
+    moves: IntArray
+    meta: IntArray
+
+
+class LinearState(NamedTuple):
+    """A queue of which the request of the largest line comes first and none passes it.
+
+    Attributes
+    ----------
+    table, running, moves, meta : array of int64
+        Those of `ListQueue`.
+    slots : tuple of arrays
+        `gridsim.policy.scheduler.lines.Slots` as a plain tuple.
+    """
+
+    table: IntArray
+    running: IntArray
+    moves: IntArray
+    meta: IntArray
+    slots: tuple[IntArray, ...]
+
+
+@whole
+def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples."""
+    queue, pool, order = passes
+    queue = ListQueue(*queue)
+    loop.run_loop(work, events, list_state(queue, in_pool(queue, pool), order))
+
+
+@whole
+def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run a list scheduler on nodes."""
+    queue, nodes, order = passes
+    queue = ListQueue(*queue)
+    loop.run_loop(work, events, list_state(queue, on_nodes(queue, nodes), order))
+
+
+@phase
+def list_state(queue, machine, order):  # type: ignore[no-untyped-def]
+    flags = order[5]
+    anew = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
+    return ListSchedulerState(queue, machine, order, flags, anew, queue.moves, queue.meta)
+
+
+@whole
+def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run a linear priority; *passes* are `LinearState` as a plain tuple."""
+    loop.run_loop(work, events, LinearState(*passes))
+
+
+@loop.ended.register(ListSchedulerState)
+def ended_in_list(state, step, events):  # type: ignore[no-untyped-def]
+    queue, flags = state.queue, state.flags
+    if flags[PREDICTS]:
+        if correct_running(step.now, events[0], queue, state.machine, state.order[3]):
+            queue.meta[AGAIN] = 0
+        learn_and_predict(step, queue.moves[1], events[0], events[1], queue.table, flags, state.order[3])
+    if step.ended or step.late:
+        flags[BLOCKED] = queue.meta[AGAIN] = 0
+
+
+@loop.overran.register(ListSchedulerState)
+def overran_in_list(state, step, events):  # type: ignore[no-untyped-def]
+    queue, late = state.queue, events[5]
+    cycle.catch_up(step.now, step.ended, queue.meta[TAIL], queue, state.machine)
+    for k in range(step.late):
+        expect_end(queue.running, queue.meta, late[0, k], late[1, k])
+        postpone(state.machine, step.now, late[0, k], late[1, k])
+
+
+@loop.settled.register(ListSchedulerState)
+def settled_in_list(state, step, events):  # type: ignore[no-untyped-def]
+    queue, flags, meta = state.queue, state.flags, state.meta
+    if flags[BLOCKED] or not step.decides:
+        return False
+    if state.anew:
+        cycle.catch_up(step.now, 0 if step.late else step.ended, step.last, queue, state.machine)
+        skips = (flags[ORDER] == AGED or flags[ORDER] == ASKED) and not flags[DRAWS]
+        if meta[HEAD] == meta[TAIL] or (skips and nothing_fits(state.machine, step.now, queue.table[QUEUE])):
+            return False
+    return True
+
+
+@loop.needs_python.register(ListSchedulerState)
+def needs_python_in_list(state):  # type: ignore[no-untyped-def]
+    return state.flags[ASKS] != 0
+
+
+@loop.decide.register(ListSchedulerState)
+def decide_in_list(state, step, events):  # type: ignore[no-untyped-def]
+    queue, flags, meta = state.queue, state.flags, state.meta
+    now, anew, running = step.now, state.anew, queue.running
+    if anew and not meta[cycle.WITHIN]:
+        put_in_order(now, queue, state.order)
+    again = meta[AGAIN] and not anew and not meta[cycle.RANKED] and not (meta[RUNNING] and running[0, 0] <= now)
+    ended = 0 if anew or step.late else step.ended
+    meta[cycle.STOPPED] = cycle.run_cycle(now, EVERYONE, again, ended, step.last, queue, state.machine)
+    if meta[cycle.STOPPED]:
+        return -1
+    meta[AGAIN] = meta[TAIL] > meta[HEAD]
+    flags[BLOCKED] = flags[WAITS] and meta[AGAIN]
+    return meta[cycle.COUNT]
+
+
+@lean
+def put_in_order(now, queue, order):  # type: ignore[no-untyped-def]
+    """Sort the queue, and rank the requests behind the reservations, unless an ordering in Python does."""
+    lines, ageing, tail_ageing, _, draws, flags = order
+    table, meta = queue.table, queue.meta
+    if flags[ORDER] == LINED:
+        sort_linear(now, table, lines, meta[HEAD], meta[TAIL])
+    elif flags[ORDER] == AGED:
+        cycle.sort_by_age(now, table, queue.running, meta, ageing)
+    elif flags[ORDER] == DRAWN:
+        draw_order(draws, table[QUEUE], meta, table[PLACE], table[JOB : READY + 1])
+    if flags[BEHIND] == AGED_TAIL:
+        cycle.rank_by_age(now, RANK, table, meta[HEAD], meta[TAIL], tail_ageing)
+
+
+@lean
+def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: ignore[no-untyped-def]
+    """Learn what ran that ended in a step, and predict what comes in it."""
+    believed = beliefs[0]
+    for k in range(step.ended):
+        row = gone[k]
+        learn(row, min(step.now - jobs[START, row], jobs[ESTIMATE, row]), beliefs)
+    for k in range(step.first, step.last):
+        row = come[1, k]
+        found = predict(row, jobs[ESTIMATE, row], beliefs)
+        believed[FIRST, row] = believed[PRESENT, row] = table[PLANNED, row] = found
+        if flags[BEHIND] == BELIEVED:
+            table[RANK, row] = found
+
+
+@lean
+def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-untyped-def]
+    """Correct the predictions that running requests have exceeded by now, in that order; returns how many.
+
+    Nothing starts because of that alone, so it is enough to do it before a cycle.
+    """
+    believed, running, meta = beliefs[0], queue.running, queue.meta
+    i, count = 0, 0
+    while i < meta[RUNNING] and running[0, i] <= now:
+        row = running[1, i]
+        if believed[PRESENT, row] < jobs[RUNTIME, row] and believed[PRESENT, row] < jobs[ESTIMATE, row]:
+            until = jobs[START, row] + correct(row, jobs[ESTIMATE, row], beliefs)
+            expect_end(running, meta, row, until)
+            postpone(machine, now, row, until)
+            count += 1
+        else:
+            i += 1
+    return count
+
+
+@loop.overran.register(LinearState)
+def overran_in_lines(state, step, events):  # type: ignore[no-untyped-def]
+    cycle.take_in(state.table, state.running, state.moves, state.meta, step.ended, state.meta[TAIL])
+    loop.expect_late(step, events[5], state.running, state.meta)
+
+
+@loop.decide.register(LinearState)
+def decide_in_lines(state, step, events):  # type: ignore[no-untyped-def]
+    table, running, moves, meta, slots = state
+    ended = 0 if step.late else step.ended
+    return strict_linear(step.now, ended, step.last, table, running, moves, meta, slots)

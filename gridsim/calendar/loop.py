@@ -1,0 +1,103 @@
+"""The event loop of a whole run on one cluster, and the verbs of a scheduler state by which it asks for decisions.
+
+The class of a state selects the implementations. A state has the arrays ``moves``, requests that a decision starts and
+requests that ended, and ``meta``, the counts of `gridsim.profile.waiting`. *step* is a `gridsim.calendar.events.Step`,
+*events* are the arrays of `Events` as a plain tuple.
+"""
+
+# The decorators hide types from a type checker: they are in the docstrings.
+from __future__ import annotations
+
+from gridsim.calendar.events import ASKING, NEXT, NOW, OVER, Step, begin, next_step
+from gridsim.model.time import NEVER
+from gridsim.profile.compiled import lean, phase_verb
+from gridsim.profile.running import expect_end
+from gridsim.profile.waiting import HEAD, TAIL
+
+__all__ = ["arrived", "decide", "effort", "ended", "expect_late", "needs_python", "overran", "run_loop", "settled"]
+__all__ += ["wake"]
+
+
+@phase_verb
+def wake(state):  # type: ignore[no-untyped-def]
+    """Return when a decision is due even if nothing happens."""
+    return NEVER
+
+
+@phase_verb
+def effort(state):  # type: ignore[no-untyped-def]
+    """Return how much work a step is."""
+    return 1 + state.meta[TAIL] - state.meta[HEAD]
+
+
+@phase_verb
+def ended(state, step, events):  # type: ignore[no-untyped-def]
+    """Begin a step: account for the requests that ended in it, if any."""
+
+
+@phase_verb
+def overran(state, step, events):  # type: ignore[no-untyped-def]
+    """Account for the requests that continue beyond their expected ends in this step; there are some."""
+
+
+@phase_verb
+def arrived(state, step, events):  # type: ignore[no-untyped-def]
+    """Account for the arrivals of this step; there are some."""
+
+
+@phase_verb
+def settled(state, step, events):  # type: ignore[no-untyped-def]
+    """Return whether a decision follows this step."""
+    return step.decides
+
+
+@phase_verb
+def needs_python(state):  # type: ignore[no-untyped-def]
+    """Return whether Python has to be called before a decision."""
+    return False
+
+
+@phase_verb
+def decide(state, step, events):  # type: ignore[no-untyped-def]
+    """Decide which requests start, write them to ``moves[0]`` and return their number.
+
+    A negative number means that Python has to help; the decision then continues when it is called again.
+    """
+
+
+@lean
+def run_loop(work, events, state):  # type: ignore[no-untyped-def]
+    """Run for some *work*; the caller reports progress and calls again.
+
+    Where Python is needed, the loop stops before the decision or within it, and continues there.
+    """
+    jobs, come, refused, ends, looks, late, numbers = events
+    starts, gone = state.moves[0], state.moves[1]
+    while work > 0:
+        step = Step(numbers[NOW], 0, 0, numbers[NEXT], numbers[NEXT], True)
+        if not numbers[ASKING]:
+            work -= effort(state)
+            step = next_step(wake(state), gone, jobs, come, refused, ends, looks, late, numbers)
+            if numbers[OVER]:
+                break
+            ended(state, step, events)
+            if step.late:
+                overran(state, step, events)
+            if step.last > step.first:
+                arrived(state, step, events)
+            if not settled(state, step, events):
+                continue
+            if needs_python(state):
+                numbers[ASKING] = 1
+                break
+        count = decide(state, step, events)
+        numbers[ASKING] = count < 0
+        if count < 0 or (count and not begin(numbers[NOW], starts, count, jobs, ends, looks, numbers)):
+            break
+
+
+@lean
+def expect_late(step, late, running, meta):  # type: ignore[no-untyped-def]
+    """Expect the requests that continue to end later."""
+    for k in range(step.late):
+        expect_end(running, meta, late[0, k], late[1, k])
