@@ -99,7 +99,13 @@ def enter_earliest(entry, row, step, events, state):  # type: ignore[no-untyped-
 
 @loop.wake.register(PlanState)
 def wake_of_plan(state):  # type: ignore[no-untyped-def]
-    return state.starts[state.meta[HEAD]] if state.meta[HEAD] < state.meta[TAIL] else NEVER
+    return next_start(state.meta, state.starts)
+
+
+@lean
+def next_start(meta, starts):  # type: ignore[no-untyped-def]
+    """Return when the next planned request starts."""
+    return starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
 
 
 @loop.effort.register(PlanState)
@@ -134,7 +140,7 @@ def arrived_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 def settled_in_plan(state, step, events):  # type: ignore[no-untyped-def]
     if state.flags[plan_state.UNSETTLED] and step.decides:
         settle(step.now, state)
-    return step.decides and loop.wake(state) <= step.now
+    return step.decides and next_start(state.meta, state.starts) <= step.now
 
 
 @loop.decide.register(PlanState)
