@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from gridsim.errors import InputError
 
 if TYPE_CHECKING:
     from gridsim.model.workload import Workload
+    from gridsim.options import Run
     from gridsim.report.comparison import Comparison
     from gridsim.report.gallery import Kind
     from gridsim.report.page import PageParts
@@ -173,7 +175,7 @@ def run(args: argparse.Namespace) -> int:
         pending_changes,
     )
     from gridsim.questions.labels import labelled
-    from gridsim.questions.replicate import SHAKES, Arm, PendingReplicas, default_shakes, families, with_replicas
+    from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -203,14 +205,8 @@ def run(args: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
     alike = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
-    used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
-    used += f", --limits {options.limits}" if options.limits != "refuse" else ""
-    used += f", --engine {options.engine}" if options.engine != "auto" else ""
-    used += f", --shake {shake}{' (default)' if args.shake is None else ''}" if shake else ""
-    lines = [used]
-    if args.shake is None and not shake and len(policies) > 1:
-        lines.append(f"not shaken: {SHAKES} shaken workloads take long to simulate (--shake {SHAKES})")
-    tell([*source.summary_lines(workload, platform), *lines], told)
+    several = len(policies) > 1
+    tell([*source.summary_lines(workload, platform), *_settings(options, args.shake, shake, several=several)], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)
     runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)
@@ -240,6 +236,18 @@ def run(args: argparse.Namespace) -> int:
         tell_of(comparison)
     print(f"\n{written}", file=told)
     return 0
+
+
+def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> Iterator[str]:
+    """Lines on how the workload is simulated; *asked* is the number of shaken workloads, None for the default."""
+    used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
+    used += f", --limits {options.limits}" if options.limits != "refuse" else ""
+    used += f", --engine {options.engine}" if options.engine != "auto" else ""
+    yield used + (f", --shake {shake}{' (default)' if asked is None else ''}" if shake else "")
+    if asked is None and not shake and several:
+        from gridsim.questions.replicate import SHAKES
+
+        yield f"not shaken: {SHAKES} shaken workloads take long to simulate (--shake {SHAKES})"
 
 
 def tell_of(comparison: Comparison) -> None:
