@@ -115,8 +115,8 @@ class World:
         if options.limits != "refuse":
             raise InputError("jobs are not changed within a world; gridsim.simulate does that", field="limits")
         instant, tasks = modes[options.instant], workload.tasks
-        if workload.reactions is not None and tasks is not None:
-            raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
+        if workload.reactions is not None:
+            workload.require_rigid("users react to jobs of one task", field="users")
         policy = make_policy(policy)
         platform = seen_by(policy, platform)
         workload = in_site_zone(suited(workload, platform, sited=capabilities_of(policy).machine), [policy])

@@ -24,9 +24,9 @@ from gridsim.profile.waiting import HEAD, TAIL
 __all__ = ["list_in_pool", "list_on_nodes", "put_in_order", "strict_lines"]
 
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
-"""Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
-predicted; whether the order is drawn though nothing can start; whether a blocked first request waits for an end, and
-does so; whether somebody is asked in Python; whether tasks are sorted by when they became ready."""
+"""Flags of a list scheduler: what sorts the queue, and the requests behind the reservations; whether run times are
+predicted; whether an order is drawn even if nothing can start; whether a blocked first request waits for the next end,
+and whether it does now; whether Python is called before a cycle; whether tasks are sorted by ready time."""
 
 
 class ListSchedulerState(NamedTuple):

@@ -340,6 +340,24 @@ class Workload:
         yield from self.labels.items()
         yield from self.logged.items()
 
+    def require_rigid(self, what: str, *, field: str | None = None) -> None:
+        """Refuse jobs of several tasks.
+
+        Parameters
+        ----------
+        what : str
+            What is possible for rigid jobs only, for the error.
+        field : str, optional
+            Field of the error.
+
+        Raises
+        ------
+        InputError
+            For jobs of several tasks.
+        """
+        if self.tasks is not None:
+            raise InputError(f"the jobs have several tasks; {what}", field=field)
+
     def select(self, rows: Any) -> Workload:
         """Workload of the *rows* (mask, slice or indices), in that order.
 

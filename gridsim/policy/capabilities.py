@@ -82,7 +82,7 @@ def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
 
 def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
     """What a class declares, and what one that is derived from it in a plain file has besides."""
-    if type(scheduler).__module__.startswith("gridsim."):
+    if is_own(scheduler):
         return declared
     more: dict[str, Any] = {name: True for name in _MEMBERS if not getattr(declared, name) and hasattr(scheduler, name)}
     return replace(declared, **more) if more else declared

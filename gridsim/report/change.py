@@ -15,22 +15,14 @@ from typing import NamedTuple
 from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
 from gridsim.words import duration, percent, times
 
-__all__ = [
-    "EXTREME",
-    "HIGHER",
-    "LONGER",
-    "MORE",
-    "Words",
-    "at_least",
-    "signed",
-    "signed_span",
-    "span",
-    "times_span",
-    "told",
-]
+__all__ = ["ABOVE", "BELOW", "EXTREME", "HIGHER", "LONGER", "MORE", "Words", "at_least"]
+__all__ += ["signed", "signed_span", "span", "times_span", "told"]
 
 EXTREME = 100.0
 """Ratio beyond which, or below whose inverse, the end of an interval is only named as such."""
+
+ABOVE, BELOW = f"more than {times(EXTREME)}", f"less than {1 / EXTREME:g} times"
+"""Such ends."""
 
 _TIMES = 9.0
 """Share of the base by which a mean is more from which on it is told as so many times the base."""
@@ -106,7 +98,7 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
 
 def _end(part: float, words: Words, shown: Callable[[float], str]) -> str:
     if shown is percent and 1 + part > EXTREME:
-        return f"more than {EXTREME:g} times {words.many}"
+        return f"{ABOVE} {words.many}"
     if shown is percent and 1 + part < 1 / EXTREME:
         return f"more than {percent(1 - 1 / EXTREME)} {words.less}"
     return told(part, words, shown)
@@ -136,7 +128,7 @@ def times_span(low: float, high: float) -> str:
     >>> times_span(1.43, 12.3), times_span(12.0, 7e6), times_span(112, 311)
     ('1.4 to 12 times', '12 to more than 100 times', '112 to 311 times')
     """
-    far = times(high) if high <= EXTREME or low > EXTREME else f"more than {times(EXTREME)}"
+    far = ABOVE if low <= EXTREME < high else times(high)
     return f"{times(low).removesuffix(' times')} to {far}"
 
 

@@ -183,9 +183,9 @@ def shortage(it: Difference) -> str:
 def _factor(ratio: float) -> str:
     """An end of an interval of a ratio; beyond a hundredth or a hundred times its size has no meaning."""
     if ratio < 1 / change.EXTREME:
-        return f"less than {1 / change.EXTREME:g} times"
+        return change.BELOW
     if ratio > change.EXTREME:
-        return f"more than {change.EXTREME:g} times"
+        return change.ABOVE
     return percent(ratio) if ratio < 1 else times(ratio)
 
 

@@ -131,11 +131,17 @@ def test_a_full_standard_output_is_one_line_and_exit_code_2(
 @pytest.mark.long
 @pytest.mark.parquet
 def test_a_second_interruption_ends_a_streamed_run_at_once_and_the_next_one_continues(tmp_path: Path) -> None:
-    (tmp_path / "log.toml").write_text("[workload]\nmodel = 'lublin?jobs=2000000&cores=128&estimates=multiples'\n")
+    (tmp_path / "log.toml").write_text("[workload]\nmodel = 'lublin?jobs=600000&cores=128&estimates=multiples'\n")
     words = [sys.executable, "-m", "gridsim", "run", "log.toml", "--stream"]
     parts = tmp_path / "gridsim-results" / ".jobs.parquet.parts"
     for times in (1, 2):
-        process = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            words,
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        )
         before = set(parts.glob("0*"))
         while not set(parts.glob("0*")) - before and process.poll() is None:
             time.sleep(0.01)

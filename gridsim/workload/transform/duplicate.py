@@ -72,8 +72,7 @@ class Duplicate:
         InputError
             For jobs of several tasks.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; only rigid jobs can be duplicated")
+        workload.require_rigid("only rigid jobs can be duplicated")
         count = rounded((exact(self.load, "load") - 1) * len(workload))
         copied, arrivals = self._drawn(workload, count, rng)
         both = workload.select(np.concatenate([np.arange(len(workload)), copied]))
@@ -146,8 +145,7 @@ class Expand:
         InputError
             For a workload with deadlines, jobs of several tasks, and times that grow too long.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; only rigid jobs can be expanded")
+        workload.require_rigid("only rigid jobs can be expanded")
         if (workload.deadline < NEVER).any():
             raise InputError("the workload has deadlines; expand first, then give deadlines", field="deadline")
         factor = exact(self.load, "load")

@@ -146,8 +146,7 @@ class NoisyEstimates:
         InputError
             For jobs of several tasks.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; only estimates of rigid jobs can be drawn")
+        workload.require_rigid("only estimates of rigid jobs can be drawn")
         estimate = self._estimates(workload, rng)
         noisy, moved = with_estimates(workload, estimate)
         short = int(np.count_nonzero(estimate < workload.runtime))

@@ -73,8 +73,7 @@ class Inflate:
         InputError
             For jobs of several tasks, for a machine or jobs without such a resource, and for more arrivals than can be.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; only rigid jobs can be drawn again")
+        workload.require_rigid("only rigid jobs can be drawn again")
         if not self.capacity:
             raise InputError(f"is not known of '{self.resource}'; expected what the machine has", field="capacity")
         asked = workload.cores if workload.demands is None else workload.demands.total(self.resource)

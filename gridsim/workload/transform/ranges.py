@@ -67,8 +67,7 @@ class Ranges:
             When jobs have ranges already or several tasks, for a job that is not there, an empty range and one beyond
             the machine; naming the line.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; a file gives ranges of rigid jobs only", field="file")
+        workload.require_rigid("a file gives ranges of rigid jobs only", field="file")
         machine = rigid_within(workload, self.cores)
         places = {number: row for row, number in enumerate(workload.job.tolist())}
         minimum, maximum = workload.cores.copy(), workload.cores.copy()

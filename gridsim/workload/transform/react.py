@@ -84,8 +84,7 @@ class React:
             For jobs of several tasks; where the log does not say what jobs come after: without users, and without ends
             of jobs.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
+        workload.require_rigid("users react to jobs of one task", field="users")
         end = workload.logged_end if reference is None else reference.end_us
         if end is None:
             end = np.full(len(workload), NEVER, dtype=np.int64)

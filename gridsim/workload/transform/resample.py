@@ -127,8 +127,7 @@ class Resample:
         """
         if self.replica == 0:
             return workload
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; users of rigid jobs can be drawn")
+        workload.require_rigid("users of rigid jobs can be drawn")
         if not len(workload):
             raise InputError("there are no jobs, so there are no users to draw")
         start = _first_week(workload)

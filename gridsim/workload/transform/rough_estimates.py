@@ -153,8 +153,7 @@ class ModalEstimates(Law):
         InputError
             For jobs of several tasks.
         """
-        if workload.tasks is not None:
-            raise InputError("the jobs have several tasks; only estimates of rigid jobs can be drawn")
+        workload.require_rigid("only estimates of rigid jobs can be drawn")
         runtime = seconds(workload.runtime)
         maximum = customary_maximum(float(runtime.max(initial=0))) if self.maximum is None else self.maximum
         found = Modal.of(runtime, Law(*(getattr(self, it.name) for it in fields(Law))), rng, maximum=maximum)
