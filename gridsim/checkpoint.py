@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import pickle
+from enum import Enum
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
@@ -36,6 +37,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, memoryview):
             return memoryview, (value.obj,)
+        if isinstance(value, Enum):  # Python 3.11.0 to 3.11.3 would name getattr, which is not read
+            return type(value), (value.value,)
         compiled = type(value).__module__.startswith("numba.")
         own = isinstance(value, FunctionType | MethodType) and value is not _nothing
         if compiled or (own and value.__module__.startswith("gridsim.")):
@@ -45,15 +48,14 @@ class _Pickler(pickle.Pickler):
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        arrays = module.partition(".")[0] == "numpy" and name in _ARRAYS
-        if not (arrays or (module, name) in _PLAIN or (module.startswith("gridsim.") and "." not in name)):
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
-        found = super().find_class(module, name)
-        # A module of gridsim has names of other packages too, such as classes that start processes.
-        is_own = isinstance(found, type) and found.__module__.startswith("gridsim.")
-        if not (arrays or (module, name) in _PLAIN or is_own):
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
-        return found
+        if (module, name) in _PLAIN or (module.partition(".")[0] == "numpy" and name in _ARRAYS):
+            return super().find_class(module, name)
+        if module.startswith("gridsim.") and "." not in name:
+            found = super().find_class(module, name)
+            # A module of gridsim has names of other packages too, such as classes that start processes.
+            if isinstance(found, type) and found.__module__.startswith("gridsim."):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
 
 
 def write_checkpoint(path: Path, of: str, state: Any) -> None:
@@ -72,12 +74,8 @@ def write_checkpoint(path: Path, of: str, state: Any) -> None:
     _Pickler(file).dump(state)
     content = file.getvalue()
     head = f"{of} {hashlib.sha256(content).hexdigest()}\n".encode()
-    write_atomically(path, lambda temporary: _write(temporary, head + content))
+    write_atomically(path, lambda temporary: temporary.write_bytes(head + content))
     path.chmod(0o600)  # a file that others can write to is not read
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def read_checkpoint(path: Path, of: str) -> Any:

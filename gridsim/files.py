@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: str | Path, write: Callable[[Path], object]) -> None:
     """Have *write* fill a temporary file in the same folder, then put it in place of *path* in one step.
 
     Folders above *path* are made. Nothing is left behind, and nothing is lost, when *write* raises. A device or a pipe
