@@ -10,7 +10,7 @@ import gc
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,21 @@ LONGEST = (ROOT / "tests" / "longest.txt").read_text().split()
 
 
 _without_parquet = pytest.mark.skipif(find_spec("duckdb") is None, reason="the extra parquet is not installed")
+
+
+def _results() -> int:
+    """When the user's own results were last replaced; 0 if there are none."""
+    folder = ROOT / "gridsim-results"
+    return folder.stat().st_mtime_ns if folder.exists() else 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """A test leaves the results alone that a user has in the checkout."""
+    before = _results()
+    outcome = yield
+    assert _results() == before, "a test wrote to the checkout's gridsim-results: give it --out or another folder"
+    return outcome
 
 
 @pytest.hookimpl(wrapper=True)

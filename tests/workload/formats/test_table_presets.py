@@ -219,7 +219,10 @@ def test_elements_of_an_array_share_a_number(tmp_path: Path) -> None:
     assert kinds["over-estimate"] == 8
 
 
-def test_presets_that_nobody_verified_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_presets_that_nobody_verified_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     file = made(tmp_path, "supercloud")
     assert main(["compare", str(file), "--mapping", "supercloud", "--policy", "fcfs", "--no-page"]) == 0
     told = capsys.readouterr()
