@@ -69,8 +69,7 @@ IMPLEMENTATIONS = {
         "policy.scheduler.list_cycle:run_cycle",
         "policy.scheduler.picks:by_shares",
         "policy.scheduler.picks:drawn",
-        "policy.scheduler.promises:mold",
-        "policy.scheduler.vector_molded:VectorMolded.run_pass",
+        "policy.scheduler.moldable_cycle:run_moldable_cycle",
         "policy.slurm.backfill:backfill_pass",
         "policy.slurm.passes:main_pass",
     ),
@@ -112,18 +111,16 @@ STEPS = {
     "policy.scheduler.machines:cycle_in_pool",
     "policy.scheduler.machines:catch_up_on_nodes",
     "policy.scheduler.machines:cycle_on_nodes",
+    "policy.scheduler.moldable_cycle:moldable_cycle_in_pool",
+    "policy.scheduler.moldable_cycle:moldable_cycle_on_nodes",
 }
 
 # Patterns of files that are to be deleted or renamed; an entry moves to GONE when its last file has.
 REMAINING = (
     "calendar/*.py",
     "profile/*.py",
-    "policy/scheduler/molded.py",
-    "policy/scheduler/molding.py",
     "policy/scheduler/picks.py",
-    "policy/scheduler/promises.py",
     "policy/scheduler/turns.py",
-    "policy/scheduler/vector_molded.py",
     "policy/admission/deciding.py",
     "policy/admission/encoded.py",
     "policy/admission/kernels.py",
@@ -138,9 +135,13 @@ GONE = (
     "calendar/loops.py",
     "calendar/told.py",
     "policy/scheduler/kernels.py",
+    "policy/scheduler/molded.py",
+    "policy/scheduler/molding.py",
     "policy/scheduler/pooled.py",
     "policy/scheduler/pooled_state.py",
+    "policy/scheduler/promises.py",
     "policy/scheduler/state.py",
+    "policy/scheduler/vector_molded.py",
     "policy/scheduler/vector_state.py",
     "policy/scheduler/vectors.py",
     "testing/machine/*.py",
@@ -247,7 +248,7 @@ def is_cycle(function: Function) -> bool:
     """Return whether a compiled function decides what starts, by its arguments."""
     given = arguments(function)
     compiled = {ast.unparse(each) for each in function.decorator_list} & {"lean", "phase", "whole", "compiled"}
-    decides = "started" in given or "promises" in given or {"ended", "tail"} <= set(given)
+    decides = "started" in given or {"rows", "queue"} <= set(given) or {"ended", "tail"} <= set(given)
     return bool(compiled) and given[:1] == ["now"] and decides and not function.name.startswith("_")
 
 
@@ -380,14 +381,13 @@ def test_no_implementation_is_missing_from_the_lists() -> None:
 
 
 def test_every_listed_implementation_of_a_recognised_idea_is_recognised() -> None:
-    """The Python cycle of moldable jobs on nodes is the only one without a compiled function."""
     missed = [
         name
         for name, node in functions(PACKAGE)
         for idea, is_one in RECOGNISED.items()
         if name in IMPLEMENTATIONS[idea] and not is_one(node)
     ]
-    assert missed == ["policy.scheduler.vector_molded:VectorMolded.run_pass"]
+    assert missed == []
 
 
 def test_deleted_files_do_not_return() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.calendar import events, guarantees, list_states, plan_states, plans_at_places, sizes
+from gridsim.calendar import events, guarantees, list_states, moldable_states, plan_states, plans_at_places
 from gridsim.calendar.events import Events
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.limited import CHAINED
@@ -339,7 +339,7 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
-    modules = (list_states, plan_states, plans_at_places, guarantees, sizes)
+    modules = (list_states, plan_states, plans_at_places, guarantees, moldable_states)
     return next(getattr(module, name) for module in modules if name in module.__all__)
 
 

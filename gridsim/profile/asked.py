@@ -14,7 +14,7 @@ from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.time import IntArray
 from gridsim.profile.fitting import refusals
 from gridsim.profile.floor import HOSTS, TASK, TASKS, Classes
-from gridsim.profile.sized import SizedDemands
+from gridsim.profile.moldable_demands import SizedDemands, class_on
 
 __all__ = ["Asked", "Columns"]
 
@@ -108,7 +108,7 @@ class Asked:
     def resize(self, request: int, cores: int) -> None:
         """Let a request that holds nothing be of another size, where there are others than the one it asks for."""
         if self.sized is not None:
-            self.classes.of[request] = self.sized.class_on(request, cores)
+            self.classes.of[request] = class_on(self.sized.columns, request, cores)
 
     def never(self) -> npt.NDArray[np.bool_]:
         """Whether the empty machine can hold none of the sizes of each request; (n,)."""

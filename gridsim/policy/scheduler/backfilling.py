@@ -43,7 +43,7 @@ from gridsim.policy.protocols import (
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_state import ListState
-from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.turns import turn_of
 from gridsim.policy.tail import InQueue
@@ -164,7 +164,7 @@ class Backfilling:
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
         begin(tail, rng)
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
-        self._state: ListState | Molded = state
+        self._state: ListState | MoldableState = state
         self._starts = state.starts
         self._turn = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
@@ -226,7 +226,7 @@ class Backfilling:
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """The request is expected to hold its cores until *expected_end*."""
-        self._state.overran(request, expected_end)
+        self._state.overran(request, expected_end, now)
 
     def settled(self, now: int) -> None:
         """Nothing to do: no promise outlives a pass."""

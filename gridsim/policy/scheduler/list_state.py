@@ -286,7 +286,7 @@ class ListState:
         if self.ledger is not None and self._share is not None:
             self.ledger.change(self._share[request], -int(self.requests.cores[request]), now)
 
-    def overran(self, request: int, expected_end: int) -> None:
+    def overran(self, request: int, expected_end: int, now: int) -> None:
         """A running request is expected to hold its cores until *expected_end*."""
         self.corrected(request, expected_end)
         self.blocked = False

@@ -1,4 +1,4 @@
-"""Backfilling of moldable jobs: sizes are chosen at the start, promises are kept from pass to pass."""
+"""Backfilling of moldable jobs: cores are chosen at the start, holders keep their reservations until they start."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import FirstFit
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.molded import Molded
-from gridsim.policy.scheduler.vector_molded import VectorMolded
+from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.tail import InQueue
 
 __all__ = ["Molding"]
@@ -81,12 +80,8 @@ class Molding(Backfilling):
         """Begin a run: empty queue, nothing running."""
         begin(self.ordering, rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
-        given = (cluster, self.ordering, self.reserve, self.partition)
-        state = (
-            Molded(*given, best=best, by_queue=by_queue)
-            if cluster.asked is None
-            else VectorMolded(*given, self.placement, rng, best=best, by_queue=by_queue)
-        )
+        given = (cluster, self.ordering, self.reserve, self.partition, self.placement, rng)
+        state = MoldableState(*given, best=best, by_queue=by_queue)
         self._known = cluster.requests.known
         self._holds = frozenset()
         self._state = self._molded = state
@@ -98,5 +93,5 @@ class Molding(Backfilling):
 
     def dispatch(self, now: int) -> Decision:
         """One pass over the queue, and over the sizes of its requests."""
-        started = self._molded.run_pass(now)
+        started = self._molded.run_cycle(now)
         return Decision(started) if started else NOTHING
