@@ -67,15 +67,14 @@ IMPLEMENTATIONS = {
     "scheduling cycles": (
         "policy.scheduler.lines:strict_linear",
         "policy.scheduler.list_cycle:run_cycle",
-        "policy.scheduler.picks:by_shares",
-        "policy.scheduler.picks:drawn",
         "policy.scheduler.moldable_cycle:run_moldable_cycle",
+        "policy.scheduler.sequential_selection:run_selection",
         "policy.slurm.backfill:backfill_pass",
         "policy.slurm.passes:main_pass",
     ),
     "whole-run loops": (
         "calendar.loop:run_loop",
-        "calendar.tree_loop:on_tree",
+        "calendar.tree_loop:run_tree",
     ),
     "plans": (
         "calendar.plan_states:settle",
@@ -119,7 +118,6 @@ STEPS = {
 REMAINING = (
     "calendar/*.py",
     "profile/*.py",
-    "policy/scheduler/picks.py",
     "policy/scheduler/turns.py",
     "policy/admission/deciding.py",
     "policy/admission/encoded.py",
@@ -137,6 +135,7 @@ GONE = (
     "policy/scheduler/kernels.py",
     "policy/scheduler/molded.py",
     "policy/scheduler/molding.py",
+    "policy/scheduler/picks.py",
     "policy/scheduler/pooled.py",
     "policy/scheduler/pooled_state.py",
     "policy/scheduler/promises.py",

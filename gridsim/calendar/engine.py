@@ -109,7 +109,7 @@ def calendar_of(engine: Engine, run: Setup) -> Calendar | None:
         return None
     workload, clusters = run.workload, run.clusters
     why = _why_not(workload, run.requests, clusters)
-    on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
+    on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:
         from gridsim.calendar import tree_columns  # loops that other runs do not need
 

@@ -21,7 +21,7 @@ from gridsim.profile.compiled import lean
 from gridsim.profile.fitting import first_place
 from gridsim.profile.nodes import FULL, LAID, LOGGED, ROW, Nodes, hold_place, log_place
 
-__all__ = ["MoldableNodes", "SizeClasses", "SizedDemands", "class_on", "sizes_on_nodes"]
+__all__ = ["MoldableNodes", "SizeClasses", "class_on", "classes_of_sizes", "fill", "sizes_on_nodes"]
 
 LEAST, MOST, EACH, PLACE, AS_ASKED, OWN, OWN_FITS = range(7)
 _CLASS, _FITS = range(2)
@@ -149,79 +149,60 @@ def reserve_on_on_nodes(machine, now, row, cores, begin, duration):  # type: ign
     return max(0, -count)
 
 
-class SizedDemands:
-    """Sizes of requests, and the class of the demand of each.
+def classes_of_sizes(
+    demands: Demands, least: IntArray, most: IntArray, named: tuple[IntArray, IntArray] | None = None
+) -> tuple[SizeClasses, Demands]:
+    """Return sizes of requests, and the demands of all sizes but the requested ones; `fill` completes the former.
 
     Parameters
     ----------
     demands : Demands
-        Of the sizes as asked for, one a request.
+        Those of the requested sizes, one a request.
     least, most : (n,) int64
         Ranges of cores.
     named : ((n + 1,) int64, (k,) int64), optional
         Sizes of requests that may have some of their range only: those of request *i* are ``named[1][named[0][i]:…]``.
-
-    Attributes
-    ----------
-    expanded : Demands
-        The demands of all other sizes: of each different task, and number of tasks that some request may have.
-    columns : SizeClasses
-        The classes, complete after `known`.
     """
+    none = np.zeros(len(demands) + 1, dtype=np.int64)
+    plain = demands.plain > 0
+    each: IntArray = np.where(plain, 1, demands.each.get("cores", none[1:]) * (demands.tasks > 0))
+    # Cores that are a pool's belong to no task: such a request has the size that it asks for.
+    each[demands.pools.get("cores", none[1:]) > 0] = 0
+    table: IntArray = np.zeros((7, len(demands)), dtype=np.int64)
+    table[[LEAST, MOST, EACH, AS_ASKED]] = least, most, each, demands.cores
+    alike, example = _alike(demands, plain)
+    of_tasks, each = each[example] > 0, np.maximum(each, 1)
+    low, high = -(-least // each), most // each
+    begin = np.full(len(example), np.iinfo(np.int64).max)
+    end: IntArray = np.zeros(len(example), dtype=np.int64)
+    np.minimum.at(begin, alike, low)
+    np.maximum.at(end, alike, high)
+    count = np.where(of_tasks, np.maximum(0, end - begin + 1), 0)
+    # Of request i on so many tasks: class number table[PLACE, i] + tasks.
+    table[PLACE] = (np.cumsum(count) - count - begin)[alike]
+    tasks = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count - begin, count)
+    rows = np.repeat(example, count)
+    chosen = demands.select(rows)
+    expanded = replace(chosen, plain=np.where(plain[rows], tasks, 0), tasks=np.where(plain[rows], 0, tasks))
+    classes = np.stack([tasks, tasks >= expanded.min_nodes]).astype(np.int64)
+    first, names = (none, none[:0]) if named is None else named
+    found: IntArray = np.zeros(int(max(most.max(initial=0), demands.cores.max(initial=0))) + 1, dtype=np.int64)
+    return SizeClasses(table, classes, np.ascontiguousarray(first), np.ascontiguousarray(names), found), expanded
 
-    def __init__(
-        self, demands: Demands, least: IntArray, most: IntArray, named: tuple[IntArray, IntArray] | None = None
-    ) -> None:
-        none = np.zeros(len(demands), dtype=np.int64)
-        plain = demands.plain > 0
-        each: IntArray = np.where(plain, 1, demands.each.get("cores", none) * (demands.tasks > 0))
-        # Cores that are a pool's belong to no task: such a request has the size that it asks for.
-        each[demands.pools.get("cores", none) > 0] = 0
-        table: IntArray = np.zeros((7, len(demands)), dtype=np.int64)
-        table[[LEAST, MOST, EACH, AS_ASKED]] = least, most, each, demands.cores
-        alike, first = self._alike(demands, plain)
-        of_tasks, each = each[first] > 0, np.maximum(each, 1)
-        low, high = -(-least // each), most // each
-        begin = np.full(len(first), np.iinfo(np.int64).max)
-        end: IntArray = np.zeros(len(first), dtype=np.int64)
-        np.minimum.at(begin, alike, low)
-        np.maximum.at(end, alike, high)
-        count = np.where(of_tasks, np.maximum(0, end - begin + 1), 0)
-        # Of request i on so many tasks: class number table[PLACE, i] + tasks.
-        table[PLACE] = (np.cumsum(count) - count - begin)[alike]
-        tasks = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count - begin, count)
-        rows = np.repeat(first, count)
-        chosen = demands.select(rows)
-        self.expanded = replace(chosen, plain=np.where(plain[rows], tasks, 0), tasks=np.where(plain[rows], 0, tasks))
-        self._enough = tasks >= self.expanded.min_nodes
-        none = np.zeros(len(demands) + 1, dtype=np.int64)
-        first, names = (none, none[:0]) if named is None else named
-        most_cores = int(max(most.max(initial=0), demands.cores.max(initial=0)))
-        self.columns = SizeClasses(
-            table,
-            np.stack([tasks, self._enough]).astype(np.int64),
-            np.ascontiguousarray(first),
-            np.ascontiguousarray(names),
-            np.zeros(most_cores + 1, dtype=np.int64),
-        )
 
-    @staticmethod
-    def _alike(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-        """Which requests differ in nothing but the number of tasks, and the first of each kind."""
-        words = (demands.gpu_kinds.of, demands.features.of, demands.partitions.of)
-        shape = (plain, demands.gpu, demands.min_nodes, demands.max_nodes, demands.tasks_per_node, demands.exclusive)
-        columns = [*shape, *words, *demands.each.values(), *demands.pools.values()]
-        table = np.stack([np.asarray(column).astype(np.int64) for column in columns], axis=1)
-        _, first, alike = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        return alike.reshape(-1).astype(np.int64), first.astype(np.int64)
+def _alike(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Which requests differ in nothing but the number of tasks, and the first of each kind."""
+    words = (demands.gpu_kinds.of, demands.features.of, demands.partitions.of)
+    shape = (plain, demands.gpu, demands.min_nodes, demands.max_nodes, demands.tasks_per_node, demands.exclusive)
+    columns = [*shape, *words, *demands.each.values(), *demands.pools.values()]
+    table = np.stack([np.asarray(column).astype(np.int64) for column in columns], axis=1)
+    _, first, alike = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return alike.reshape(-1).astype(np.int64), first.astype(np.int64)
 
-    def known(self, own: IntArray, classes: IntArray, reasons: Sequence[str]) -> None:
-        """Note the classes of the requested sizes and of `expanded`, and why the empty machine cannot hold a class."""
-        able = np.array([not reason for reason in reasons], dtype=np.bool_)
-        self.columns.table[[OWN, OWN_FITS]] = own, able[own]
-        self.columns.classes[:] = classes, able[classes] & self._enough
 
-    def able(self) -> npt.NDArray[np.bool_]:
-        """Whether each request has any such size; (n,)."""
-        rows = range(self.columns.table.shape[1])
-        return np.array([sizes_on_nodes(self.columns, row) > 0 for row in rows], dtype=np.bool_)
+def fill(sizes: SizeClasses, own: IntArray, others: IntArray, reasons: Sequence[str]) -> None:
+    """Note the classes of the requested and of all other sizes, and why the empty machine cannot hold a class."""
+    able = np.array([not reason for reason in reasons], dtype=np.bool_)
+    sizes.table[[OWN, OWN_FITS]] = own, able[own]
+    sizes.classes[_CLASS] = others
+    sizes.classes[_FITS] &= able[others]

@@ -106,7 +106,6 @@ class Backfilling:
             held=not can.keep,
             passes=not in_python,
             in_python=in_python,
-            picks=self._picks,
             vectors_in_python=self._vectors_in_python(),
             predicts=predicts,
             vectors=True,

@@ -182,10 +182,10 @@ class ListState:
         """Whether nothing predicts, and those behind the protected are looked at as they stand in the queue."""
         return self._predictions is None and self._tail_order is None
 
-    def hand_over(self, loop: str, *columns: Any) -> None:
-        """Let a loop for one amount run the cycles of a whole run: see `passes`."""
+    def hand_over(self, loop: str, more: tuple[Any, ...]) -> None:
+        """Let a loop for one amount run the cycles of a whole run, by the queue and *more* columns: see `passes`."""
         if self.machine.is_one_amount:
-            self._passes = Passes(loop, columns)
+            self._passes = Passes(loop, (self.arrays, more))
 
     def hand_over_ordered(self, order: Order) -> None:
         """Let the list loop of the machine run them: *passes* are the queue, the machine and the order as plain tuples.

@@ -122,10 +122,6 @@ class PoolMachine:
         count: int = cycle_in_pool(now, limit, ended, tail, self._queue, self.columns)
         return count
 
-    def complete(self, cycle: Callable[[Arrays], int]) -> None:
-        """Run a cycle over the columns, which does not stop on a pool."""
-        cycle(self.columns)
-
     def release(self, request: int, now: int) -> None:
         """Release what a request holds: the running requests contain that."""
 

@@ -21,7 +21,7 @@ from gridsim.policy.scheduler import moldable_cycle
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.moldable_cycle import ANEW, CORES, DUE, LANE, STARTED, STARTING
 from gridsim.profile import verbs
-from gridsim.profile.moldable_demands import OWN_FITS, SizeClasses, SizedDemands
+from gridsim.profile.moldable_demands import OWN_FITS, SizeClasses
 from gridsim.profile.pool import PoolProfile
 from gridsim.profile.running import HELD, RUNNING, TOTAL, begin_running, end_running, expect_end, most_running
 from gridsim.profile.waiting import HEAD, TAIL
@@ -57,13 +57,13 @@ class Shapes:
         How sizes are tried.
     cores : int
         Of the cluster.
-    sized : SizedDemands, optional
+    sized : SizeClasses, optional
         Which sizes its nodes can hold; all where left out.
     """
 
-    def __init__(self, requests: Requests, partition: Any, cores: int, sized: SizedDemands | None = None) -> None:
+    def __init__(self, requests: Requests, partition: Any, cores: int, sized: SizeClasses | None = None) -> None:
         self._fixed = fixes_sizes(partition)
-        self.classes = SizeClasses.of_none() if sized is None else sized.columns
+        self.classes = SizeClasses.of_none() if sized is None else sized
         moldable = None if self._fixed else requests.moldable
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
