@@ -36,27 +36,27 @@ PACKAGES = {
 CORE = ("profile", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "calendar", "entities")
 
 BOUNDS = {
-    "profile": 2_838,
-    "policy": 2_614,
-    "policy/scheduler": 3_026,
+    "profile": 2_926,
+    "policy": 2_613,
+    "policy/scheduler": 2_925,
     "policy/admission": 1_986,
     "policy/slurm": 4_395,
-    "calendar": 1_844,
+    "calendar": 1_851,
     "entities": 2_269,
     "workload": 10_593,
     "model": 4_363,
     "report, questions, cli": 12_014,
     "metrics, campaign, top level": 8_446,
     "testing": 4_613,
-    "core": 18_972,
-    "all without testing": 54_388,
-    "scheduling cycles": 8,
+    "core": 18_965,
+    "all without testing": 54_381,
+    "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 3,
     "deadline searches": 7,
     "ledgers of free capacity": 8,
-    "fields of Capabilities": 35,
-    "imports and __all__, per 1,000 code lines": 118,
+    "fields of Capabilities": 34,
+    "imports and __all__, per 1,000 code lines": 117,
     "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
@@ -65,7 +65,7 @@ while the sum of the core falls."""
 # Each entry is one implementation of the same idea, by its main function or class.
 IMPLEMENTATIONS = {
     "scheduling cycles": (
-        "policy.scheduler.lines:strict_linear",
+        "policy.scheduler.linear_priority:strict_linear",
         "policy.scheduler.list_cycle:run_cycle",
         "policy.scheduler.moldable_cycle:run_moldable_cycle",
         "policy.scheduler.sequential_selection:run_selection",
@@ -118,7 +118,6 @@ STEPS = {
 REMAINING = (
     "calendar/*.py",
     "profile/*.py",
-    "policy/scheduler/turns.py",
     "policy/admission/deciding.py",
     "policy/admission/encoded.py",
     "policy/admission/kernels.py",
@@ -140,6 +139,7 @@ GONE = (
     "policy/scheduler/pooled_state.py",
     "policy/scheduler/promises.py",
     "policy/scheduler/state.py",
+    "policy/scheduler/turns.py",
     "policy/scheduler/vector_molded.py",
     "policy/scheduler/vector_state.py",
     "policy/scheduler/vectors.py",

@@ -10,12 +10,12 @@ from gridsim.calendar.events import ESTIMATE, RUNTIME, START
 from gridsim.model.time import IntArray
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
 from gridsim.policy.scheduler import list_cycle as cycle
-from gridsim.policy.scheduler.draws import draw_order
-from gridsim.policy.scheduler.lines import sort_linear, strict_linear
+from gridsim.policy.scheduler.linear_priority import sort_linear, strict_linear
 from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, READY, ListQueue
 from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
 from gridsim.policy.scheduler.machines import in_pool, on_nodes
+from gridsim.policy.scheduler.random_selection import draw_order
 from gridsim.policy.scheduler.sequential_selection import Selection, run_selection
 from gridsim.policy.scheduler.sequential_selection import take_ended as take_in_selection
 from gridsim.profile.compiled import lean, phase, whole
@@ -68,7 +68,7 @@ class LinearState(NamedTuple):
     queue : ListQueue
         Waiting and running requests.
     slots : tuple of arrays
-        `gridsim.policy.scheduler.lines.Slots` as a plain tuple.
+        `gridsim.policy.scheduler.linear_priority.Slots` as a plain tuple.
     moves, meta : array of int64
         Those of the queue.
     """

@@ -31,7 +31,7 @@ from gridsim.policy.balancing import (
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.scheduler import list_cycle
-from gridsim.policy.scheduler.draws import drawing
+from gridsim.policy.scheduler.random_selection import drawing
 from gridsim.profile.running import most_running
 from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.record import Status

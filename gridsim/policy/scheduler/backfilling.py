@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -35,6 +35,7 @@ from gridsim.policy.protocols import (
     Passes,
     Placement,
     Quote,
+    Start,
     Stop,
     name_of,
     representation,
@@ -44,8 +45,8 @@ from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_state import ListState
 from gridsim.policy.scheduler.moldable_state import MoldableState
+from gridsim.policy.scheduler.ordering_strategy import turn_of
 from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.policy.scheduler.turns import turn_of
 from gridsim.policy.tail import InQueue
 from gridsim.record import Predictions as PredictionRecord
 
@@ -164,14 +165,13 @@ class Backfilling:
         begin(tail, rng)
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
         self._state: ListState | MoldableState = state
-        self._starts = state.starts
-        self._turn = turn_of(self.ordering, state, cluster)
+        self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts
+        self._turn: Callable[[int], Sequence[Any]] = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
         self._holds = frozenset()
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        assert isinstance(self._state, ListState)
         return self._state.passes(rows)
 
     def go_on(self, before: Backfilling, rows: IntArray, came: int) -> IntArray:

@@ -15,11 +15,11 @@ from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Passes, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
-from gridsim.policy.scheduler import lines, list_cycle
-from gridsim.policy.scheduler.draws import nothing_drawn
+from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, LANE, PLACE, QUEUE, RANK, READY
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.policy.scheduler.random_selection import nothing_drawn
 from gridsim.policy.tail import Shortest
 from gridsim.profile.pool import is_too_full
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
@@ -55,7 +55,7 @@ class Order(NamedTuple):
     draws : bool
         Whether it is asked though nothing could start.
     drawn : (6,) uint64, optional
-        Where the generator stands that alone decides (`gridsim.policy.scheduler.draws.drawing`).
+        Where the generator stands that alone decides (`gridsim.policy.scheduler.random_selection.drawing`).
     waits : bool
         Whether a blocked first request waits for an end.
     """
@@ -339,7 +339,7 @@ class ListState:
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
         """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
-        count = lines.strict_linear(
+        count = linear_priority.strict_linear(
             now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, arrays
         )
         return self.passed(count, now)

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
-from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.correction import Request
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.prediction import Requested
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes
+from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import FirstFit
 from gridsim.policy.scheduler.backfilling import Backfilling
@@ -84,14 +83,5 @@ class Molding(Backfilling):
         state = MoldableState(*given, best=best, by_queue=by_queue)
         self._known = cluster.requests.known
         self._holds = frozenset()
-        self._state = self._molded = state
-        self._predictions = None
-
-    def passes(self, rows: IntArray) -> Passes:
-        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        return self._molded.passes(rows)
-
-    def dispatch(self, now: int) -> Decision:
-        """One pass over the queue, and over the sizes of its requests."""
-        started = self._molded.run_cycle(now)
-        return Decision(started) if started else NOTHING
+        self._state, self._predictions = state, None
+        self._turn, self._starts = state.run_cycle, list

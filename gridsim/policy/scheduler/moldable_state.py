@@ -225,7 +225,6 @@ class MoldableState:
         self.meta[[TOTAL, moldable_cycle.BEST, moldable_cycle.BY_QUEUE]] = cluster.cores, best, by_queue
         self._need, _ = requests.sizes()  # of running requests, the cores that were chosen
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self._running = (self._held, self.meta, self._need, self.began)
         capacity = np.array(lanes.capacity, dtype=np.int64)
         self._columns = (self.table, capacity, requests.ties, self._waiting, self._held, self.meta, self._need)
         queue = self._need[np.newaxis], self._held, self.meta

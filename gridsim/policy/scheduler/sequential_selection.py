@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gridsim.model.time import IntArray
-from gridsim.policy.scheduler.draws import draw_below
 from gridsim.policy.scheduler.list_cycle import CORES, QUEUE, begin_at, first_of_groups, take_in
+from gridsim.policy.scheduler.random_selection import draw_below
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import available_now
 from gridsim.profile.waiting import HEAD, TAIL, index_of
@@ -25,7 +25,7 @@ class Selection(NamedTuple):
     Attributes
     ----------
     draws : (6,) uint64
-        Those of `gridsim.policy.scheduler.draws.draw_below`.
+        Those of `gridsim.policy.scheduler.random_selection.draw_below`.
     group : (n,) int64
         Share of each request.
     shares : (3, leaves) int64

@@ -14,9 +14,9 @@ from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import call, name_of, ranks_of, whole_numbers
 from gridsim.policy.queue import ClusterView, Queue
-from gridsim.policy.scheduler import lines, list_cycle
-from gridsim.policy.scheduler.draws import drawing, nothing_drawn
+from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_state import ListState, Order
+from gridsim.policy.scheduler.random_selection import drawing, nothing_drawn
 from gridsim.policy.scheduler.sequential_selection import NOBODY
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -85,11 +85,11 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
 
     if state.blocking and state.machine.is_one_amount and state.plain:
         n = len(state.requests)
-        blocks = n // lines.BLOCK + 1
+        blocks = n // linear_priority.BLOCK + 1
         slots = np.full(n, -1, dtype=np.int64)
         where, spare = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
-        arrays = tuple(lines.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
+        arrays = tuple(linear_priority.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
 
         state.hand_over("strict_lines", arrays)
 
@@ -100,7 +100,7 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
         return strict_turn
 
     def sort(now: int) -> None:
-        lines.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
+        linear_priority.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
 
     def turn(now: int) -> Sequence[int]:
         come()
