@@ -36,7 +36,7 @@ PACKAGES = {
 CORE = ("profile", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "calendar", "entities")
 
 BOUNDS = {
-    "profile": 2_838,
+    "profile": 2_587,
     "policy": 2_614,
     "policy/scheduler": 3_026,
     "policy/admission": 1_986,
@@ -45,11 +45,11 @@ BOUNDS = {
     "entities": 2_269,
     "workload": 10_593,
     "model": 4_363,
-    "report, questions, cli": 12_014,
-    "metrics, campaign, top level": 8_446,
+    "report, questions, cli": 12_015,
+    "metrics, campaign, top level": 8_449,
     "testing": 4_613,
-    "core": 18_972,
-    "all without testing": 54_388,
+    "core": 18_721,
+    "all without testing": 54_141,
     "scheduling cycles": 8,
     "whole-run loops": 2,
     "plans": 3,
@@ -131,12 +131,12 @@ REMAINING = (
     "policy/admission/vector_moves.py",
     "policy/admission/vector_plan.py",
     "policy/admission/vector_search.py",
-    "**/linking.py",
-    "**/machine_code.py",
 )
 GONE = (
     "calendar/loops.py",
     "calendar/told.py",
+    "**/linking.py",
+    "**/machine_code.py",
     "policy/scheduler/kernels.py",
     "policy/scheduler/pooled.py",
     "policy/scheduler/pooled_state.py",

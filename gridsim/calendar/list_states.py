@@ -16,7 +16,7 @@ from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, 
 from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
 from gridsim.policy.scheduler.machines import in_pool, on_nodes
-from gridsim.profile.compiled import lean, phase, whole
+from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.verbs import nothing_fits, postpone
 from gridsim.profile.waiting import HEAD, TAIL
@@ -75,7 +75,7 @@ class LinearState(NamedTuple):
     slots: tuple[IntArray, ...]
 
 
-@whole
+@lean
 def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples."""
     queue, pool, order = passes
@@ -83,7 +83,7 @@ def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     loop.run_loop(work, events, list_state(queue, in_pool(queue, pool), order))
 
 
-@whole
+@lean
 def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on nodes."""
     queue, nodes, order = passes
@@ -98,7 +98,7 @@ def list_state(queue, machine, order):  # type: ignore[no-untyped-def]
     return ListSchedulerState(queue, machine, order, flags, anew, queue.moves, queue.meta)
 
 
-@whole
+@lean
 def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a linear priority; *passes* are `LinearState` as a plain tuple."""
     loop.run_loop(work, events, LinearState(*passes))

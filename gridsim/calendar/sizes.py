@@ -14,7 +14,7 @@ from gridsim.policy.scheduler.promises import ANEW, mold
 from gridsim.policy.scheduler.sizes import ASKED, CURVE, LEAST, MOST, Sizes, choose, scaled
 from gridsim.policy.scheduler.sizes import ESTIMATE as AS_ASKED
 from gridsim.profile.blocks import forget
-from gridsim.profile.compiled import lean, whole
+from gridsim.profile.compiled import lean
 from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -40,7 +40,7 @@ class MoldableState(NamedTuple):
     meta: IntArray
 
 
-@whole
+@lean
 def molded(work, events, passes):  # type: ignore[no-untyped-def]
     """Run moldable jobs; *passes* are `MoldableState` as a plain tuple."""
     run_loop(work, events, MoldableState(*passes))

@@ -62,7 +62,7 @@ from gridsim.policy.scheduler.list_cycle import CORES as CORES_OF
 from gridsim.policy.scheduler.list_cycle import PLACE, QUEUE, READY, ListQueue, take_in
 from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.picks import USED, by_shares, drawn
-from gridsim.profile.compiled import lean, phase, whole
+from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -169,7 +169,7 @@ class Turns(NamedTuple):
     order: Any
 
 
-@whole
+@lean
 def on_tree(work, events, passes):  # type: ignore[no-untyped-def]
     """Go on for some work; *events* and *passes* are `Jobs` and `Turns` as plain tuples.
 
