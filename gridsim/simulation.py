@@ -72,7 +72,7 @@ def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | N
     if options.limits == "refuse" or workload.tasks is not None or workload.moldable is not None:
         return None
     knowing = make_policy(policy)
-    if not capabilities_of(knowing).longest:
+    if not capabilities_of(knowing).site:
         return None
     return limited(workload, knowing.longest(workload), options.limits)
 

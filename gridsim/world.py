@@ -119,7 +119,7 @@ class World:
             workload.require_rigid("users react to jobs of one task", field="users")
         policy = make_policy(policy)
         platform = seen_by(policy, platform)
-        workload = in_site_zone(suited(workload, platform, sited=capabilities_of(policy).machine), [policy])
+        workload = in_site_zone(suited(workload, platform, sited=capabilities_of(policy).site), [policy])
         self.workload, self.platform, self.options = workload, platform, options
         self._policy, self._tick, self._progress = policy, whole(options.tick_of(workload)), progress
         self.env = Clock(instant)
@@ -159,7 +159,7 @@ class World:
         reacting = self._source()
         self._submissions: Submissions | None = None
         if room:
-            sited = capabilities_of(policy).machine
+            sited = capabilities_of(policy).site
             given = (self._root, self.platform, self.clusters, pinned, len(self.workload), workload)
             self._submissions = Submissions(
                 self.env, instant, *given, self._requests, self.outcome, sizes=sizes, sited=sited
@@ -501,8 +501,8 @@ def notices_of(policy: Any, workload: Workload, end: int) -> tuple[Notice, ...]:
     """
     can = capabilities_of(policy)
     dated = with_clock(policy, workload)
-    found = tuple(dated.notices) if can.notices else ()
-    if not can.timezone or not len(workload):
+    found = tuple(dated.notices) if can.site else ()
+    if not can.site or not len(workload):
         return found
     return (*found, *dated.outside(int(workload.submit.min()), end, int(workload.estimate.max())))
 
@@ -510,7 +510,7 @@ def notices_of(policy: Any, workload: Workload, end: int) -> tuple[Notice, ...]:
 def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
     """The workload with its dates in the time zone of a policy's site, where the log has only Unix times."""
     clock = workload.provenance.get("clock", {})
-    zones = [it.timezone for it in policies if capabilities_of(it).timezone and it.timezone is not None]
+    zones = [it.timezone for it in policies if capabilities_of(it).site and it.timezone is not None]
     if not zones or clock.get("zone") != "epoch":
         return workload
     return replace(workload, provenance={**workload.provenance, "clock": {**clock, "zone": zones[0]}})
@@ -526,11 +526,11 @@ def with_clock(policy: Any, workload: Workload) -> Any:
     """
     epoch = workload.epoch
     can, zone = capabilities_of(policy), zone_name_of(workload.provenance)
-    if epoch is None or not can.epoch:
+    if epoch is None or not can.site:
         return policy
     dated = copy.copy(policy)
     local = workload.provenance.get("clock", {}).get("zone") == "local" and policy.epoch is None
-    if can.timezone and (policy.timezone is None or local):
+    if can.site and (policy.timezone is None or local):
         dated.timezone = zone
     if policy.epoch is None:
         dated.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
@@ -548,7 +548,7 @@ def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: 
         Cores that a cluster must have for each task.
     """
     tasks, source = workload.tasks, workload.provenance.get("source")
-    widest, of_one_site = {cluster.kind: 0 for cluster in platform.clusters()}, capabilities_of(policy).machine
+    widest, of_one_site = {cluster.kind: 0 for cluster in platform.clusters()}, capabilities_of(policy).site
     for cluster in platform.clusters():
         rejects = cluster.capacity is not None and not of_one_site
         widest[cluster.kind] = max(widest[cluster.kind], NEVER if rejects else cluster.cores)

@@ -18,7 +18,7 @@ from gridsim.policy.scheduler.machines import in_pool, on_nodes
 from gridsim.policy.scheduler.random_selection import draw_order
 from gridsim.policy.scheduler.sequential_selection import Selection, run_selection
 from gridsim.policy.scheduler.sequential_selection import take_ended as take_in_selection
-from gridsim.profile.compiled import lean, phase, whole
+from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.verbs import nothing_fits, postpone
 from gridsim.profile.waiting import HEAD, TAIL
@@ -96,13 +96,13 @@ class SelectionState(NamedTuple):
     meta: IntArray
 
 
-@whole
+@lean
 def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples."""
     loop.run_loop(work, events, list_state_in_pool(passes))
 
 
-@whole
+@lean
 def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on nodes."""
     queue, nodes, order = passes
@@ -110,13 +110,13 @@ def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
     loop.run_loop(work, events, list_state(queue, on_nodes(queue, nodes), order))
 
 
-@whole
+@lean
 def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a linear priority; *passes* are a queue and slots as plain tuples."""
     loop.run_loop(work, events, linear_state(passes))
 
 
-@whole
+@lean
 def selected(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a sequential selection; *passes* are a queue and a selection as plain tuples."""
     loop.run_loop(work, events, selection_state(passes))

@@ -15,7 +15,7 @@ from gridsim.policy.scheduler.core_count_choice import ESTIMATE as AS_ASKED
 from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.moldable_cycle import ANEW, STARTED, MoldableQueue, run_moldable_cycle
 from gridsim.profile.blocks import forget
-from gridsim.profile.compiled import lean, whole
+from gridsim.profile.compiled import lean
 from gridsim.profile.pool import Pool, PoolProfile
 from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
@@ -45,7 +45,7 @@ class MoldableSchedulerState(NamedTuple):
     meta: IntArray
 
 
-@whole
+@lean
 def molded(work, events, passes):  # type: ignore[no-untyped-def]
     """Run moldable jobs; *passes* are `MoldableSchedulerState` with its parts as plain tuples."""
     order, queue, pool, moves, meta = passes

@@ -56,7 +56,7 @@ from gridsim.calendar.routing import (
 from gridsim.calendar.routing import COME as CAME
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.list_cycle import AGAIN, PLACE, QUEUE, READY
-from gridsim.profile.compiled import lean, phase, phase_verb, whole
+from gridsim.profile.compiled import lean, phase, phase_verb
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD
 
@@ -155,19 +155,19 @@ def queue_at(queue, k):  # type: ignore[no-untyped-def]
     return table, running[k], moves[k], lanes[k], meta[k]
 
 
-@whole
+@lean
 def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     """Run list schedulers; *events* are `Jobs`, *passes* those of one cluster with arrays of all, as plain tuples."""
     run_tree(work, events, list_states.list_state_in_pool(passes))
 
 
-@whole
+@lean
 def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
     """Run linear priorities."""
     run_tree(work, events, list_states.linear_state(passes))
 
 
-@whole
+@lean
 def selected(work, events, passes):  # type: ignore[no-untyped-def]
     """Run sequential selections."""
     run_tree(work, events, list_states.selection_state(passes))

@@ -404,7 +404,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
-    plain = [it for it in policies.values() if not capabilities_of(it).machine]
+    plain = [it for it in policies.values() if not capabilities_of(it).site]
     told = [*(left_aside(suited(workload, platform), platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told

@@ -39,13 +39,14 @@ def _count(text: str) -> int:
 def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
     """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
     from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
+    from gridsim.profile.compiled import preload
     from gridsim.workers import Workers, usable_cores
 
     requests = len(workload) if workload.tasks is None else len(workload.tasks)
     count = args.workers
     if count is None:
         count = min(usable_cores(), runs) if requests * runs >= _WORTH else 1
-    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling)
+    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling, preload=preload)
 
 
 def command(words: Sequence[str] | None = None) -> str:

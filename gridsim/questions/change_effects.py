@@ -59,7 +59,7 @@ def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEff
     """
     made = fitted(make_policy(policy if change.policy is None else change.policy), change.platform)
     added = _added(change)
-    if not added or not capabilities_of(made).machine:
+    if not added or not capabilities_of(made).site:
         return ()
     requesting = {(it.kind, it.value): it.rows for it in job_parts(record.workload)}
     everybody = np.ones(len(record), dtype=np.bool_)

@@ -244,7 +244,7 @@ def _platform(platform: Platform) -> dict[str, Any]:
 
 def _machines(policies: Mapping[str, Any], results: Mapping[str, Result]) -> dict[str, Any]:
     """Size of the machine of each policy, and by what its site differs from the first one; empty for a single site."""
-    sites = {label: next(it.on_nodes().clusters()) for label, it in policies.items() if capabilities_of(it).machine}
+    sites = {label: next(it.on_nodes().clusters()) for label, it in policies.items() if capabilities_of(it).site}
     if not sites or all(each == next(iter(sites.values())) for each in sites.values()):
         return {}
     first = next(iter(sites.values()))

@@ -23,5 +23,5 @@ def notices_of(policies: Mapping[str, Any], workload: Workload) -> dict[str, tup
     return {
         label: notices_under(policy, workload, last)
         for label, policy in policies.items()
-        if capabilities_of(policy).notices
+        if capabilities_of(policy).site
     }

@@ -13,7 +13,7 @@ import numpy as np
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.profile import verbs
 from gridsim.profile.blocks import earliest, fits
-from gridsim.profile.compiled import lean, phase, verb, whole
+from gridsim.profile.compiled import lean, phase, verb
 from gridsim.profile.moldable_demands import MoldableNodes, sizes_on_nodes
 from gridsim.profile.pool import BLOCKS, TIMES, Pool, PoolProfile
 
@@ -67,7 +67,7 @@ def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
     return scaled(shapes[ESTIMATE, row], shapes[ASKED, row], cores, shapes[CURVE, row], relative)
 
 
-@whole
+@lean
 def falling(shapes, relative):  # type: ignore[no-untyped-def]
     """Mark the requests whose estimates fall by more than a microsecond with every core of their range."""
     for row in range(shapes.shape[1]):
