@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from gridsim.calendar.events import CORES, ESTIMATE, RUNTIME
 from gridsim.calendar.loop import arrived, decide, ended, expect_late, needs_python, overran, run_loop, settled
 from gridsim.model.time import IntArray
-from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.limits import Limits, allow_one
 from gridsim.policy.scheduler.promises import ANEW, mold
 from gridsim.policy.scheduler.sizes import ASKED, CURVE, LEAST, MOST, Sizes, choose, scaled
 from gridsim.policy.scheduler.sizes import ESTIMATE as AS_ASKED
 from gridsim.profile.blocks import forget
 from gridsim.profile.compiled import lean
+from gridsim.profile.pool_plan import SIZE
 from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
 
