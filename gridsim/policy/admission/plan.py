@@ -432,7 +432,7 @@ class Plan:
     def adopt(self, arrangement: Arrangement, now: int) -> None:
         """Let an arrangement be the plan of all that waits, on nodes at the places that it has."""
         rows, starts, holdings = arrangement
-        if holdings is None:
+        if self._laid is None:
             self._ensure(max(0, len(rows) - len(self)))
             columns = self.requests.ties, self.need, self.estimate
             if not adopt(self._arrays, columns, self.held, now, rows, starts):
@@ -440,8 +440,9 @@ class Plan:
             return
         rows = whole_numbers(self, "rows of an arrangement", rows, least=0, most=len(self.need) - 1)
         self._set_waiting(rows, whole_numbers(self, "starts of an arrangement", starts, len(rows), least=0))
+        assert holdings is not None
         self._laid.holdings = holdings
-        self._fresh[0] = [[now], [NEVER]]  # requests that moved left room
+        self._fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))

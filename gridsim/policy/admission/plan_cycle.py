@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.model.time import NEVER, IntArray
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.floor import Classes, Floor, Sketch
 from gridsim.profile.laying import Rule
@@ -69,7 +69,7 @@ class PlanQueue(NamedTuple):
         Requests that start.
     granted, broken : (n,) int64, (n,) bool
         Latest end promised to each request, and whether that cannot be kept.
-    ranks : (n,) int64 or float64
+    ranks : (n,) int64
         Order of compression by rank.
     """
 
@@ -85,7 +85,7 @@ class PlanQueue(NamedTuple):
     started: IntArray
     granted: IntArray
     broken: Any
-    ranks: IntArray | FloatArray
+    ranks: IntArray
 
 
 # -- events ------------------------------------------------------------------------------------------------------------
@@ -221,8 +221,7 @@ def _write_order(queue):  # type: ignore[no-untyped-def]
 @lean
 def change(now, queue, machine):  # type: ignore[no-untyped-def]
     """Carry on the change that is under way, if any, to its end; returns 0 or a code."""
-    meta = queue.meta
-    code = 0
+    meta, code = queue.meta, 0
     while meta[TASK] != NOTHING and not code:
         if meta[TASK] == RANK:
             code = TO_RANK
