@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.calendar import events, guarantees, list_states, plan_states, sizes
+from gridsim.calendar import events, guarantees, list_states, moldable_states, plan_states
 from gridsim.calendar.events import Events
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
@@ -121,7 +121,7 @@ def calendar_of(engine: Engine, run: Setup, earlier: Earlier | None = None, *, m
         return None
     workload, clusters = run.workload, run.clusters
     why = _why_not(workload, run.requests, clusters)
-    on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
+    on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:
         from gridsim.calendar import tree_columns  # loops that other runs do not need
 
@@ -355,7 +355,7 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
-    modules = (list_states, plan_states, guarantees, sizes)
+    modules = (list_states, plan_states, guarantees, moldable_states)
     return next(getattr(module, name) for module in modules if name in module.__all__)
 
 

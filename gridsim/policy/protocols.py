@@ -478,8 +478,6 @@ class Capabilities:
         of the same policy that an earlier window of the requests was played with. *rows* (w,) int64 are the rows here
         of the requests there, -1 for those that are over, *came* how many had come; the answer is who waits, by rows
         here, in queue order: the first in what ``passes`` is given.
-    picks : bool
-        Whether a pass names the next request anew after each start: the loop over trees of clusters knows such.
     vectors_in_python : str
         Why they cannot on a machine of nodes, or of several pools; empty where they can.
     """
@@ -503,7 +501,6 @@ class Capabilities:
     passes: bool = False
     in_python: str = ""
     goes_on: bool = False
-    picks: bool = False
     vectors_in_python: str = "the machine has nodes or several pools, or jobs ask for more than cores"
     vectors: bool = False
     nodes: Capacity | None = None
