@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.calendar import events, guarantees, list_states, moldable_states, plan_states, plans_at_places
+from gridsim.calendar import events, guarantees, list_states, moldable_states, plan_states
 from gridsim.calendar.events import Events
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
@@ -355,7 +355,7 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
-    modules = (list_states, plan_states, plans_at_places, guarantees, moldable_states)
+    modules = (list_states, plan_states, guarantees, moldable_states)
     return next(getattr(module, name) for module in modules if name in module.__all__)
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from gridsim.calendar.events import CORES, ESTIMATE, RUNTIME
 from gridsim.calendar.loop import arrived, decide, ended, expect_late, needs_python, overran, run_loop, settled
 from gridsim.model.time import IntArray
-from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.limits import Limits, allow_one
 from gridsim.policy.scheduler.core_count_choice import ASKED, CURVE, LEAST, MOST, Sizes, choose_by_profile, scaled
 from gridsim.policy.scheduler.core_count_choice import ESTIMATE as AS_ASKED
@@ -17,6 +16,7 @@ from gridsim.policy.scheduler.moldable_cycle import ANEW, STARTED, MoldableQueue
 from gridsim.profile.blocks import forget
 from gridsim.profile.compiled import lean
 from gridsim.profile.pool import Pool, PoolProfile
+from gridsim.profile.pool_plan import SIZE
 from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
 

@@ -19,7 +19,7 @@ from gridsim.profile.asked import Asked
 from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
 from gridsim.profile.holdings import Holdings, Place
 from gridsim.profile.laying import OUTSIDE, ready, take
-from gridsim.profile.nodes import FULL, LOGGED, Log
+from gridsim.profile.nodes import FULL, LOGGED, ROW, Log
 
 __all__ = ["Laid", "holdings_of", "pieces_of", "place_of", "placement_at"]
 
@@ -101,29 +101,57 @@ class Laid:
     def __init__(self, holdings: Holdings, state: IntArray) -> None:
         nodes, gpus = Sketch(*holdings.sketch).given.shape
         room = 256 + 2 * nodes
-        self._holdings, self._state = holdings, state
+        self.holdings, self.state = holdings, state
         self.log = tuple(Log(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
         self._taken: list[tuple[IntArray, Place]] = []
+        self._placements: dict[int, Placement] = {}
+
+    def copy(self) -> Laid:
+        """The same of a machine of its own."""
+        self.note()  # the log is not copied
+        twin = Laid(self.holdings.copy(), self.state.copy())
+        twin._placements = self._placements.copy()
+        return twin
 
     def take(self) -> tuple[IntArray, Place]:
         """Requests that have started since this was asked last, and where they lie; a row a request and node."""
-        count, self._state[LOGGED] = int(self._state[LOGGED]), 0
+        count, self.state[LOGGED] = int(self.state[LOGGED]), 0
         request, node, tasks = self.log[0][:, :count].copy()
         return request, Place(node, tasks, self.log[1][:count].copy())
 
-    def help(self, stopped: int, request: int) -> None:
+    def note(self) -> None:
+        """Keep the placements of requests that have started."""
+        request, place = self.take()
+        rows = request.tolist()
+        first = 0
+        for last in range(1, len(rows) + 1):
+            if last == len(rows) or rows[last] != rows[first]:
+                part = Place(*(column[first:last] for column in place))
+                self._placements[rows[first]] = placement_at(self.holdings, rows[first], part)
+                first = last
+
+    def placement(self, request: int) -> Placement:
+        """Placement of a request that has started; empty if it has no tasks."""
+        if self.state[LOGGED]:
+            self.note()
+        return self._placements.pop(request, _NOWHERE)
+
+    def help(self, stopped: int) -> None:
         """Do what a loop that plays a whole run has *stopped* for."""
         if stopped == FULL:
             self._taken.append(self.take())
         else:
-            self._holdings.help(stopped, request)
+            self.holdings.help(stopped, int(self.state[ROW]))
 
     def pieces(self) -> Pieces:
         """Where all were laid down so far, since this was asked last."""
         taken, self._taken = [*self._taken, self.take()], []
         request = np.concatenate([each for each, _ in taken])
         place = Place(*(np.concatenate(parts) for parts in zip(*(place for _, place in taken), strict=True)))
-        return pieces_of(self._holdings, request, place)
+        return pieces_of(self.holdings, request, place)
+
+
+_NOWHERE = Placement((), {}, (), ())
 
 
 class _Outside:

@@ -155,14 +155,6 @@ class Holdings:
         """Whether a request lies at the same place from the same instant on as in other holdings."""
         return bool(kernels.is_alike(self.floor, other.floor, request))
 
-    def begin(self, request: int, now: int) -> int:
-        """What was promised to a request from *now* on, it holds; on how many nodes, as `place` tells."""
-        return int(kernels.as_running(self.floor, self.sketch, now, request))
-
-    def mark(self, request: int, fresh: IntArray, start: int, end: int) -> None:
-        """Take down on which nodes a request gives ``[start, end)`` back: (2, n), first and last instant of each."""
-        kernels.mark(self.floor, fresh, request, start, end)
-
     def until(self, request: int, end: int, now: int) -> None:
         """A request keeps its place until another end."""
         kernels.keep(self.floor, self.classes, self.sketch, now, request, end)

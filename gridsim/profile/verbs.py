@@ -1,7 +1,7 @@
 """Verbs of a machine: the class of the machine, `Pool` or `Nodes`, selects the implementation, else the one here.
 
-A scheduling cycle calls `open_cycle` or `resume_cycle`, then the others, then `close_cycle`. Requests are rows;
-instants and durations are whole microseconds.
+A scheduling cycle calls `open_cycle` or `resume_cycle`, then the others, then `close_cycle`. Plans have verbs of their
+own. Requests are rows; instants and durations are whole microseconds.
 """
 
 # The decorators hide types from a type checker: they are in the docstrings.
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from gridsim.profile.compiled import verb
 
-__all__ = ["close_cycle", "earliest_on", "fits_now", "fits_on", "fits_until", "is_full", "keeps_reservations"]
-__all__ += ["nothing_fits", "open_cycle", "open_profile", "postpone", "release", "reserve", "reserve_on"]
+__all__ = ["cancel", "close_cycle", "close_turn", "earlier", "earliest", "earliest_on", "fits_now", "fits_on"]
+__all__ += ["fits_until", "is_full", "keeps_reservations", "move", "nothing_fits", "open_cycle", "open_profile"]
+__all__ += ["postpone", "release", "reserve", "reserve_on"]
 __all__ += ["resume_cycle", "start"]
 
 
 @verb
 def open_cycle(machine, now):  # type: ignore[no-untyped-def]
-    """Begin a cycle without reservations; requests whose expected end has passed hold nothing in it."""
+    """Begin a cycle, without reservations of its own; requests whose expected end has passed hold nothing in it."""
 
 
 @verb
@@ -67,20 +68,56 @@ def reserve(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
 
 @verb
 def start(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
-    """Let a request that was just found to fit hold its resources from *now* on; arguments and result as in `reserve`.
+    """Let a request that was just found to fit, or is planned for *now*, hold its resources from now on.
 
-    The caller adds it to the running requests.
+    Arguments and result as in `reserve`. The caller adds it to the running requests.
     """
 
 
 @verb
 def release(machine, now, rows, count):  # type: ignore[no-untyped-def]
-    """Take back what the first *count* of *rows* hold; they ended."""
+    """Take back what the first *count* of *rows* hold: requests that ended, or all that wait in a plan."""
 
 
 @verb
 def postpone(machine, now, row, until):  # type: ignore[no-untyped-def]
     """Expect a running request to hold its resources until another instant."""
+
+
+# Plans: every waiting request holds its resources from its planned start on.
+
+
+@verb
+def earliest(machine, now, row, duration):  # type: ignore[no-untyped-def]
+    """Return the earliest start of a request that has none, all others staying where they are."""
+
+
+@verb
+def earlier(machine, now, row, duration, planned, frontier, again):  # type: ignore[no-untyped-def]
+    """Return an earlier start of a request than *planned*, or *planned* if there is none.
+
+    *frontier* is the end of the capacity that was given back since no request could start earlier, `NEVER` if that is
+    unknown. *again*: whether requests move in planned order.
+    """
+
+
+@verb
+def move(machine, row, start, duration, planned):  # type: ignore[no-untyped-def]
+    """Let a request hold its resources from the *start* that was just found on, and no more from *planned* on.
+
+    *planned* is `NEVER` for a request without a start. Result as in `reserve`.
+    """
+
+
+@verb
+def close_turn(machine, again):  # type: ignore[no-untyped-def]
+    """Return whether requests that could not move may be able to, now that each has been tried; *again* as before."""
+    return False
+
+
+@verb
+def cancel(machine, now, row, until):  # type: ignore[no-untyped-def]
+    """Give back what a running request would have held until its expected end."""
 
 
 # Requests whose number of cores is chosen when they start.

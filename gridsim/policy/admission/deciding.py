@@ -3,7 +3,7 @@
 What `gridsim.policy.scheduler.guaranteed.Guaranteed` decides call by call, for a calendar that asks nobody. Bundles,
 plain tuples:
 
-- ``state``: a plan and the columns of its requests, as `gridsim.policy.admission.kernels` has them, and who runs;
+- ``state``: a plan and the columns of its requests, as `gridsim.profile.pool_plan` has them, and who runs;
 - ``promised``: of each request its submit, the deadline that its user asks for, the response of an artificial one, the
   end that it is promised, whether that is broken, since when it runs, how often it has been killed, and whether it
   may be;
@@ -16,13 +16,13 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.policy.admission import kernels as plans
-from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.mrt import depth_first
 from gridsim.policy.admission.msb import cheapest
 from gridsim.policy.admission.qops import by_slots
+from gridsim.profile import pool_plan as plans
 from gridsim.profile.blocks import earliest
 from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.pool_plan import SIZE
 from gridsim.profile.running import RUNNING, only_running
 from gridsim.profile.waiting import HEAD, TAIL, comes_before
 

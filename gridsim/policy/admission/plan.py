@@ -11,17 +11,18 @@ import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
-from gridsim.policy.admission import kernels
-from gridsim.policy.admission.kernels import SIZE
+from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of, whole_numbers
+from gridsim.policy.protocols import Arrangement, Offer, Passes, Start, ranks_of, starts_of, whole_numbers
 from gridsim.policy.queue import Promised, Requests, readable
 from gridsim.profile.blocks import forget
 from gridsim.profile.bounds import no_bounds
 from gridsim.profile.floor import PROMISE, SINCE, Floor
 from gridsim.profile.holdings import Holdings
-from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
+from gridsim.profile.nodes import FULL
+from gridsim.profile.pool_plan import SIZE, adopt
+from gridsim.profile.running import RUNNING, TOTAL, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
 __all__ = ["Plan", "Search", "offer_of"]
@@ -133,6 +134,8 @@ class Plan:
         Cores of the cluster.
     tick : int
         Unit of offered deadlines, whole microseconds.
+    laid : gridsim.policy.places.Laid, optional
+        Of a cluster with nodes, or with pools of more than cores: where requests, waiting and running, hold places.
 
     Attributes
     ----------
@@ -149,14 +152,20 @@ class Plan:
     need, estimate : (n,) int64
         Cores of each request and its estimate on them, whole microseconds: as asked for, or of the size that has been
         chosen; shared by copies of a plan.
+    ranking : (n,) int64
+        Order in which requests move when the plan is compressed by rank, ties in job order.
 
     Notes
     -----
-    All instants are whole microseconds. A request is planned with its estimate; true runtimes are not known here.
+    All instants are whole microseconds. A request is planned with its estimate; true runtimes are not known here. The
+    compiled event loop changes plans by the same functions (`gridsim.policy.admission.plan_cycle`).
     """
 
     __slots__ = (
         "_bounds",
+        "_fresh",
+        "_laid",
+        "_order",
         "began",
         "broken",
         "cores",
@@ -168,6 +177,7 @@ class Plan:
         "meta",
         "need",
         "planned",
+        "ranking",
         "requests",
         "started",
         "tick",
@@ -175,37 +185,63 @@ class Plan:
         "waiting",
     )
 
-    def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND) -> None:
+    def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND, laid: Any = None) -> None:
         n = len(requests)
         self.requests, self.cores, self.tick = requests, cores, tick
         self.need, self.estimate = requests.sizes()
         self.times: IntArray = np.zeros(64, dtype=np.int64)
         self.free: IntArray = np.zeros(64, dtype=np.int64)
         self.free[0] = cores
-        self.meta: IntArray = np.array([0, 0, cores, 0, 0, 1], dtype=np.int64)
+        self.meta: IntArray = np.zeros(cycle.COUNTS, dtype=np.int64)
+        self.meta[TOTAL], self.meta[SIZE] = cores, 1
         self.waiting: IntArray = np.zeros(64, dtype=np.int64)
         self.planned: IntArray = np.zeros(64, dtype=np.int64)
+        self._order: IntArray = np.zeros(64, dtype=np.int64)
         self._bounds = no_bounds()
-        self._make_room(most_running(cores, n))
+        busy = most_running(cores, n) if laid is None else n
+        self.held: IntArray = np.zeros((2, busy + 1), dtype=np.int64)
+        self.started: IntArray = np.zeros(busy + 1, dtype=np.int64)
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
+        self.ranking: IntArray = np.zeros(n, dtype=np.int64)
+        self._laid = laid
+        nodes = 0 if laid is None else len(laid.holdings.asked.columns.nodes)
+        self._fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
+        self._fresh[:] = [[NEVER], [-1]]  # nothing was given back: the first instant after the last
+
+    @property
+    def _queue(self) -> tuple[Any, ...]:
+        """`gridsim.policy.admission.plan_cycle.PlanQueue`."""
+        columns = self.requests.ties, self.need, self.estimate
+        ends = self.held, self.began, self.started, self.granted, self.broken, self.ranking
+        return (self.waiting, self.planned, self.meta, self._order, *columns, *ends)
+
+    @property
+    def _machine(self) -> tuple[Any, ...]:
+        """Arrays of its machine beside those of the queue."""
+        if self._laid is None:
+            return self.times, self.free, self._bounds
+        held = self._laid.holdings
+        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._fresh, self._laid.state
 
     @property
     def _arrays(self) -> tuple[IntArray, ...]:
-        """What every compiled change works on."""
         return self.times, self.free, self.meta, self.waiting, self.planned, self._bounds
 
-    @property
-    def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
-        """What it reads of requests."""
-        return self.requests.ties, self.need, self.estimate
-
-    def _make_room(self, busy: int) -> None:
-        """Room for so many requests that run at once, and that begin at once; none does."""
-        self.held: IntArray = np.zeros((2, busy + 1), dtype=np.int64)
-        self.started: IntArray = np.zeros(busy + 1, dtype=np.int64)
+    def _act(self, what: int, now: int, request: int = 0, start: int = 0) -> int:
+        """Have a compiled function change the plan, or search in it."""
+        function = cycle.act_in_pool if self._laid is None else cycle.act_on_nodes
+        while True:
+            answer: int = function(what, now, request, start, self._queue, self._machine)
+            stopped: int = self.meta.item(cycle.STOPPED)
+            if stopped in (0, cycle.TO_RANK):
+                return answer
+            if stopped == FULL:
+                self._laid.note()
+            else:
+                self._laid.help(stopped)
 
     def _ensure(self, more_requests: int) -> None:
         """Room for the most blocks there can be: two bounds a request, and four while one is being moved."""
@@ -220,14 +256,37 @@ class Plan:
         rows, starts = self.order(), self.planned_starts()
         room = max(2 * places, 64)
         self.waiting, self.planned = _longer(rows, room), _longer(starts, room)
+        self._order = np.zeros_like(self.waiting)
         self.meta[HEAD], self.meta[TAIL] = 0, len(rows)
 
     def columns_for(self, requests: int) -> tuple[Any, ...]:
-        """What compiled changes work on in a run of so many requests, with room for them all (`gridsim.calendar`)."""
+        """What compiled admissions work on in a run of so many requests, with room for them all."""
         self._to_front(requests)
         self._ensure(requests)
-        moves, order = np.zeros_like(self.held), np.zeros_like(self.waiting)
-        return self._arrays, self._columns, self.held, self.began, moves, order
+        columns = self.requests.ties, self.need, self.estimate
+        return self._arrays, columns, self.held, self.began, np.zeros_like(self.held), self._order
+
+    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> Passes:
+        """Its passes in a run of so many requests, for a calendar that plays the whole run.
+
+        Parameters
+        ----------
+        sizes : tuple, optional
+            By what an arrival gets its size; left out where it keeps the requested one.
+        """
+        self._to_front(requests)
+        moves = np.zeros_like(self.held)
+        self.started = moves[0]
+        if self._laid is None:
+            self._ensure(requests)
+            loop = "plan_in_pool_in_sizes" if sizes else "plan_in_pool"
+            return Passes(loop, (self._queue, self._machine, moves, *([sizes] if sizes else ())))
+
+        def ask(now: int) -> tuple[Any, ...]:
+            self._laid.help(int(self.meta[cycle.STOPPED]))
+            return self._queue, self._machine, moves
+
+        return Passes("plan_on_nodes", (self._queue, self._machine, moves), ask, self._laid.pieces)
 
     def go_on(self, before: Plan, rows: IntArray) -> IntArray:
         """Go on where the plan of an earlier window of requests stood, whose requests are *rows* here; who waits."""
@@ -241,6 +300,11 @@ class Plan:
         self.began[rows[kept]] = before.began[kept]
         return self.waiting
 
+    @property
+    def is_on_nodes(self) -> bool:
+        """Whether requests have places, on nodes or in several pools."""
+        return self._laid is not None
+
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
 
@@ -249,6 +313,8 @@ class Plan:
         twin = copy.copy(self)
         for name in ("times", "free", "meta", "waiting", "planned", "held"):
             setattr(twin, name, getattr(self, name).copy())
+        if self._laid is not None:
+            twin._laid, twin._fresh = self._laid.copy(), self._fresh.copy()
         return twin
 
     def running(self) -> IntArray:
@@ -280,9 +346,9 @@ class Plan:
 
     def earliest(self, request: int, now: int) -> int:
         """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
-        cores, estimate = self.need, self.estimate
-        found = kernels.earliest_start(self.times, self.free, self.meta, now, cores[request], estimate[request])
-        return int(found)
+        if self._laid is not None and request >= self.requests.known:
+            self._laid.holdings.learn()
+        return int(self._act(cycle.EARLIEST, now, request))
 
     def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
         """Free cores from *now* on, for compiled searches: when they change, what they are then, how many changes."""
@@ -291,23 +357,15 @@ class Plan:
 
     def search(self, request: int, deadline: int, now: int) -> Search | VectorSearch:
         """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
-        requests, waiting = self.requests, len(self)
         rows, due = self._sought(request, deadline)
-        room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
+        columns = rows, self.need[rows], self.estimate[rows], due, self.requests.submit[rows]
+        planned = np.append(self.planned_starts(), NEVER)
+        if self._laid is not None:
+            return VectorSearch(*columns, planned, self.requests.ties, self._laid.holdings, now)
+        room = 2 * (len(self) + int(self.meta[RUNNING]) + 1) + 8
         times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
         size = only_running(now, self.held, self.meta, self.need, times, free)
-        return Search(
-            rows,
-            self.need[rows],
-            self.estimate[rows],
-            due,
-            requests.submit[rows],
-            np.append(self.planned_starts(), NEVER),
-            times,
-            free,
-            size,
-            requests.ties,
-        )
+        return Search(*columns, planned, times, free, size, self.requests.ties)
 
     def _sought(self, request: int, deadline: int) -> tuple[IntArray, IntArray]:
         """The waiting requests and a new one, and by when each is to end."""
@@ -329,12 +387,23 @@ class Plan:
     # -- changing ------------------------------------------------------------------------------------------------
 
     def reserve(self, request: int, start: int) -> None:
-        """Promise *start*, whole microseconds, to a request that joins the waiting ones."""
+        """Promise *start*, whole microseconds, to a request that joins the waiting ones.
+
+        On nodes it gets the place that the rule finds for it there.
+
+        Raises
+        ------
+        PolicyError
+            When it is no request, or has no place at that start.
+        """
         if type(start) is not int or not 0 <= start < NEVER or request < 0:
             start = self._checked(request, start)
         self._ensure(1)
-        cores, estimate = self.need[request], self.estimate[request]
-        kernels.enter(self._arrays, self.requests.ties, request, start, cores, estimate)
+        if self._laid is not None:
+            length = int(self.estimate[request])
+            if self._laid.holdings.first_place(request, length, start, start + 1) < 0:
+                raise PolicyError(f"request {request} has no place in this plan at {start / MICROSECOND} s")
+        self._act(cycle.ENTER, start, request, start)
 
     def _checked(self, request: int, start: int) -> int:
         """A planned start as a plain whole number: compiled loops use it, and the request, without a check."""
@@ -346,6 +415,8 @@ class Plan:
     def resize(self, request: int, cores: int, estimate: int) -> None:
         """Let a request that has no place be of another size, on which it is estimated to run so long."""
         self.need[request], self.estimate[request] = cores, estimate
+        if self._laid is not None:
+            self._laid.holdings.asked.resize(request, cores)
 
     def take(self, request: int, offer: Offer, now: int) -> None:
         """Carry out an offer: kills, a place for the request, and where the others go for it."""
@@ -359,17 +430,35 @@ class Plan:
             self.adopt(offer.arrangement, now)
 
     def adopt(self, arrangement: Arrangement, now: int) -> None:
-        """Let an arrangement be the plan of all that waits."""
-        rows, starts, _ = arrangement
+        """Let an arrangement be the plan of all that waits, on nodes at the places that it has."""
+        rows, starts, holdings = arrangement
+        if self._laid is None:
+            self._ensure(max(0, len(rows) - len(self)))
+            columns = self.requests.ties, self.need, self.estimate
+            if not adopt(self._arrays, columns, self.held, now, rows, starts):
+                raise PolicyError(f"{arrangement} cannot be a plan: expected rows of Requests and one start for each")
+            return
+        rows = whole_numbers(self, "rows of an arrangement", rows, least=0, most=len(self.need) - 1)
+        self._set_waiting(rows, whole_numbers(self, "starts of an arrangement", starts, len(rows), least=0))
+        assert holdings is not None
+        self._laid.holdings = holdings
+        self._fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+
+    def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))
-        if not kernels.adopt(self._arrays, self._columns, self.held, now, rows, starts):
-            raise PolicyError(f"{arrangement} cannot be a plan: expected rows of Requests and one start for each")
+        head = int(self.meta[HEAD])
+        self.meta[TAIL] = head + len(rows)
+        self.waiting[head : head + len(rows)], self.planned[head : head + len(rows)] = rows, starts
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
         """Let waiting requests leave the plan; all others stay where they are."""
-        rows, starts, _ = self.arrangement()
-        kept = ~np.isin(rows, requests)
-        self.adopt(Arrangement(rows[kept], starts[kept]), now)
+        rows, starts = self.order().copy(), self.planned_starts().copy()
+        gone = np.isin(rows, requests)
+        if self._laid is None:
+            self.adopt(Arrangement(rows[~gone], starts[~gone]), now)
+            return
+        self._laid.holdings.let_go(rows[gone], int(gone.sum()), now)
+        self._set_waiting(rows[~gone], starts[~gone])
 
     def without(self, victim: int, now: int) -> Plan:
         """A copy in which a running request does not run any more; the waiting ones stay where they are."""
@@ -379,48 +468,79 @@ class Plan:
 
     def arrangement(self) -> Arrangement:
         """What the plan is determined by; a copy."""
-        return Arrangement(self.order().copy(), self.planned_starts().copy())
+        holdings = None if self._laid is None else self._laid.holdings.copy()
+        return Arrangement(self.order().copy(), self.planned_starts().copy(), holdings)
 
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
-        until = int(kernels.stop(self.times, self.free, self.meta, self.held, now, request, self.need[request]))
+        return self._end(cycle.STOP, request, now)
+
+    def give_back(self, request: int, now: int) -> int:
+        """`ended`; `settle` then compresses the plan."""
+        return self._end(cycle.END, request, now)
+
+    def _end(self, what: int, request: int, now: int) -> int:
+        until = int(self._act(what, now, request))
         if until < 0:
             raise PolicyError(f"request {request} does not run in this plan at {now / MICROSECOND} s")
         return until
 
     def expect(self, request: int, end: int) -> None:
         """A running request is expected to hold its cores until *end*; `replan` makes room for that."""
-        expect_end(self.held, self.meta, request, end)
+        cycle.expect(request, end, self.held, self.meta)
 
     def compress(self, places: IntArray, now: int, frontier: int = NEVER, *, again: bool = False) -> None:
         """Move the requests at these places of the order, one after the other, to their earliest starts.
 
-        None moves later. Where this is done *again* as long as somebody moves, in planned order, that changes nothing:
-        on one pool of cores none could move after it.
+        None moves later. Where this is done *again* as long as one moves, in planned order, that changes nothing on one
+        pool of cores: none could move after it.
         """
-        if not kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier, again):
-            raise PolicyError(f"{places} cannot be compressed: expected places of the {len(self)} waiting requests")
+        places = whole_numbers(self, "places", places, least=0, most=len(self) - 1)
+        meta = self.meta
+        self._order[: len(places)] = places + meta[HEAD]
+        meta[cycle.TASK], meta[cycle.COUNT] = cycle.OPEN, len(places)
+        meta[cycle.AGAIN], meta[cycle.UNTIL] = again, min(frontier, NEVER)
+        self._act(cycle.SETTLE, now)
+
+    def compress_all(self, now: int) -> None:
+        """Compress the plan in its order, whatever was given back."""
+        self._act(cycle.COMPRESS_ALL, now)
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.
 
         Promises that their new places do not keep are broken.
         """
-        kernels.replan(self._arrays, self._columns, self.held, now)
-        rows = self.order()
-        self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
+        self.meta[cycle.OVERRAN] = 1
+        self.settle(now)
+
+    def settle(self, now: int) -> None:
+        """Plan again after an overrun, else compress if something was given back (`give_back`)."""
+        self._act(cycle.SETTLE, now)
+
+    def is_settled(self, now: int) -> bool:
+        """Whether `settle` would change nothing."""
+        return not self.meta.item(cycle.OVERRAN) and self.meta.item(cycle.FRONTIER) <= now
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether it is to be compressed, by `compress`, in an order that is determined in Python."""
+        return self.meta.item(cycle.TASK) == cycle.RANK
 
     def due(self, now: int) -> Sequence[int]:
         """Requests planned for *now*: they run from here on."""
-        count = kernels.due(now, self._arrays, self._columns, self.held, self.started, self.began)
-        if not count:
+        if self.next_start() > now:
             return ()
-        started: list[int] = self.started[:count].tolist()
+        self.meta[cycle.STARTED] = 0
+        self._act(cycle.DUE, now)
+        started: list[int] = self.started[: self.meta[cycle.STARTED]].tolist()
         return started
 
     def starts_of(self, rows: Sequence[int]) -> list[Start]:
-        """The decision that these start."""
-        return starts_of(rows)
+        """The decision that these start, on nodes each at its place."""
+        if self._laid is None:
+            return starts_of(rows)
+        return [Start(row, 0, self._laid.placement(row)) for row in rows]
 
     def next_start(self) -> int:
         """Planned start of the first waiting request; `NEVER` when none waits."""

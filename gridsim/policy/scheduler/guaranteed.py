@@ -118,7 +118,7 @@ class Guaranteed(Planned):
         promised = (*asked, plan.granted, plan.broken, began, plan.kills, restartable)
         self._rank_all()
         answers = Answers.none_yet(len(requests))
-        bundle = state, trial, promised, tuple(answers), moves, order, self._flags, how
+        bundle = state, trial, promised, tuple(answers), moves, order, plan.ranking, how
         return Passes("guaranteed", bundle, answers=answers)
 
     def _responses(self) -> IntArray:
@@ -191,7 +191,7 @@ class Guaranteed(Planned):
 
     def settled(self, now: int) -> None:
         """Plan again after an overrun, else compress if something was given back; who holds no promise comes last."""
-        if not self._loose or not (self._overrun or self._frontier > now):
+        if not self._loose or self._plan.is_settled(now):
             super().settled(now)
             return
         self._plan = self._without_loose(now)

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import IntArray
-from gridsim.policy.places import Laid, holdings_of, place_of, placement_at
+from gridsim.policy.places import Laid, holdings_of, place_of
 from gridsim.policy.protocols import Passes, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.floor import Classes, Floor, Sketch
-from gridsim.profile.holdings import Place
 from gridsim.profile.laying import Rule
-from gridsim.profile.nodes import FULL, LOGGED, RISES, ROW, Log, Nodes
+from gridsim.profile.nodes import FULL, RISES, ROW, Log, Nodes
 from gridsim.profile.pool import LEFT, Pool
 
 __all__ = ["NodesMachine", "PoolMachine", "in_pool", "on_nodes"]
@@ -158,7 +157,6 @@ class NodesMachine:
     def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
         assert rng is not None
         self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
-        self._placements: dict[int, Placement] = {}
         self._state: IntArray = np.zeros(RISES + 1, dtype=np.int64)
         self._state[RISES] = 1
         self._blocked: IntArray = np.zeros(len(self._holdings.asked.classes.shape), dtype=np.int64)
@@ -179,7 +177,7 @@ class NodesMachine:
 
         def asked(now: int) -> tuple[Any, ...]:
             if stopped := int(meta[STOPPED]):
-                self._laid.help(stopped, int(self._state[ROW]))
+                self._laid.help(stopped)
             elif ask is not None:
                 ask(now)
             return columns()
@@ -213,8 +211,7 @@ class NodesMachine:
         while stopped := cycle(self.columns):
             if stopped != FULL:
                 self._holdings.help(stopped, int(self._state[ROW]))
-            self._note_places()
-        self._note_places()
+            self._laid.note()
 
     def release(self, request: int, now: int) -> None:
         """Release what a request holds."""
@@ -224,23 +221,7 @@ class NodesMachine:
         """Take in ended requests and arrivals."""
         catch_up_on_nodes(now, ended, tail, self._queue, self.columns)
 
-    def _note_places(self) -> None:
-        """Keep the placements of requests that started."""
-        if not self._state[LOGGED]:
-            return
-        request, place = self._laid.take()
-        rows = request.tolist()
-        first = 0
-        for last in range(1, len(rows) + 1):
-            if last == len(rows) or rows[last] != rows[first]:
-                part = Place(*(column[first:last] for column in place))
-                self._placements[rows[first]] = placement_at(self._holdings, rows[first], part)
-                first = last
-
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
         """Decisions that requests start, each at its place, on so many cores if they are given."""
         sizes = cores or [0] * len(started)
-        return [Start(row, size, self._placements.pop(row, _NOWHERE)) for row, size in zip(started, sizes, strict=True)]
-
-
-_NOWHERE = Placement((), {}, (), ())
+        return [Start(row, size, self._laid.placement(row)) for row, size in zip(started, sizes, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan, offer_of
-from gridsim.policy.admission.vector_plan import VectorPlan
 from gridsim.policy.capabilities import (
     asked_once,
     begin,
@@ -27,6 +27,7 @@ from gridsim.policy.capabilities import (
 )
 from gridsim.policy.correction import Request
 from gridsim.policy.placement import First
+from gridsim.policy.places import Laid, holdings_of
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import (
     NOTHING,
@@ -42,6 +43,7 @@ from gridsim.policy.protocols import (
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.moldable_state import Shapes
 from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.profile.nodes_plan import PLACES
 from gridsim.record import Predictions as PredictionRecord
 
 __all__ = ["Planned"]
@@ -123,21 +125,17 @@ class Planned:
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
         self._requests, self._totals = cluster.requests, cluster.totals
-        self._plan = (
-            Plan(cluster.requests, cluster.cores, cluster.tick)
-            if cluster.asked is None
-            else VectorPlan(cluster, self.placement, rng)
-        )
+        laid = None
+        if cluster.asked is not None:
+            laid = Laid(holdings_of(cluster, self.placement, rng), np.zeros(PLACES, dtype=np.int64))
+        self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, laid)
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
-        self._frontier = 0
-        self._overrun = False
         self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing
-        # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
+        # Only compression in planned order leaves no request that could start earlier.
         in_order = self.compress == "planned" and self.ordering is None
-        self._left_shifted = in_order and shifts_left(self.admission)
-        compress = ("none", "planned", "arrival").index(self.compress) if self.ordering is None else 2
-        flags = [compress, self.compress_at == "every", 0, False, False, not self._left_shifted]
-        self._flags: IntArray = np.array(flags, dtype=np.int64)
+        how = cycle.BY_CALL if self.ordering is not None else ("none", "planned", "arrival").index(self.compress)
+        self._plan.meta[cycle.COMPRESS], self._plan.meta[cycle.EVERY] = how, self.compress_at == "every"
+        self._plan.meta[cycle.HOLES] = not (in_order and shifts_left(self.admission))
         begin(self.ordering, rng)
         self._shapes = None
         if self.partition is not None:
@@ -153,24 +151,18 @@ class Planned:
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
         self._rank_all()
-        if isinstance(self._plan, VectorPlan):
-            return self._plan.passes(len(rows), self._flags)
-        columns = (*self._plan.columns_for(len(rows)), self._flags)
-        if self._shapes is None:
-            return Passes("planned", columns)
-        return Passes("planned_in_sizes", (*columns, (self._shapes.limits, self._shapes.arrays)))
+        return self._plan.passes(len(rows), () if self._shapes is None else (self._shapes.limits, self._shapes.arrays))
 
     def _rank_all(self) -> None:
-        """Write the ranks by which requests move up behind the flags of compiled passes."""
-        everyone = np.arange(len(self._requests))
-        ranks = np.zeros_like(everyone)
+        """Rank all requests by the order of compression, which is static."""
         if self.ordering is not None:
-            ranks = np.unique(ranks_of(self.ordering, self._queue(everyone), 0.0), return_inverse=True)[1]
-        self._flags = np.concatenate([self._flags, ranks])
+            everyone = np.arange(len(self._requests))
+            ranks = ranks_of(self.ordering, self._queue(everyone), 0.0)
+            self._plan.ranking[:] = np.unique(ranks, return_inverse=True)[1]
+            self._plan.meta[cycle.COMPRESS] = cycle.BY_RANK
 
     def go_on(self, before: Planned, rows: IntArray, came: int) -> IntArray:
         """Go on where a scheduler of the same policy stood in an earlier window of requests."""
-        self._flags[:] = before._flags[: len(self._flags)]
         return self._plan.go_on(before._plan, rows)
 
     @property
@@ -195,7 +187,7 @@ class Planned:
         if self._shapes is None:
             return 0
         limit = self._limit(request, now)
-        if not isinstance(self._plan, VectorPlan):
+        if not self._plan.is_on_nodes:
             return self._shapes.best(*self._plan.profile(now), request, limit)
         return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
 
@@ -234,8 +226,8 @@ class Planned:
             self._predictions.came(quote.request, int(self._plan.estimate[quote.request]))
             self._promised[quote.request] = quote.offer.start
         self._plan.take(quote.request, quote.offer, now)
-        if quote.offer.kills and self.compress != "none":
-            self._compress(now, NEVER)
+        if quote.offer.kills:
+            self._change(self._plan.compress_all, now)
         return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer.kills else ()
 
     def _resize(self, quote: Quote) -> None:
@@ -245,18 +237,13 @@ class Planned:
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back, maybe before its expected end."""
-        until = self._plan.ended(request, now)
+        self._plan.give_back(request, now)
         if self._predictions is not None:
             self._predictions.ended(request, now)
-        if self.compress_at == "every":
-            until = max(until, now + 1)
-        if until > now:
-            self._frontier = max(self._frontier, until)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """The request is expected to hold its cores until *expected_end*."""
         self._plan.expect(request, expected_end)
-        self._overrun = True
 
     def predicted(self, request: int) -> int:
         """What a running request is believed to run, whole microseconds."""
@@ -268,7 +255,6 @@ class Planned:
         assert self._predictions is not None
         corrected = self._predictions.outlived(request)
         self._plan.expect(request, self._predictions.expected_end(request))
-        self._overrun = True
         return corrected
 
     def predictions(self) -> PredictionRecord:
@@ -276,35 +262,28 @@ class Planned:
         assert self._predictions is not None
         return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved)
 
-    def _replan(self, now: int) -> None:
-        """Place all that waits anew, and count whose start became later."""
-        if self._predictions is None:
-            self._plan.replan(now)
-            return
-        rows, before = self._plan.order().copy(), self._plan.planned_starts().copy()
-        self._plan.replan(now)
-        after = np.empty(len(self._requests), dtype=np.int64)
-        after[self._plan.order()] = self._plan.planned_starts()
-        self._moved[rows] += after[rows] > before
-
     def settled(self, now: int) -> None:
         """Plan again after an overrun, else compress if something was given back, or after every end."""
-        if self._overrun:
-            self._replan(now)
-        elif self._frontier > now and self.compress != "none" and len(self._plan):
-            self._compress(now, self._frontier if self._left_shifted else NEVER)
-        self._overrun, self._frontier = False, 0
+        plan = self._plan
+        if plan.is_settled(now):
+            return
+        if self._predictions is None or not plan.meta[cycle.OVERRAN]:
+            self._change(plan.settle, now)
+            return
+        rows, before = plan.order().copy(), plan.planned_starts().copy()
+        plan.settle(now)
+        after = np.empty(len(self._requests), dtype=np.int64)
+        after[plan.order()] = plan.planned_starts()
+        self._moved[rows] += after[rows] > before  # starts that became later
 
-    def _compress(self, now: int, frontier: int) -> None:
-        rows = self._plan.order()
-        places = np.arange(len(rows))
-        if self.ordering is not None or self.compress == "arrival":
+    def _change(self, change: Callable[[int], None], now: int) -> None:
+        """Change the plan; where it is compressed by an ordering, that is evaluated."""
+        change(now)
+        if self._plan.needs_order:
+            rows = self._plan.order()
             places = self._requests.in_order(rows)
-        if self.ordering is not None:
             ranks = ranks_of(self.ordering, self._queue(rows[places]), now / 1e6)
-            places = places[np.argsort(ranks, kind="stable")]
-        in_order = self.ordering is None and self.compress == "planned"
-        self._plan.compress(places, now, frontier, again=in_order)
+            self._plan.compress(places[np.argsort(ranks, kind="stable")], now)
 
     def _queue(self, rows: IntArray) -> Queue:
         total, running = self._plan.cores, self._plan.running()

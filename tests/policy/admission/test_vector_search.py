@@ -8,11 +8,13 @@ import pytest
 import gridsim as gs
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.policy.admission.vector_plan import VectorPlan
+from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.placement import First, Pack, Random
+from gridsim.policy.places import Laid, holdings_of
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.profile.asked import Asked
+from gridsim.profile.nodes_plan import PLACES
 
 
 def searched(rule: object, jobs: int = 60) -> VectorSearch:
@@ -25,7 +27,8 @@ def searched(rule: object, jobs: int = 60) -> VectorSearch:
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
     view = ClusterView(cluster.cores, requests, asked=Asked(cluster.capacity, Demands.plain_cores(tasks)))
-    plan = VectorPlan(view, rule, np.random.default_rng(1))
+    laid = Laid(holdings_of(view, rule, np.random.default_rng(1)), np.zeros(PLACES, dtype=np.int64))
+    plan = Plan(requests, cluster.cores, laid=laid)
     for row in range(jobs - 1):
         plan.reserve(row, plan.earliest(row, 0))
     return plan.search(jobs - 1, NEVER, 0)

@@ -1,0 +1,338 @@
+"""The compiled plan of a cluster, on any machine: every waiting request has a planned start and holds its resources.
+
+A change of a plan can stop within a verb (`gridsim.profile.verbs`), or for an ordering in Python; it then returns a
+code, and continues when it is called again.
+"""
+
+# The decorators hide types from a type checker: they are in the docstrings.
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.profile.compiled import lean, phase
+from gridsim.profile.floor import Classes, Floor, Sketch
+from gridsim.profile.laying import Rule
+from gridsim.profile.nodes import Log
+from gridsim.profile.nodes_plan import NodesPlan
+from gridsim.profile.pool_plan import SIZE, PoolPlan
+from gridsim.profile.running import RUNNING, begin_running, end_running, expect_end
+from gridsim.profile.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
+from gridsim.profile.waiting import HEAD, TAIL, comes_before, insert
+
+__all__ = ["PlanQueue", "change", "compress", "due", "end", "enter", "enter_earliest", "expect", "in_pool", "on_nodes"]
+__all__ += ["act_in_pool", "act_on_nodes", "settle"]
+
+COMPRESS, EVERY, HOLES, FRONTIER, OVERRAN, UNSETTLED = range(SIZE + 1, SIZE + 7)
+NONE, IN_ORDER, BY_RANK, BY_CALL = range(4)
+"""Counts of a plan behind those of its machine: how it is compressed; whether after every end; whether a request may
+wait that could start earlier; the end of what was given back since it was compressed; whether a request exceeded its
+expected end, and whether anything happened, since it was settled."""
+
+TASK, AT, COUNT, MOVED, AGAIN, UNTIL, STOPPED = range(UNSETTLED + 1, UNSETTLED + 8)
+NOTHING, RANK, OPEN, TURN, REPLAN = range(5)
+"""The change that is under way; its place in the order; of a compression the number of requests that it tries, how many
+have moved, whether it repeats until none moves, and its frontier; the code with which a call ended."""
+
+PHASE, ENDED, LATE, FIRST, LAST, DECIDES, STARTED = range(STOPPED + 1, STOPPED + 8)
+"""Of a step of the event loop: how far it has come; its parts, as in `gridsim.calendar.events.Step`; the requests that
+it starts."""
+
+COUNTS = STARTED + 1
+
+TO_RANK = 6
+"""Code beside those of `gridsim.profile.nodes`: the order of a compression has to be written."""
+
+EARLIEST, ENTER, STOP, END, COMPRESS_ALL, SETTLE, DUE = range(7)
+
+
+class PlanQueue(NamedTuple):
+    """Requests of a plan, and columns of all requests.
+
+    Attributes
+    ----------
+    waiting, planned : (m,) int64
+        Waiting requests by planned start, then job order, and their planned starts, in ``[meta[HEAD], meta[TAIL])``.
+    meta : (k,) int64
+        Counts, named above and in `gridsim.profile.waiting`.
+    order : (m,) int64
+        Places in the order of a compression.
+    ties : (2, n) int64
+        Those of `gridsim.profile.waiting`.
+    need, estimate : (n,) int64
+        Cores and estimate.
+    running : (2, busy) int64
+        As `gridsim.profile.running` has them.
+    began : (n,) int64
+        Start of each request.
+    started : (busy,) int64
+        Requests that start.
+    granted, broken : (n,) int64, (n,) bool
+        Latest end promised to each request, and whether that cannot be kept.
+    ranks : (n,) int64
+        Order of compression by rank.
+    """
+
+    waiting: IntArray
+    planned: IntArray
+    meta: IntArray
+    order: IntArray
+    ties: IntArray
+    need: IntArray
+    estimate: IntArray
+    running: IntArray
+    began: IntArray
+    started: IntArray
+    granted: IntArray
+    broken: Any
+    ranks: IntArray
+
+
+# -- events ------------------------------------------------------------------------------------------------------------
+
+
+@lean
+def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
+    """Plan a request for a start *at* which it was just found to fit; returns 0 or a code."""
+    meta, waiting, planned, duration = queue.meta, queue.waiting, queue.planned, queue.estimate[row]
+    code = move(machine, row, at, duration, NEVER)
+    if code:
+        return code
+    waiting[meta[TAIL]], planned[meta[TAIL]] = row, at
+    meta[TAIL] += 1
+    insert(waiting, planned, meta[HEAD], meta[TAIL] - 1, meta[TAIL], queue.ties)
+    return 0
+
+
+@lean
+def enter_earliest(now, row, queue, machine):  # type: ignore[no-untyped-def]
+    """Plan a request for its earliest start; returns 0 or a code."""
+    open_cycle(machine, now)
+    return enter(row, earliest(machine, now, row, queue.estimate[row]), queue, machine)
+
+
+@lean
+def stop(now, row, queue, machine):  # type: ignore[no-untyped-def]
+    """Give back what a running request would have held; returns its expected end, -1 if it does not run."""
+    until = end_running(queue.running, queue.meta, row, queue.need[row])
+    if until >= 0:
+        cancel(machine, now, row, until)
+    return until
+
+
+@lean
+def end(now, row, queue, machine):  # type: ignore[no-untyped-def]
+    """`stop`, and note that the plan can be compressed."""
+    meta, until = queue.meta, stop(now, row, queue, machine)
+    frontier = max(until, now + 1) if meta[EVERY] else until
+    if frontier > now:
+        meta[FRONTIER] = max(meta[FRONTIER], frontier)
+    meta[UNSETTLED] = 1
+    return until
+
+
+@lean
+def expect(row, until, running, meta):  # type: ignore[no-untyped-def]
+    """Expect a running request to end at another instant; all that wait have to be planned again."""
+    expect_end(running, meta, row, until)
+    meta[OVERRAN] = meta[UNSETTLED] = 1
+
+
+@lean
+def due(now, queue, machine):  # type: ignore[no-untyped-def]
+    """Let the requests planned for *now* run: the first ``meta[STARTED]`` of ``started``; returns 0 or a code."""
+    meta, waiting, planned, need, estimate = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
+    while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
+        row = waiting[meta[HEAD]]
+        code = start(machine, now, row, estimate[row], False)
+        if code:
+            return code
+        begin_running(queue.running, meta, row, now + estimate[row], need[row])
+        queue.began[row], queue.started[meta[STARTED]] = now, row
+        meta[STARTED] += 1
+        meta[HEAD] += 1
+    return 0
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+@lean
+def settle(now, queue, machine):  # type: ignore[no-untyped-def]
+    """Begin to plan again after an overrun, else to compress what was given back."""
+    meta = queue.meta
+    if meta[OVERRAN]:
+        replan(now, queue, machine)
+    elif meta[FRONTIER] > now:
+        compress(NEVER if meta[HOLES] else meta[FRONTIER], queue)
+    meta[OVERRAN] = meta[UNSETTLED] = meta[FRONTIER] = 0
+
+
+@lean
+def replan(now, queue, machine):  # type: ignore[no-untyped-def]
+    """Begin to place all waiting requests again, in planned order, beside the running ones."""
+    meta, running = queue.meta, queue.running
+    open_cycle(machine, now)
+    release(machine, now, queue.waiting[meta[HEAD] : meta[TAIL]], meta[TAIL] - meta[HEAD])
+    for k in range(meta[RUNNING]):
+        postpone(machine, now, running[1, k], running[0, k])
+    meta[TASK], meta[AT] = REPLAN, meta[HEAD]
+
+
+@lean
+def compress(frontier, queue):  # type: ignore[no-untyped-def]
+    """Begin to move all waiting requests to earlier starts, one after the other in the order of compression."""
+    meta = queue.meta
+    if meta[COMPRESS] == NONE or meta[HEAD] == meta[TAIL]:
+        return
+    in_order = meta[COMPRESS] == IN_ORDER
+    _write_order(queue)
+    meta[TASK] = RANK if meta[COMPRESS] == BY_CALL else OPEN
+    meta[AGAIN], meta[UNTIL] = in_order, frontier if in_order else NEVER
+
+
+@lean
+def _write_order(queue):  # type: ignore[no-untyped-def]
+    """Write the places of the waiting requests in the order of compression: as planned, or by rank."""
+    waiting, meta, order, ranks, ties = queue.waiting, queue.meta, queue.order, queue.ranks, queue.ties
+    count = meta[COUNT] = meta[TAIL] - meta[HEAD]
+    for k in range(count):
+        order[k] = meta[HEAD] + k
+    if meta[COMPRESS] != BY_RANK:
+        return
+    stride = 1
+    while stride * 3 + 1 < count:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(stride, count):
+            place = order[k]
+            i = k
+            row = waiting[place]
+            while i >= stride:
+                other = waiting[order[i - stride]]
+                if ranks[other] < ranks[row] or (ranks[other] == ranks[row] and comes_before(ties, other, row)):
+                    break
+                order[i] = order[i - stride]
+                i -= stride
+            order[i] = place
+        stride //= 3
+
+
+@lean
+def change(now, queue, machine):  # type: ignore[no-untyped-def]
+    """Carry on the change that is under way, if any, to its end; returns 0 or a code."""
+    meta, code = queue.meta, 0
+    while meta[TASK] != NOTHING and not code:
+        if meta[TASK] == RANK:
+            code = TO_RANK
+        elif meta[TASK] == OPEN:
+            open_cycle(machine, now)
+            meta[TASK], meta[AT], meta[MOVED] = TURN, 0, 0
+        elif meta[TASK] == TURN:
+            code = _turn(now, queue, machine)
+        else:
+            code = _place(now, queue, machine)
+    return code
+
+
+@lean
+def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
+    """Move each request in the order to its earliest start, all others staying; none moves later."""
+    waiting, planned, meta, order = queue.waiting, queue.planned, queue.meta, queue.order
+    while meta[AT] < meta[COUNT]:
+        place = order[meta[AT]]
+        row, old = waiting[place], planned[place]
+        if old > now:
+            duration = queue.estimate[row]
+            new = earlier(machine, now, row, duration, old, meta[UNTIL], meta[AGAIN])
+            if new < old:
+                code = move(machine, row, new, duration, old)
+                if code:
+                    return code
+                planned[place] = new
+                meta[UNTIL] = max(meta[UNTIL], old + duration)
+                meta[MOVED] += 1
+        meta[AT] += 1
+    meta[TASK] = NOTHING
+    if close_turn(machine, meta[AGAIN]) and meta[MOVED]:
+        for k in range(meta[COUNT]):
+            order[k] = meta[HEAD] + k
+        meta[TASK], meta[UNTIL] = OPEN, 0
+    if meta[MOVED]:
+        insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], queue.ties)
+    return 0
+
+
+@lean
+def _place(now, queue, machine):  # type: ignore[no-untyped-def]
+    """Place the waiting requests again; promises that their new starts do not keep are broken."""
+    waiting, planned, meta, estimate = queue.waiting, queue.planned, queue.meta, queue.estimate
+    while meta[AT] < meta[TAIL]:
+        row = waiting[meta[AT]]
+        new = earliest(machine, now, row, estimate[row])
+        code = move(machine, row, new, estimate[row], NEVER)
+        if code:
+            return code
+        planned[meta[AT]] = new
+        if new + estimate[row] > queue.granted[row]:
+            queue.broken[row] = True
+        meta[AT] += 1
+    insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], queue.ties)
+    meta[TASK] = NOTHING
+    return 0
+
+
+# -- for Python, which calls quicker with plain tuples -----------------------------------------------------------------
+
+
+@phase
+def in_pool(queue, pool):  # type: ignore[no-untyped-def]
+    """Return the machine of a plan on one pool."""
+    times, free, bounds = pool
+    return PoolPlan(times, free, bounds, queue.need, queue.running, queue.meta)
+
+
+@phase
+def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
+    """Return the machine of a plan on nodes or several pools."""
+    floor, classes, sketch, rule, log, fresh, state = nodes
+    parts = Floor(*floor), Classes(*classes), Sketch(*sketch), Rule(*rule), Log(*log)
+    return NodesPlan(parts[0], parts[1], parts[2], parts[3], parts[4], fresh, state, queue.running, queue.meta)
+
+
+@lean
+def act_in_pool(what, now, row, at, queue, pool):  # type: ignore[no-untyped-def]
+    """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
+    queue = PlanQueue(*queue)
+    return _act(what, now, row, at, queue, in_pool(queue, pool))
+
+
+@lean
+def act_on_nodes(what, now, row, at, queue, nodes):  # type: ignore[no-untyped-def]
+    """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
+    queue = PlanQueue(*queue)
+    return _act(what, now, row, at, queue, on_nodes(queue, nodes))
+
+
+@lean
+def _act(what, now, row, at, queue, machine):  # type: ignore[no-untyped-def]
+    meta, answer = queue.meta, 0
+    meta[STOPPED] = 0
+    if what == EARLIEST:
+        open_cycle(machine, now)
+        answer = earliest(machine, now, row, queue.estimate[row])
+    elif what == ENTER:
+        meta[STOPPED] = enter(row, at, queue, machine)
+    elif what == STOP:
+        answer = stop(now, row, queue, machine)
+    elif what == END:
+        answer = end(now, row, queue, machine)
+    elif what == DUE:
+        meta[STOPPED] = due(now, queue, machine)
+    else:
+        if meta[TASK] == NOTHING and what == COMPRESS_ALL:
+            compress(NEVER, queue)
+        elif meta[TASK] == NOTHING:
+            settle(now, queue, machine)
+        meta[STOPPED] = change(now, queue, machine)
+    return answer
