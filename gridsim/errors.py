@@ -16,6 +16,7 @@ __all__ = [
     "PolicyError",
     "UnknownNameError",
     "call",
+    "check_parameters",
     "failed",
     "name_of",
     "nearest",
@@ -62,6 +63,13 @@ class InputError(GridsimError):
         if field is not None:
             place += f"{', ' if place else ''}field '{field}'"
         super().__init__(f"{place}: {message}" if place else message)
+
+
+def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
+    """Raise `InputError` for the first parameter of *owner* whose rule, a condition and what it expects, is not met."""
+    for name, (good, expected) in rules.items():
+        if not good:
+            raise InputError(f"is {getattr(owner, name)}; expected {expected}", field=name)
 
 
 class UnknownNameError(InputError):

@@ -18,9 +18,8 @@ from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
-from gridsim.model.card import card
-from gridsim.model.demand_columns import columns_of
-from gridsim.model.frames import frame_of_jobs
+from gridsim.model.demand import columns_of
+from gridsim.model.frames import card
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform
@@ -303,7 +302,7 @@ class Result:
         InputError
             Where pandas is not installed.
         """
-        return frame_of_jobs(self.jobs, self.workload)
+        return self.workload.frame_of(self.jobs)
 
     @property
     def figures(self) -> Mapping[str, Any]:

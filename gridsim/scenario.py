@@ -17,7 +17,7 @@ from gridsim.metrics.summary import measures_asked
 from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import of_replica, stream
-from gridsim.model.workload import Workload
+from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.machine import machine, machine_of
 from gridsim.policy.pools import in_pools
@@ -33,10 +33,8 @@ from gridsim.workload.blocks import Blocks
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.problems import Problems
-from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import Lublin, default_workload
-from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
+from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks, default_workload
 from gridsim.world import in_site_zone
 
 if TYPE_CHECKING:

@@ -38,8 +38,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from gridsim.campaign.alike import AS_IT_IS, REPLICAS, Alike
-from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
+from gridsim.campaign.comparisons import AS_IT_IS, REPLICAS, Alike, Comparing, Comparisons, compare_runs
 from gridsim.campaign.factors import (
     MOST_COMBINATIONS,
     check_exclude,

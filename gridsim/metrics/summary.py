@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.metrics.by_resource import resource_metrics
 from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
@@ -24,6 +23,7 @@ from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.resources import concerns_resources
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, backfilled_share, measure, summarise
 from gridsim.metrics.schedule import Schedule
+from gridsim.metrics.stranding import resource_metrics
 from gridsim.metrics.utilisation import (
     Interval,
     arrival_window,

@@ -14,8 +14,7 @@ from gridsim.model.site import Allowed, Node, Site, SitePartition
 from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
-from gridsim.model.site_file.tres import weights
-from gridsim.model.site_file.words import ConfLine, minutes, span
+from gridsim.model.site_file.words import ConfLine, minutes, span, weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["GROUPS", "partition_of", "read_slurm_conf"]

@@ -12,11 +12,9 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.site import Association, Site
 from gridsim.model.site.tres import gpu_type, licence
 from gridsim.model.site.vocabulary import canonical
-from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, association_fields
+from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS, association_fields, qos_fields
 from gridsim.model.site_file.conf import partition_of
-from gridsim.model.site_file.qos import QOS_LIMITS, qos_fields
-from gridsim.model.site_file.tres import named, with_limits, words
-from gridsim.model.site_file.words import ConfLine
+from gridsim.model.site_file.words import ConfLine, named, with_limits, words
 
 __all__ = ["SetLimit", "set_limits"]
 

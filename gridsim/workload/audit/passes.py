@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.workload.audit.rows import Block, Rows, Tally, only
-from gridsim.workload.audit.twice import Busy, Seen, keys_of
+from gridsim.workload.audit.rows import Block, Busy, Rows, Seen, Tally, keys_of, only
 from gridsim.workload.audit.usage import Bins, Machine, Steps, Usage
 
 __all__ = ["KEPT", "Audit", "Demand", "Infeasible", "audit"]
@@ -260,10 +259,7 @@ class _First:
             infeasible=[*self._infeasible.values()],
             span=span,
             exact=self.kept is not None,
-            early=self._counts["early"],
-            limits=self._counts["limits"],
-            over=self._counts["over"],
-            zero=self._counts["zero"],
+            **self._counts,
         )
 
 

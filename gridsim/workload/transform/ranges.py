@@ -12,8 +12,7 @@ from gridsim.errors import InputError
 from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey, Linear, Speedup
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
 __all__ = ["Ranges"]

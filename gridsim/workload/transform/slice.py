@@ -8,8 +8,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, IntArray, seconds, whole
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 
 __all__ = ["Slice", "there"]
 

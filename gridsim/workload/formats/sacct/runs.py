@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
-from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 
 __all__ = ["JOINED", "Runs", "late_numbers"]
 
