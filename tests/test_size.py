@@ -37,26 +37,26 @@ CORE = ("profile", "policy", "policy/scheduler", "policy/admission", "policy/slu
 
 BOUNDS = {
     "profile": 2_587,
-    "policy": 2_604,
+    "policy": 2_603,
     "policy/scheduler": 3_017,
     "policy/admission": 1_985,
     "policy/slurm": 4_395,
     "calendar": 1_844,
     "entities": 2_269,
-    "workload": 10_593,
-    "model": 4_363,
-    "report, questions, cli": 12_015,
-    "metrics, campaign, top level": 8_449,
-    "testing": 4_613,
-    "core": 18_701,
-    "all without testing": 54_121,
+    "workload": 10_108,
+    "model": 4_315,
+    "report, questions, cli": 12_013,
+    "metrics, campaign, top level": 8_434,
+    "testing": 4_554,
+    "core": 18_700,
+    "all without testing": 53_570,
     "scheduling cycles": 8,
     "whole-run loops": 2,
     "plans": 3,
     "deadline searches": 7,
     "ledgers of free capacity": 8,
     "fields of Capabilities": 22,
-    "imports and __all__, per 1,000 code lines": 118,
+    "imports and __all__, per 1,000 code lines": 117,
     "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
@@ -150,7 +150,6 @@ GONE = (
 # Modules that import one another; imports inside functions and by a constant name count.
 CIRCLES = (
     ("calendar.engine", "calendar.tree_columns"),
-    ("model.dates", "model.frames", "model.workload"),
     ("policy.admission.plan", "policy.admission.vector_search", "policy.capabilities", "policy.protocols"),
     ("profile.compiled", "profile.compiler"),
     ("questions.explain", "questions.replay", "questions.schedules"),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, check_keys, located
 from gridsim.files import DAMAGED, csv_records, read_toml, unpacked
 from gridsim.model.capacity import GPU, Capacity, NodeGroup
-from gridsim.model.exact import rational
+from gridsim.model.decimal_numbers import rational
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
@@ -46,7 +45,7 @@ def read_platform(path: str | Path) -> Platform:
     """
     path = Path(path)
     tables = read_toml(path)
-    _known(tables, TABLES, "platform file", path)
+    check_keys(tables, TABLES, "platform file", path or "the platform")
     return platform_of(tables, path=path, origin=str(path))
 
 
@@ -73,7 +72,7 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
     if not isinstance(root, RouterSpec):  # a machine of one cluster needs none
         root = RouterSpec("root" if root.name != "root" else "(all)", (root,))
     network, shares = _network(tables.get("network", {}), path), _shares(tables.get("shares"), path)
-    with _errors_at(path):
+    with located(path):
         return Platform(root, origin, network, shares)
 
 
@@ -85,20 +84,20 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
         )
     if "cluster" in table:
         return _cluster(table, where, path)
-    _known(table, ("router", "children"), where, path)
+    check_keys(table, ("router", "children"), where, path or "the platform")
     name = _text(table, "router", where, path)
     children = _value(table, "children", list, where, path)
     places = [f"{where}.children[{number}]" for number in range(len(children))]
     nodes = [
         _node(_typed(child, dict, place, path), place, path) for child, place in zip(children, places, strict=True)
     ]
-    with _errors_at(path, where):
+    with located(path, below=where):
         return RouterSpec(name, tuple(nodes))
 
 
 def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> ClusterSpec:
     """A cluster; its cores are those of its nodes, or of its pool ``cores``, where it has either."""
-    _known(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path)
+    check_keys(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path or "the platform")
     name = _text(table, "cluster", where, path)
     kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
     rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
@@ -106,14 +105,14 @@ def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> Cluster
         raise InputError("is too large; a number up to 2**53 was expected", path=path, field=f"{where}.rate")
     nodes = groups_of(table["nodes"], f"{where}.nodes", path) if "nodes" in table else ()
     pools = _amounts(table["pools"], f"{where}.pools", path) if "pools" in table else {}
-    with _errors_at(path, where):
+    with located(path, below=where):
         known = Capacity.of(nodes, pools).cores
     cores = _value(table, "cores", int, where, path) if "cores" in table or not known else known
     if not nodes and "cores" in pools:
         if "cores" in table:
             raise InputError("is a pool too; give it once", path=path, field=f"{where}.cores")
         pools = {each: amount for each, amount in pools.items() if each != "cores"}
-    with _errors_at(path, where):
+    with located(path, below=where):
         return ClusterSpec(name, cores, kind, float(rate), nodes, pools)
 
 
@@ -164,7 +163,7 @@ def _tables(node: Mapping[str, Any]) -> dict[str, Any]:
 
 def _network(table: Any, path: Path | None) -> Network:
     table = _typed(table, dict, "network", path)
-    _known(table, _NETWORK, "network", path)
+    check_keys(table, _NETWORK, "network", path or "the platform")
     words: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -172,7 +171,7 @@ def _network(table: Any, path: Path | None) -> Network:
         words[name] = str(value) if name in _RATIONAL else value
     if isinstance(words.get("bandwidth", 1.0), str):
         raise InputError(f"is {words['bandwidth']!r}; a number was expected", path=path, field="network.bandwidth")
-    with _errors_at(path, "network"):
+    with located(path, below="network"):
         return Network(**words)
 
 
@@ -182,7 +181,7 @@ def _shares(table: Any, path: Path | None) -> ShareTree | None:
     table = _typed(table, dict, "shares", path)
     for name, value in table.items():
         _typed(value, int, f'shares."{name}"', path)
-    with _errors_at(path, "shares", whole=True):
+    with located(path, field="shares"):
         return ShareTree(table)
 
 
@@ -203,23 +202,6 @@ def _typed(value: Any, wanted: Any, where: str, path: Path | None) -> Any:
     if not isinstance(value, wanted) or isinstance(value, bool):
         raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=where)
     return value
-
-
-def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path | None) -> None:
-    for key in table:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where} in {path or 'the platform'}", key, keys)
-
-
-@contextmanager
-def _errors_at(path: Path | None, where: str = "", *, whole: bool = False) -> Iterator[None]:
-    """Let what is wrong with a part be told with the file and the key below *where*, or *where* as a whole."""
-    try:
-        yield
-    except InputError as error:
-        inner = [] if whole or not error.field else [error.field]
-        field = ".".join([where, *inner] if where else inner)
-        raise InputError(error.message, path=path, field=field or None) from error
 
 
 _GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "names")
@@ -262,7 +244,7 @@ def groups_of(given: Any, where: str, path: Path | None) -> tuple[NodeGroup, ...
 def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
     if not isinstance(table, Mapping):
         raise InputError(f"is {table!r}; a table was expected", path=path, field=where)
-    _known(table, _GROUP, where, path)
+    check_keys(table, _GROUP, where, path or "the platform")
     if not isinstance(table.get("group", ""), str) or not table.get("group"):
         raise InputError("is not there; the name of the group was expected", path=path, field=f"{where}.group")
     values: dict[str, Any] = {"group": table["group"]}
@@ -278,7 +260,7 @@ def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
             values[key] = _words(table[key], f"{where}.{key}", path)
     if "gpu_kind" in table:
         values["gpu_kind"] = _word(table["gpu_kind"], f"{where}.gpu_kind", path)
-    with _errors_at(path, where):
+    with located(path, below=where):
         return NodeGroup(**values)
 
 
@@ -319,7 +301,7 @@ class _NodeTable:
     """A table of nodes, one a row, of which alike ones that follow one another are a group."""
 
     def __init__(self, table: Mapping[str, Any], where: str, path: Path | None) -> None:
-        _known(table, _TABLE, where, path)
+        check_keys(table, _TABLE, where, path or "the platform")
         if "file" not in table:
             raise InputError("is not there; the file of the nodes was expected", path=path, field=f"{where}.file")
         name = _word(table["file"], f"{where}.file", path)
@@ -342,7 +324,7 @@ class _NodeTable:
         for name, rule in given.items():
             inner = f"{where}.{name}"
             if isinstance(rule, Mapping):
-                _known(rule, ("column", "scale"), inner, path)
+                check_keys(rule, ("column", "scale"), inner, path or "the platform")
                 scale = rule.get("scale", 1)
                 if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < 2**53:
                     raise InputError(f"is {scale!r}; a number above 0 was expected", path=path, field=f"{inner}.scale")
@@ -357,7 +339,7 @@ class _NodeTable:
         for _, alike in groupby(nodes, key=lambda node: (node[0], *node[2:])):
             members = list(alike)
             group, name, capacity, gpus, kind, features, partitions, weight = members[0]
-            with _errors_at(self._file):
+            with located(self._file):
                 made = NodeGroup(
                     group=group or name,
                     count=len(members),

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from gridsim import registry
 from gridsim.errors import InputError
+from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.demand import Demands
-from gridsim.model.exact import MOST_CORES, integers
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
@@ -448,10 +448,7 @@ class Workload:
                 ("jobs", f"{len(self):,}"),
                 *([("tasks", f"{len(self.tasks):,}")] if self.tasks is not None else []),
                 ("submitted", " to ".join(period)),
-                (
-                    "cores of a job",
-                    f"{least:,} to {most:,}, median {middle:,.15g}",
-                ),
+                ("cores of a job", f"{least:,} to {most:,}, median {middle:,.15g}"),
                 ("runtime, median", f"{np.median(seconds(self.runtime)):,.15g} s"),
                 *((name, f"{len(np.unique(column[column != UNKNOWN])):,}") for name, column in self.labels.items()),
                 *([("cores of the machine", f"{self.cores_stated:,}")] if self.cores_stated else []),

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, located
 from gridsim.files import DAMAGED, csv_rows, encoding_of, unpacked
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
@@ -125,7 +125,7 @@ def read_jobs(folder: str | Path) -> Workload:
     submit = columns.get("logged_submit", columns["submit"])
     submit = np.where(np.isnan(submit), columns["submit"], submit)
     deadline = columns.get("deadline", np.full(len(submit), np.nan))
-    try:
+    with located(path):
         return Workload.from_columns(
             job=columns["job"],
             cores=columns["cores"],
@@ -137,8 +137,6 @@ def read_jobs(folder: str | Path) -> Workload:
             cores_stated=run["platform"]["cores"],
             provenance={"source": str(path), "jobs_read": len(submit), "cores_from": "run.json"},
         )
-    except InputError as error:
-        raise InputError(error.message, path=path, field=error.field) from error
 
 
 def nodes_of(schedule: str | Path) -> Capacity | None:

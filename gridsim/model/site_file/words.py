@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, located
 from gridsim.files import read_text
 from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
 from gridsim.model.time import MICROSECOND, NEVER
@@ -142,10 +142,8 @@ class ConfLine:
             raise self.wrong(key, text, "a time such as 30, 00:15:00, 7-0 or UNLIMITED") from error
 
     def names(self, key: str, text: str) -> list[str]:
-        try:
+        with located(self.path, line=self.number, field=key):
             return expanded(text)
-        except InputError as error:
-            raise InputError(error.message, path=self.path, line=self.number, field=key) from error
 
     def wrong(self, key: str, value: str, expected: str) -> InputError:
         return InputError(f"is '{value}'; expected {expected}", path=self.path, line=self.number, field=key)

@@ -259,7 +259,10 @@ class _First:
             infeasible=[*self._infeasible.values()],
             span=span,
             exact=self.kept is not None,
-            **self._counts,
+            early=self._counts["early"],
+            limits=self._counts["limits"],
+            over=self._counts["over"],
+            zero=self._counts["zero"],
         )
 
 

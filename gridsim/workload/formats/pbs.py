@@ -87,12 +87,7 @@ def looks_like_pbs(beginning: bytes) -> bool:
     return _BEGINNING.search(beginning) is not None
 
 
-def read_pbs(
-    path: Paths,
-    *,
-    cores: int | None = None,
-    rules: Mapping[str, str] | None = None,
-) -> Workload:
+def read_pbs(path: Paths, *, cores: int | None = None, rules: Mapping[str, str] | None = None) -> Workload:
     """Jobs of accounting logs of PBS Pro, OpenPBS or Torque, plain or compressed with gzip or xz.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from gridsim.errors import InputError
 from gridsim.files import DAMAGED, parse_json
-from gridsim.model.exact import MOST_CORES
+from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks

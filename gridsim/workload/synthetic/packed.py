@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError, check_parameters
-from gridsim.model.exact import exact, rounded
+from gridsim.model.decimal_numbers import exact, rounded
 from gridsim.model.streams import stream
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, FloatArray, IntArray, whole
 from gridsim.model.workload import Workload, recorded
 from gridsim.record import Record

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.exact import exact, rounded, whole_seconds
+from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload, recorded
 

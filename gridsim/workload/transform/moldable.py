@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import machine_cores
 from gridsim.model.speedup import Downey, Speedup, fitted

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, located
 from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey, Linear, Speedup
@@ -91,10 +91,9 @@ class Ranges:
             found = ", ".join(header or ("none",))
             raise InputError(f"has columns {found}; expected {', '.join(_NEEDED)}", path=self.file, line=1)
         for at, row in rows:
-            try:
-                yield _line(row, places, machine)
-            except InputError as error:
-                raise InputError(error.message, path=self.file, line=at, field=error.field) from error
+            with located(self.file, line=at):
+                found = _line(row, places, machine)
+            yield found
 
 
 def _line(row: Mapping[str, str], places: Mapping[int, int], machine: int) -> tuple[int, _Line]:

@@ -77,9 +77,7 @@ class Slice:
         shift = int(part.submit[0]) if self.origin else 0
         if shift:
             part = replace(
-                part,
-                submit=part.submit - shift,
-                deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER),
+                part, submit=part.submit - shift, deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER)
             )
         return recorded(part, self, jobs_kept=len(part), shift=seconds(shift))
 

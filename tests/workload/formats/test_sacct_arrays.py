@@ -11,8 +11,8 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.sacct.anonymise import anonymise_sacct
 from gridsim.workload.formats.sacct.arrays import tasks_left
-from gridsim.workload.formats.sacct.nameless import anonymise_sacct
 from gridsim.workload.formats.sacct.values import ABSENT, SacctColumns
 from gridsim.workload.read import read_workload
 

@@ -16,9 +16,9 @@ from gridsim.workload.formats.sacct.clock import Zone, on_one_clock
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.dependencies import Edges
 from gridsim.workload.formats.sacct.fields import refusal
-from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.runs import JOINED, Runs, late_numbers
+from gridsim.workload.formats.sacct.screening import SacctIntake
 from gridsim.workload.formats.sacct.values import (
     ABSENT,
     PARTITION,
@@ -52,7 +52,7 @@ class Jobs:
 
     Parameters
     ----------
-    intake : Intake
+    intake : SacctIntake
         What was read; its columns are taken away.
     cores : int or None
         Size of the machine that jobs must fit.

@@ -21,8 +21,8 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.workload.anonymise import check_key, pseudonym
 from gridsim.workload.formats.sacct import taken
 from gridsim.workload.formats.sacct.clock import Zone, on_one_clock
-from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.rows import NAMED
+from gridsim.workload.formats.sacct.screening import SacctIntake
 from gridsim.workload.formats.sacct.values import (
     A_CORE,
     A_NODE,
