@@ -92,8 +92,8 @@ class Ranges:
             raise InputError(f"has columns {found}; expected {', '.join(_NEEDED)}", path=self.file, line=1)
         for at, row in rows:
             with located(self.file, line=at):
-                found = _line(row, places, machine)
-            yield found
+                taken = _line(row, places, machine)
+            yield taken
 
 
 def _line(row: Mapping[str, str], places: Mapping[int, int], machine: int) -> tuple[int, _Line]:
