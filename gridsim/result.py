@@ -26,7 +26,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
-from gridsim.model.workload import Workload
+from gridsim.model.workload import Workload, frame_of_jobs
 from gridsim.record import Predictions, Record
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
@@ -302,7 +302,7 @@ class Result:
         InputError
             Where pandas is not installed.
         """
-        return self.workload.frame_of(self.jobs)
+        return frame_of_jobs(self.jobs, self.workload)
 
     @property
     def figures(self) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
-__all__ = ["LABELS", "UNKNOWN", "Workload", "recorded", "with_plugins"]
+__all__ = ["LABELS", "UNKNOWN", "Workload", "frame_of_jobs", "recorded", "with_plugins"]
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns that name something: whole numbers of the source, `UNKNOWN` where it says nothing."""
@@ -484,26 +484,7 @@ class Workload:
             **{name: column for name, column in more.items() if column is not None},
             **{f"logged_{name}": column for name, column in self.logged.items()},
         }
-        return self.frame_of(columns)
-
-    def frame_of(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """A pandas data frame of columns that have a row a job.
-
-        Numbers of users, accounts and so on become their names where the source has them, missing where it has none.
-        Where the source knows dates, each column of `gridsim.model.frames.DATED` has one of dates beside it: in the
-        zone of the log, without a zone where that is not known.
-        """
-        from gridsim.model.dates import calendar_of
-        from gridsim.model.frames import DATED, dates_of, frame  # only where one is made
-
-        calendar = calendar_of(self.provenance)
-        made: dict[str, Any] = {}
-        for name, column in columns.items():
-            names = self.names.get(name)
-            made[name] = _named(column, names) if names else _known(column) if name in self.labels else column
-            if calendar is not None and name in DATED:
-                made[f"{name}_at"] = dates_of(np.asarray(column, dtype=np.float64), calendar)
-        return frame(made)
+        return frame_of_jobs(columns, self)
 
     @property
     def logged_start(self) -> IntArray | None:
@@ -590,6 +571,26 @@ class Workload:
         """
         span = seconds(int(self.submit.max() - self.submit.min())) if len(self) else 0.0
         return float(self.area.sum() / (cores * span)) if span else float("nan")
+
+
+def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -> Any:
+    """A pandas data frame of columns that have a row a job of *workload*.
+
+    Numbers of users, accounts and so on become their names where the source has them, missing where it has none.
+    Where the source knows dates, each column of `gridsim.model.frames.DATED` has one of dates beside it: in the
+    zone of the log, without a zone where that is not known.
+    """
+    from gridsim.model.dates import calendar_of
+    from gridsim.model.frames import DATED, dates_of, frame  # only where one is made
+
+    calendar = calendar_of(workload.provenance)
+    made: dict[str, Any] = {}
+    for name, column in columns.items():
+        names = workload.names.get(name)
+        made[name] = _named(column, names) if names else _known(column) if name in workload.labels else column
+        if calendar is not None and name in DATED:
+            made[f"{name}_at"] = dates_of(np.asarray(column, dtype=np.float64), calendar)
+    return frame(made)
 
 
 def _named(column: npt.NDArray[Any], names: Sequence[str]) -> list[str | None]:
