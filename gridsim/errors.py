@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
@@ -16,7 +17,10 @@ __all__ = [
     "PolicyError",
     "UnknownNameError",
     "call",
+    "check_keys",
+    "check_parameters",
     "failed",
+    "located",
     "name_of",
     "nearest",
     "raise_failed",
@@ -64,6 +68,25 @@ class InputError(GridsimError):
         super().__init__(f"{place}: {message}" if place else message)
 
 
+def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
+    """Raise `InputError` for the first parameter of *owner* whose rule, a condition and what it expects, is not met."""
+    for name, (good, expected) in rules.items():
+        if not good:
+            raise InputError(f"is {getattr(owner, name)}; expected {expected}", field=name)
+
+
+@contextmanager
+def located(
+    path: object = None, *, line: int | None = None, field: str | None = None, below: str = ""
+) -> Iterator[None]:
+    """Errors of the block name a file, its line and a *field*; where left out, their own field, *below* a key."""
+    try:
+        yield
+    except InputError as error:
+        own = field or ".".join(filter(None, (below, error.field))) or None
+        raise InputError(error.message, path=path, line=line, field=own) from error
+
+
 class UnknownNameError(InputError):
     """A name that the registry does not know; carries the nearest one and the list."""
 
@@ -73,6 +96,13 @@ class UnknownNameError(InputError):
         hint = f"did you mean '{near}'? " if near is not None else ""
         super().__init__(f"unknown {kind} '{name}'; {hint}known: {', '.join(names) or 'none'}")
         self.kind, self.name, self.nearest = kind, name, near
+
+
+def check_keys(table: Iterable[str], keys: Collection[str], where: str, file: object) -> None:
+    """Raise `UnknownNameError` for the first key of a table that is none of the *keys*."""
+    for key in table:
+        if key not in keys:
+            raise UnknownNameError(f"key of {where} in {file}", key, keys)
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import hashlib
 import json
+import lzma
 import math
 import os
 import re
@@ -14,6 +16,7 @@ import stat
 import sys
 import tempfile
 import tomllib
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +25,7 @@ from typing import IO, Any
 from gridsim.errors import InputError
 
 __all__ = [
+    "DAMAGED",
     "DEEPEST",
     "check_output",
     "checksum",
@@ -37,6 +41,7 @@ __all__ = [
     "parse_json",
     "read_text",
     "read_toml",
+    "unpacked",
     "write_atomically",
     "write_json",
     "write_text",
@@ -200,6 +205,17 @@ def encoding_of(beginning: bytes) -> str:
     if len(odd) > 1 and not any(odd) and all(even):
         return "utf-16-le"
     return "utf-16-be" if len(odd) > 1 and not any(even) and all(odd) else "utf-8"
+
+
+DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
+"""Errors of reading compressed data that is cut short or damaged."""
+
+
+def unpacked(data: bytes) -> bytes:
+    """Contents of a file that may be compressed with gzip or xz."""
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    return lzma.decompress(data) if data.startswith(b"\xfd7zXZ\x00") else data
 
 
 def read_text(path: str | Path, *, errors: str = "strict") -> str:

@@ -18,16 +18,15 @@ from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
-from gridsim.model.card import card
-from gridsim.model.demand_columns import columns_of
-from gridsim.model.frames import frame_of_jobs
+from gridsim.model.demand import columns_of
+from gridsim.model.frames import card
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
-from gridsim.model.workload import Workload
+from gridsim.model.workload import Workload, frame_of_jobs
 from gridsim.record import Predictions, Record
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.exact import MOST_CORES
+from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.record import Refusal, Status
 from gridsim.schema import NUMBER, WHOLE, Number, Schema, check, load_json, read_json
 from gridsim.tables import Kind, read_table

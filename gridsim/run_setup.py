@@ -22,11 +22,11 @@ from gridsim.entities.source import Reacting, Source
 from gridsim.entities.submissions import Submissions, with_room
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError
+from gridsim.model.applicable_demands import suited
 from gridsim.model.dates import zone_name_of
 from gridsim.model.platform import Platform
 from gridsim.model.pools import ways
 from gridsim.model.site.vocabulary import Notice
-from gridsim.model.suited import suited
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
 from gridsim.model.workload import Workload

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim import registry
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, check_keys, located
 from gridsim.files import read_toml
 from gridsim.metrics.summary import measures_asked
 from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import of_replica, stream
-from gridsim.model.workload import Workload
+from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import label_of
@@ -34,10 +33,8 @@ from gridsim.workload.blocks import Blocks
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.problems import Problems
-from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import Lublin, default_workload
-from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
+from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks, default_workload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,7 +154,9 @@ class Scenario:
         Scenario
             What it says.
         """
-        _known(recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path)
+        check_keys(
+            recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path or "the recipe"
+        )
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         for key in workload:
             wanted = list if key == "file" and isinstance(workload[key], list) else _TYPES[key]
@@ -167,9 +166,9 @@ class Scenario:
         platform = _platform(recipe, path)
         if platform is not None and "cores" in workload:
             raise InputError("[platform] gives the machine; leave out one of them", path=path, field="workload.cores")
-        with _named(path, "workload.cores"):
+        with located(path, field="workload.cores"):
             check_cores(workload.get("cores"))
-        with _named(path, "workload.on"):
+        with located(path, field="workload.on"):
             Problems(workload.get("on"))
         label, policy = _policy(recipe.get("policy", "easy"), path)
         return cls(
@@ -227,15 +226,8 @@ class Scenario:
         InputError
             For what has to see all jobs at once.
         """
-        asked: dict[str, Any] = {
-            "transforms": self.transforms,
-            "users": self.users,
-            "timezone": self.timezone,
-            "cluster": self.cluster,
-        }
-        asked |= {"mapping": self.mapping, "format": self.format, "memory": self.memory, "on": self.rules}
-        for name, value in asked.items():
-            if value:
+        for name in ("transforms", "users", "timezone", "cluster", "mapping", "format", "memory", "on"):
+            if value := self.rules if name == "on" else getattr(self, name):
                 told = f"is {value!r}, which is done to a workload as a whole; leave it out, or --stream"
                 raise InputError(told, field=f"workload.{name}")
         if self.model is not None:
@@ -327,7 +319,7 @@ def _folder(path: Path | None) -> Path:
 def _policy(text: Any, path: Path | None) -> tuple[str | None, str | Spec]:
     """Label and policy of a recipe; made once, so that what is wrong with it is told here."""
     _typed("policy", text, str, path)
-    with _named(path, "policy"):
+    with located(path, field="policy"):
         label, spec = label_of(text)
         policy = registry.located(spec, _folder(path))
         make_policy(policy)
@@ -338,7 +330,7 @@ def _part(workload: Mapping[str, Any], key: str, path: Path | None, make: Callab
     """A part of a recipe's workload, a file beside it; made once as well."""
     if key not in workload:
         return None
-    with _named(path, f"workload.{key}"):
+    with located(path, field=f"workload.{key}"):
         found = registry.located(workload[key], _folder(path))
         make(found)
     return found
@@ -349,14 +341,14 @@ def _mapping(text: str | None, path: Path | None) -> str | None:
     if text is None:
         return None
     found = str(_folder(path) / text) if text.endswith(".toml") else text
-    with _named(path, "workload.mapping"):
+    with located(path, field="workload.mapping"):
         mapping_of(found)
     return found
 
 
 def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
     options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
-    with _named(path, "options"):
+    with located(path, below="options"):
         if isinstance(options.get("balancer"), str):
             options = {**options, "balancer": registry.located(options["balancer"], _folder(path))}
         return Run(**options)
@@ -368,7 +360,7 @@ def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec],
     found: list[str | Spec] = []
     for number, spec in enumerate(specs):
         _typed(f"{key}[{number}]", spec, str, path)
-        with _named(path, f"{key}[{number}]"):
+        with located(path, field=f"{key}[{number}]"):
             found.append(registry.located(spec, _folder(path)))
             make(found[-1])
     return tuple(found)
@@ -410,28 +402,12 @@ def _typed(key: str, value: Any, wanted: type, path: Path | None) -> None:
         raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=key)
 
 
-@contextmanager
-def _named(path: Path | None, key: str) -> Iterator[None]:
-    """Let what is wrong with a value of a recipe be told with the file and the key."""
-    try:
-        yield
-    except InputError as error:
-        inner = f".{error.field}" if key == "options" and error.field else ""
-        raise InputError(error.message, path=path, field=key + inner) from error
-
-
 def _table(recipe: Mapping[str, Any], name: str, keys: Sequence[str], path: Path | None) -> Mapping[str, Any]:
     table = recipe.get(name, {})
     if not isinstance(table, Mapping):
         raise InputError(f"is {type(table).__name__}; a table [{name}] was expected", path=path, field=name)
-    _known(table, keys, f"[{name}]", path)
+    check_keys(table, keys, f"[{name}]", path or "the recipe")
     return table
-
-
-def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path | None) -> None:
-    for key in table:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where} in {path or 'the recipe'}", key, keys)
 
 
 def with_users(users: str | Spec | None, transforms: Sequence[str | Spec]) -> list[str | Spec]:

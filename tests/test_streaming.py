@@ -29,8 +29,7 @@ from gridsim.tables import read_table, write_table
 from gridsim.workload.blocks import whole_instants
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import Lublin
-from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
+from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks
 
 POLICIES = (
     "easy",

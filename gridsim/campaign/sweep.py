@@ -32,14 +32,12 @@ import json
 import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from gridsim.campaign.alike import AS_IT_IS, REPLICAS, Alike
-from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
+from gridsim.campaign.comparisons import AS_IT_IS, REPLICAS, Alike, Comparing, Comparisons, compare_runs
 from gridsim.campaign.factors import (
     MOST_COMBINATIONS,
     check_exclude,
@@ -52,7 +50,7 @@ from gridsim.campaign.factors import (
 )
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Store
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, check_keys, located
 from gridsim.files import checksum, parse_json, plain, read_toml, write_atomically
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.workload import Workload
@@ -207,7 +205,7 @@ class Sweep:
         if "sweep" not in told:
             raise InputError("holds no results of a sweep", path=store.folder)
         inputs = {**told.get("inputs", {}), **told.get("plugins", {})}
-        with _named(store.note):
+        with located(store.note):
             return cls.from_mapping(told["sweep"], path=Path("campaign.toml"), inputs=inputs)
 
     @property
@@ -280,7 +278,7 @@ class Sweep:
             for second in itertools.product(*(self.factors[name] for name in inner)):
                 chosen = dict(zip((*outer, *inner), (*first, *second), strict=True))
                 if not self._left_out(chosen):
-                    with _named(self.path):
+                    with located(self.path):
                         group.append((chosen, filled(self.recipe, chosen)))
             if group:
                 yield group
@@ -388,7 +386,7 @@ class Sweep:
         drawn = [name for name in REPLICAS if name in comparing.replicates_of(labels)]
         rows = (row for row in self.rows(store) if all(row[name] != AS_IT_IS for name in drawn))
         labels |= {name: [value for value in labels[name] if value != AS_IT_IS] for name in drawn}
-        with _named(store.folder):
+        with located(store.folder):
             return compare_runs(rows, labels, comparing)
 
     def resampled(self, store: Store) -> Mapping[str, int]:
@@ -474,9 +472,7 @@ def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -
     if not isinstance(compare, Mapping):
         raise InputError(f"is {compare!r}; a table [compare] was expected", path=path, field="compare")
     known = [entry.name for entry in fields(Comparing)]
-    for name in compare:
-        if name not in known:
-            raise UnknownNameError(f"key of [compare] in {path.name}", name, known)
+    check_keys(compare, known, "[compare]", path.name)
     if not compare and len(factors.get("policy", ())) < 2:
         return None
     values: dict[str, Any] = {
@@ -493,12 +489,3 @@ def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -
             f"value of '{comparing.factor}', compare.baseline in {path.name},", str(comparing.baseline), labels
         )
     return comparing
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Let what is wrong with a value be told with the file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.message, path=path, field=error.field) from error

@@ -137,7 +137,7 @@ def _demand(args: argparse.Namespace) -> Demand | None:
     """What the job asks for beside cores; None where that is nothing."""
     from gridsim.errors import InputError
     from gridsim.model.demand import Demand
-    from gridsim.model.site_file.tres import mebibytes
+    from gridsim.model.site_file.words import mebibytes
 
     words = (args.tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)
     if not args.exclusive and all(word is None for word in words):

@@ -394,7 +394,7 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
-    from gridsim.model.suited import suited
+    from gridsim.model.applicable_demands import suited
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.notices import notices_of  # numpy: not needed for --help

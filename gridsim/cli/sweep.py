@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Run what is missing, write tables; 1 where a run failed."""
     if args.campaign == "merge":
         return _merge(args)
-    from gridsim.campaign.alike import Alike
+    from gridsim.campaign.comparisons import Alike
     from gridsim.campaign.run import check, progress_of, run_campaign  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep

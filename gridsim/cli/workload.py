@@ -204,7 +204,7 @@ def _anonymise(args: Namespace) -> None:
 
     key = check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
     if _stays_sacct(args):
-        from gridsim.workload.formats.sacct.nameless import anonymise_sacct
+        from gridsim.workload.formats.sacct.anonymise import anonymise_sacct
 
         lines, found = anonymise_sacct(args.file, args.output, key, shift=args.shift, timezone=args.timezone)
         _say(args, f"{lines:,} runs of jobs, as lines of sacct", found)

@@ -15,12 +15,12 @@ from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.applicable_demands import suited
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import Platform
 from gridsim.model.pools import ways
 from gridsim.model.speedup import fitted
-from gridsim.model.suited import suited
 from gridsim.model.tasks import Job, Task
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import UNKNOWN, Workload

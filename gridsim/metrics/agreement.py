@@ -106,12 +106,7 @@ class Disagreement:
 
 
 def agreement(
-    record: Record,
-    logged_start: IntArray | None = None,
-    *,
-    rows: Any = None,
-    confidence: float = 0.95,
-    seed: int = 1,
+    record: Record, logged_start: IntArray | None = None, *, rows: Any = None, confidence: float = 0.95, seed: int = 1
 ) -> Agreement:
     """Agreement of a record with logged starts.
 

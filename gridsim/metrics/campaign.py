@@ -38,20 +38,10 @@ from typing import Any, Literal
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.metrics import paired_tests
 from gridsim.metrics.compare import holm
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.metrics.paired_tests import (
-    MARGIN,
-    NAN,
-    RESAMPLES,
-    Better,
-    bootstrap_means,
-    dominance,
-    equivalence,
-    log_ratios,
-    t_test,
-    wilcoxon,
-)
+from gridsim.metrics.paired_tests import MARGIN, NAN, RESAMPLES, Better
 from gridsim.model.time import FloatArray, IntArray
 
 __all__ = ["Paired", "PolicyComparison", "Rows", "compare_policies", "corrected", "tidy"]
@@ -305,7 +295,7 @@ def compare_policies(
                     paired.better,
                     margin,
                     confidence,
-                    lambda logs: bootstrap_means(logs, seed=seed, resamples=resamples),
+                    lambda logs: paired_tests.bootstrap_means(logs, seed=seed, resamples=resamples),
                     sources,
                 )
                 for other in against
@@ -325,16 +315,18 @@ def _compare(
     sources: IntArray | None = None,
 ) -> PolicyComparison:
     """One comparison, before Holm's correction and without a verdict."""
-    all_logs = log_ratios(mine, theirs).mean(axis=1)
+    all_logs = paired_tests.log_ratios(mine, theirs).mean(axis=1)
     if sources is not None:
         all_logs, mine, theirs = (_of_sources(each, sources) for each in (all_logs, mine, theirs))
-    raw = t_test((mine - theirs).ravel(), scale=float(np.abs(theirs).max(initial=0.0)), confidence=confidence)
+    raw = paired_tests.t_test(
+        (mine - theirs).ravel(), scale=float(np.abs(theirs).max(initial=0.0)), confidence=confidence
+    )
     logs = all_logs[~np.isnan(all_logs)]
-    log = t_test(logs, confidence=confidence)
+    log = paired_tests.t_test(logs, confidence=confidence)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     low, high = np.exp(np.quantile(bootstrap(logs), tails)).tolist() if len(logs) > 1 else (NAN, NAN)
-    share = dominance(mine.ravel(), theirs.ravel(), better=better, confidence=confidence)
-    p_equivalence = equivalence(logs, margin)
+    share = paired_tests.dominance(mine.ravel(), theirs.ravel(), better=better, confidence=confidence)
+    p_equivalence = paired_tests.equivalence(logs, margin)
     return PolicyComparison(
         **names,
         workloads=len(mine),
@@ -355,7 +347,7 @@ def _compare(
         ratio_bootstrap_high=high,
         d_z=log.d_z,
         left_out=len(all_logs) - len(logs),
-        p_wilcoxon=wilcoxon(logs),
+        p_wilcoxon=paired_tests.wilcoxon(logs),
         p_wilcoxon_holm=NAN,
         dominance=share.share,
         dominance_low=share.low,

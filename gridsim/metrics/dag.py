@@ -137,12 +137,7 @@ def job_columns(schedule: Schedule) -> dict[str, FloatArray]:
 
 
 def dag_metrics(
-    schedule: Schedule,
-    *,
-    base: int | None = None,
-    origin: Origin = "first-arrival",
-    warmup: int = 0,
-    cooldown: int = 0,
+    schedule: Schedule, *, base: int | None = None, origin: Origin = "first-arrival", warmup: int = 0, cooldown: int = 0
 ) -> dict[str, float]:
     """Every number of `DAG_METRICS` for a whole run; NaN where there is none.
 
@@ -213,7 +208,8 @@ def interval_metrics(schedule: Schedule, start: int, end: int, *, origin: Origin
     InputError
         For an empty interval.
     """
-    _nonempty(start, end)
+    if end <= start:
+        raise InputError(f"from {start} to {end} is no interval; expected an end after the start", field="end")
     schedule = schedule.from_origin(origin)
     arrived = (schedule.arrival >= start) & (schedule.arrival < end)
     known = arrived & (schedule.finish <= end)
@@ -336,8 +332,3 @@ def _window(first: int, last: int, warmup: int, cooldown: int) -> tuple[int, int
             field="warmup" if warmup else "cooldown",
         )
     return first + warmup, last - cooldown
-
-
-def _nonempty(start: int, end: int) -> None:
-    if end <= start:
-        raise InputError(f"from {start} to {end} is no interval; expected an end after the start", field="end")

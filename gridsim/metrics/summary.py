@@ -9,21 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.metrics.by_resource import resource_metrics
 from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
 from gridsim.metrics.measures import Measure, Metric, measures
-from gridsim.metrics.prediction import (
-    PREDICTION_METRICS,
-    PROMISE_METRICS,
-    concerns_predictions,
-    prediction_metrics,
-)
+from gridsim.metrics.prediction import PREDICTION_METRICS, PROMISE_METRICS, concerns_predictions, prediction_metrics
 from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.resources import concerns_resources
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, backfilled_share, measure, summarise
 from gridsim.metrics.schedule import Schedule
+from gridsim.metrics.stranding import resource_metrics
 from gridsim.metrics.utilisation import (
     Interval,
     arrival_window,
@@ -194,7 +189,7 @@ RESOURCE_METRICS: dict[str, Metric] = {
 time, and of a run that is told of before anything has ended, how it stood at the last arrival."""
 
 COMPARISON_METRICS = {
-    "model_failures": Metric("jobs", "lower", "jobs that ran in the log but that the simulation rejects"),
+    "model_failures": Metric("jobs", "lower", "jobs that ran in the log but that the simulation rejects")
 }
 """What a comparison with a log has besides, where there are such jobs: `rejected` and `unadmitted` leave them out."""
 

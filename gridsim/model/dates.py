@@ -8,15 +8,16 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from gridsim.model.workload import epoch_of
-
-__all__ = ["UNDATED", "Calendar", "calendar_of", "zone_name_of", "zone_of"]
+__all__ = ["UNDATED", "Calendar", "calendar_of", "epoch_of", "zone_name_of", "zone_of"]
 
 UNDATED = "undated"
 """What the provenance of a workload holds whose arrivals are no longer those of any date."""
 
 _LATEST = 2.0**36
 """Unix time from which on a date is none that a machine had, s: in about 2,000 years."""
+
+_DIGITS = 12
+"""Most digits of a Unix time (s): what is longer is none."""
 
 _LOCAL = timezone(timedelta(0), " ")
 """Local times of a zone that nobody knows stay as they are, and no zone is told."""
@@ -74,6 +75,24 @@ def calendar_of(provenance: Mapping[str, Any]) -> Calendar | None:
     if isinstance(clock.get("origin"), int | float):  # a log with dates
         return Calendar(epoch, zone_of(str(clock.get("zone", ""))))
     return Calendar(epoch, _zone_of_header(provenance.get("header", {})))
+
+
+def epoch_of(provenance: Mapping[str, Any]) -> float | None:
+    """Unix time of second 0 of a workload of this provenance, s; None where its source does not say.
+
+    Examples
+    --------
+    >>> epoch_of({"header": {"UnixStartTime": ["835466398"]}}), epoch_of({})
+    (835466398.0, None)
+    """
+    shift = sum(entry.get("shift", 0) for entry in provenance.get("transforms", ()))
+    origin = provenance.get("clock", {}).get("origin")
+    if isinstance(origin, int | float):  # of a log with dates
+        return float(origin + shift)
+    stamp = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
+    if not stamp or not stamp[0].isdecimal() or len(stamp[0]) > _DIGITS or int(stamp[0]) == 0:
+        return None
+    return float(int(stamp[0]) + shift)
 
 
 def zone_name_of(provenance: Mapping[str, Any]) -> str | None:

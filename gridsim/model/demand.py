@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,18 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import IntArray
 
-__all__ = ["ANY", "NO_LIMIT", "Demand", "Demands", "WordSets"]
+__all__ = [
+    "ANY",
+    "NO_LIMIT",
+    "POPULARITY",
+    "Demand",
+    "Demands",
+    "TypicalTasks",
+    "WordSets",
+    "columns_of",
+    "demands_of",
+    "typical_tasks",
+]
 
 NO_LIMIT = 0
 """Of most nodes and most tasks on a node: as many as the job has tasks."""
@@ -410,3 +422,152 @@ def _any(amounts: Mapping[str, IntArray], n: int) -> npt.NDArray[np.bool_]:
     for column in amounts.values():
         asked |= column > 0
     return asked
+
+
+_EACH, _POOL = "each_", "pool_"
+_WORDS = ("gpu_kinds", "features", "partitions")
+_COUNTS = {"gpu": 0, "min_nodes": 1, "max_nodes": NO_LIMIT, "tasks_per_node": NO_LIMIT, "exclusive": 0}
+"""Columns that are there where any job has another number than this one."""
+
+
+def columns_of(demands: Demands) -> dict[str, npt.NDArray[Any]]:
+    """Columns of a table, one row a job: those in which any job asks for something; words are separated by ``|``.
+
+    Examples
+    --------
+    >>> asked = Demands.of([Demand(tasks=2, each={"cores": 4}, features=("fast", "big")), Demand(cores=3)])
+    >>> {name: column.tolist() for name, column in columns_of(asked).items()}
+    {'tasks': [2, 0], 'each_cores': [4, 0], 'features': ['big|fast', '']}
+    """
+    columns: dict[str, npt.NDArray[Any]] = {"tasks": demands.tasks}
+    columns |= {f"{_EACH}{name}": column for name, column in demands.each.items()}
+    for name, usual in _COUNTS.items():
+        column = np.asarray(getattr(demands, name)).astype(np.int64)
+        if (column != usual).any():
+            columns[name] = column
+    for name in _WORDS:
+        words = getattr(demands, name)
+        if words.of.any():
+            columns[name] = np.array(["|".join(each) for each in words.sets])[words.of]
+    return columns | {f"{_POOL}{name}": column for name, column in demands.pools.items()}
+
+
+def demands_of(columns: Mapping[str, Sequence[str]], cores: Sequence[int]) -> Demands | None:
+    """Demands from the text of such columns; None where there is no column ``tasks``.
+
+    Parameters
+    ----------
+    cores : sequence of int
+        All cores of each job: of one without tasks, those that are of no pool are plain ones.
+
+    Raises
+    ------
+    InputError
+        For what is no demand, naming the column.
+    """
+    if "tasks" not in columns:
+        return None
+    each = {name.removeprefix(_EACH): _numbers(columns, name) for name in columns if name.startswith(_EACH)}
+    pools = {name.removeprefix(_POOL): _numbers(columns, name) for name in columns if name.startswith(_POOL)}
+    tasks = _numbers(columns, "tasks")
+    counts = {name: _numbers(columns, name) for name in _COUNTS if name in columns}
+    words = {name: [_words(text) for text in columns[name]] for name in _WORDS if name in columns}
+    found = []
+    for row, count in enumerate(tasks):
+        of_pools = {name: column[row] for name, column in pools.items() if column[row]}
+        given: dict[str, Any] = {name: column[row] for name, column in counts.items()}
+        given |= {name: column[row] for name, column in words.items()}
+        given["exclusive"] = bool(given.get("exclusive", 0))
+        plain = 0 if count else cores[row] - of_pools.get("cores", 0)
+        asked = {name: column[row] for name, column in each.items() if column[row]}
+        found.append(Demand(cores=plain, tasks=count, each=asked, pools=of_pools, **given))
+    return Demands.of(found)
+
+
+def _numbers(columns: Mapping[str, Sequence[str]], name: str) -> list[int]:
+    try:
+        return [int(text or 0) for text in columns[name]]
+    except ValueError as error:
+        raise InputError(f"has what is no whole number ({error})", field=name) from error
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split("|")))
+
+
+POPULARITY = 0.95
+"""Part of all tasks that the typical ones are together at least (Weng et al., USENIX ATC 2023)."""
+
+
+class TypicalTasks(NamedTuple):
+    """The most frequent tasks of a workload, those of which there are most first.
+
+    Attributes
+    ----------
+    resources : tuple of str
+        Names of the columns of *each*.
+    each : (m, r) int64
+        Amounts of resources of a node.
+    gpu : (m,) int64
+        Thousandths of GPU.
+    gpu_kinds : tuple of tuple of str
+        Kinds that are accepted; empty for any.
+    counts : (m,) int64
+        How many tasks there are of each.
+    """
+
+    resources: tuple[str, ...]
+    each: IntArray
+    gpu: IntArray
+    gpu_kinds: tuple[tuple[str, ...], ...]
+    counts: IntArray
+
+
+def typical_tasks(
+    demands: Demands, resources: Sequence[str] | None = None, popularity: float = POPULARITY
+) -> TypicalTasks:
+    """The fewest distinct tasks that make up a part of all tasks of jobs on nodes.
+
+    Parameters
+    ----------
+    demands : Demands
+        Of all jobs; plain cores are tasks of one core.
+    resources : sequence of str, optional
+        Resources by which tasks are told apart; all but ``memory`` where left out.
+    popularity : float
+        The part.
+
+    Returns
+    -------
+    TypicalTasks
+        By number of tasks downwards; ties by the larger amounts, in alphabetical order of their names, then GPUs.
+
+    Examples
+    --------
+    >>> from gridsim.model.demand import Demand
+    >>> jobs = [Demand(tasks=1, each={"cores": 4}, gpu=500), Demand(cores=3)]
+    >>> found = typical_tasks(Demands.of(jobs))
+    >>> found.each.tolist(), found.gpu.tolist(), found.counts.tolist()
+    ([[1], [4]], [0, 500], [3, 1])
+    """
+    kept = {*demands.each, *(("cores",) if (demands.plain > 0).any() else ())}
+    names = tuple(sorted(kept - {"memory"} if resources is None else set(resources)))
+    none = np.zeros(len(demands), dtype=np.int64)
+    plain = demands.plain > 0
+    tasks = np.where(plain, demands.plain, demands.tasks)
+    amounts = [np.where(plain & (name == "cores"), 1, demands.each.get(name, none)) for name in names]
+    kinds = np.where(demands.gpu > 0, demands.gpu_kinds.of, demands.gpu_kinds.sets.index(ANY))
+    columns = np.stack([*amounts, np.minimum(demands.gpu, WHOLE_GPU), demands.gpu, kinds, tasks], axis=1)[tasks > 0]
+    shapes, same = np.unique(columns[:, :-1], axis=0, return_inverse=True)
+    count = np.zeros(len(shapes), dtype=np.int64)
+    np.add.at(count, same.reshape(-1), columns[:, -1])
+    words = [demands.gpu_kinds.sets[place] for place in shapes[:, -1].tolist()]
+    order = sorted(
+        range(len(shapes)), key=lambda row: (count[row], shapes[row, :-1].tolist(), words[row]), reverse=True
+    )
+    part = Fraction(str(popularity))
+    enough = np.cumsum(count[order]) * part.denominator >= count.sum() * part.numerator
+    chosen = order[: int(np.argmax(enough)) + 1] if len(order) else []
+    return TypicalTasks(
+        names, shapes[chosen, : len(names)], shapes[chosen, -2], tuple(words[row] for row in chosen), count[chosen]
+    )

@@ -1,21 +1,21 @@
-"""Columns as pandas data frames, for who works on in a notebook: names in place of numbers, dates beside seconds."""
+"""Columns as pandas data frames with units and dates, and small HTML tables: what notebooks show."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.dates import Calendar, calendar_of
+from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
-from gridsim.model.workload import UNKNOWN, Workload
 
-__all__ = ["DATED", "UNITS", "frame", "frame_of_jobs"]
+__all__ = ["DATED", "UNITS", "card", "dates_of", "frame"]
 
 DATED = ("submit", "start", "end", "deadline")
 """Columns of instants that get a column of dates beside them, named so with ``_at`` behind it."""
@@ -48,35 +48,7 @@ def frame(columns: Mapping[str, Any], units: Mapping[str, str] | None = None) ->
     return made
 
 
-def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -> Any:
-    """A data frame of columns that have a row a job of *workload*.
-
-    Numbers of users, accounts and so on become their names where the source has them, missing where it says nothing.
-    Where the source knows dates, each column of `DATED` has one of dates beside it: in the zone of the log, without a
-    zone where that is not known.
-    """
-    calendar = calendar_of(workload.provenance)
-    made: dict[str, Any] = {}
-    for name, column in columns.items():
-        names = workload.names.get(name)
-        made[name] = _named(column, names) if names else _known(column) if name in workload.labels else column
-        if calendar is not None and name in DATED:
-            made[f"{name}_at"] = _dates(np.asarray(column, dtype=np.float64), calendar)
-    return frame(made)
-
-
-def _named(column: npt.NDArray[Any], names: Sequence[str]) -> list[str | None]:
-    """Names of numbers; None for what has none."""
-    return [names[code] or None if UNKNOWN < code < len(names) else None for code in column.tolist()]
-
-
-def _known(column: npt.NDArray[Any]) -> Any:
-    """Numbers of a label; floats with NaN where some are not known."""
-    unknown = column == UNKNOWN
-    return np.where(unknown, np.nan, column) if unknown.any() else column
-
-
-def _dates(seconds: npt.NDArray[np.float64], calendar: Calendar) -> Any:
+def dates_of(seconds: npt.NDArray[np.float64], calendar: Calendar) -> Any:
     """Timestamps of instants, missing ones where there is none."""
     known = np.isfinite(seconds)
     micro = np.where(known, np.rint((calendar.epoch + np.where(known, seconds, 0.0)) * MICROSECOND), 0.0)
@@ -87,3 +59,46 @@ def _dates(seconds: npt.NDArray[np.float64], calendar: Calendar) -> Any:
     except ImportError:
         return instants  # the frame says what is missing
     return dates.dt.tz_localize(UTC).dt.tz_convert(calendar.zone) if calendar.zone_name else dates
+
+
+def card(
+    title: str,
+    rows: Iterable[Sequence[str]],
+    *,
+    head: Sequence[str] = (),
+    sentences: Iterable[str] = (),
+    marked: str = "",
+) -> str:
+    """HTML of a thing.
+
+    Parameters
+    ----------
+    title : str
+        What it is.
+    rows : iterable of sequence of str
+        Cells; the first one names the row.
+    head : sequence of str
+        Names of the columns; none where left out.
+    sentences : iterable of str
+        Sentences between the title and the table.
+    marked : str
+        What stands behind the cells that are bold.
+
+    Examples
+    --------
+    >>> card("<2 jobs>", [], sentences=["Nobody waits."])
+    '<div><p><b>&lt;2 jobs&gt;</b></p><p>Nobody waits.</p><table></table></div>'
+    """
+    parts = [f"<p><b>{escape(title)}</b></p>", *(f"<p>{escape(sentence)}</p>" for sentence in sentences)]
+    lines = ["<tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>"] if head else []
+    for name, *cells in rows:
+        lines.append(f"<tr>{_NAMING}{escape(name)}</th>{''.join(_cell(text, marked) for text in cells)}</tr>")
+    return f"<div>{''.join(parts)}<table>{''.join(lines)}</table></div>"
+
+
+_NAMING = '<th style="text-align: left">'
+
+
+def _cell(text: str, marked: str) -> str:
+    bold = bool(marked) and text.endswith(marked)
+    return f"<td><b>{escape(text)}</b></td>" if bold else f"<td>{escape(text)}</td>"

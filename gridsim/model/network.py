@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.exact import rational
+from gridsim.model.decimal_numbers import rational
 from gridsim.model.time import NEVER, IntArray
 
 __all__ = ["Network"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gridsim.errors import InputError
 from gridsim.model.capacity import Capacity, NodeGroup
-from gridsim.model.exact import MOST_CORES, shown
+from gridsim.model.decimal_numbers import MOST_CORES, shown
 from gridsim.model.network import Network
 from gridsim.model.shares import ShareTree
 

@@ -1,23 +1,25 @@
-"""Platforms from TOML: nested tables of routers and clusters, with what lies between them and who has which share."""
+"""Platforms from TOML: nested tables of routers and clusters, groups or a table (CSV) of nodes, links, shares."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NoReturn
 
-from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import read_toml
-from gridsim.model.capacity import Capacity, NodeGroup
+from gridsim.errors import InputError, UnknownNameError, check_keys, located
+from gridsim.files import DAMAGED, csv_records, read_toml, unpacked
+from gridsim.model.capacity import GPU, Capacity, NodeGroup
+from gridsim.model.decimal_numbers import rational
 from gridsim.model.network import Network
-from gridsim.model.node_file import groups_of, pools_of
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 
-__all__ = ["TABLES", "platform_of", "platform_of_tree", "read_platform", "tree_of"]
+__all__ = ["TABLES", "groups_of", "platform_of", "platform_of_tree", "read_platform", "tree_of"]
 
 TABLES = ("platform", "network", "shares")
 """Tables of a platform, in a file of its own or in a recipe."""
@@ -43,7 +45,7 @@ def read_platform(path: str | Path) -> Platform:
     """
     path = Path(path)
     tables = read_toml(path)
-    _known(tables, TABLES, "platform file", path)
+    check_keys(tables, TABLES, "platform file", path or "the platform")
     return platform_of(tables, path=path, origin=str(path))
 
 
@@ -70,7 +72,7 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
     if not isinstance(root, RouterSpec):  # a machine of one cluster needs none
         root = RouterSpec("root" if root.name != "root" else "(all)", (root,))
     network, shares = _network(tables.get("network", {}), path), _shares(tables.get("shares"), path)
-    with _errors_at(path):
+    with located(path):
         return Platform(root, origin, network, shares)
 
 
@@ -82,35 +84,35 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
         )
     if "cluster" in table:
         return _cluster(table, where, path)
-    _known(table, ("router", "children"), where, path)
+    check_keys(table, ("router", "children"), where, path or "the platform")
     name = _text(table, "router", where, path)
     children = _value(table, "children", list, where, path)
     places = [f"{where}.children[{number}]" for number in range(len(children))]
     nodes = [
         _node(_typed(child, dict, place, path), place, path) for child, place in zip(children, places, strict=True)
     ]
-    with _errors_at(path, where):
+    with located(path, below=where):
         return RouterSpec(name, tuple(nodes))
 
 
 def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> ClusterSpec:
     """A cluster; its cores are those of its nodes, or of its pool ``cores``, where it has either."""
-    _known(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path)
+    check_keys(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path or "the platform")
     name = _text(table, "cluster", where, path)
     kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
     rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
     if isinstance(rate, int) and abs(rate) > 2**53:
         raise InputError("is too large; a number up to 2**53 was expected", path=path, field=f"{where}.rate")
     nodes = groups_of(table["nodes"], f"{where}.nodes", path) if "nodes" in table else ()
-    pools = pools_of(table["pools"], f"{where}.pools", path) if "pools" in table else {}
-    with _errors_at(path, where):
+    pools = _amounts(table["pools"], f"{where}.pools", path) if "pools" in table else {}
+    with located(path, below=where):
         known = Capacity.of(nodes, pools).cores
     cores = _value(table, "cores", int, where, path) if "cores" in table or not known else known
     if not nodes and "cores" in pools:
         if "cores" in table:
             raise InputError("is a pool too; give it once", path=path, field=f"{where}.cores")
         pools = {each: amount for each, amount in pools.items() if each != "cores"}
-    with _errors_at(path, where):
+    with located(path, below=where):
         return ClusterSpec(name, cores, kind, float(rate), nodes, pools)
 
 
@@ -161,7 +163,7 @@ def _tables(node: Mapping[str, Any]) -> dict[str, Any]:
 
 def _network(table: Any, path: Path | None) -> Network:
     table = _typed(table, dict, "network", path)
-    _known(table, _NETWORK, "network", path)
+    check_keys(table, _NETWORK, "network", path or "the platform")
     words: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -169,7 +171,7 @@ def _network(table: Any, path: Path | None) -> Network:
         words[name] = str(value) if name in _RATIONAL else value
     if isinstance(words.get("bandwidth", 1.0), str):
         raise InputError(f"is {words['bandwidth']!r}; a number was expected", path=path, field="network.bandwidth")
-    with _errors_at(path, "network"):
+    with located(path, below="network"):
         return Network(**words)
 
 
@@ -179,7 +181,7 @@ def _shares(table: Any, path: Path | None) -> ShareTree | None:
     table = _typed(table, dict, "shares", path)
     for name, value in table.items():
         _typed(value, int, f'shares."{name}"', path)
-    with _errors_at(path, "shares", whole=True):
+    with located(path, field="shares"):
         return ShareTree(table)
 
 
@@ -202,18 +204,204 @@ def _typed(value: Any, wanted: Any, where: str, path: Path | None) -> Any:
     return value
 
 
-def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path | None) -> None:
-    for key in table:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where} in {path or 'the platform'}", key, keys)
+_GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "names")
+_TABLE = ("file", "name", "group", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "separator")
+_MOST = 1_000_000
+_NUMBERS = ("count", "gpus", "weight")
+_LISTS = ("features", "partitions", "names")
 
 
-@contextmanager
-def _errors_at(path: Path | None, where: str = "", *, whole: bool = False) -> Iterator[None]:
-    """Let what is wrong with a part be told with the file and the key below *where*, or *where* as a whole."""
-    try:
-        yield
-    except InputError as error:
-        inner = [] if whole or not error.field else [error.field]
-        field = ".".join([where, *inner] if where else inner)
-        raise InputError(error.message, path=path, field=field or None) from error
+def groups_of(given: Any, where: str, path: Path | None) -> tuple[NodeGroup, ...]:
+    """Groups of nodes as a platform file has them: a list of tables, or one table that names a file of nodes.
+
+    Parameters
+    ----------
+    given : object
+        The value of the key.
+    where : str
+        The key, for errors.
+    path : Path or None
+        The platform file: a file of nodes is looked for beside it.
+
+    Returns
+    -------
+    tuple of NodeGroup
+        In their order.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key or the line, and what was expected.
+    """
+    if isinstance(given, Mapping):
+        return _NodeTable(given, where, path).groups()
+    if not isinstance(given, list) or not given:
+        wrong = f"is {given!r}; a list of groups of nodes was expected, or a table with the file that lists them"
+        raise InputError(wrong, path=path, field=where)
+    return tuple(_group(table, f"{where}[{place}]", path) for place, table in enumerate(given))
+
+
+def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
+    if not isinstance(table, Mapping):
+        raise InputError(f"is {table!r}; a table was expected", path=path, field=where)
+    check_keys(table, _GROUP, where, path or "the platform")
+    if not isinstance(table.get("group", ""), str) or not table.get("group"):
+        raise InputError("is not there; the name of the group was expected", path=path, field=f"{where}.group")
+    values: dict[str, Any] = {"group": table["group"]}
+    values["capacity"] = _amounts(table.get("capacity", {}), f"{where}.capacity", path)
+    for key in _NUMBERS:
+        if key in table:
+            values[key] = _whole(table[key], f"{where}.{key}", path)
+    if values.get("count", 1) > _MOST:
+        wrong = f"is {values['count']}; at most {_MOST:,} nodes were expected"
+        raise InputError(wrong, path=path, field=f"{where}.count")
+    for key in _LISTS:
+        if key in table:
+            values[key] = _words(table[key], f"{where}.{key}", path)
+    if "gpu_kind" in table:
+        values["gpu_kind"] = _word(table["gpu_kind"], f"{where}.gpu_kind", path)
+    with located(path, below=where):
+        return NodeGroup(**values)
+
+
+def _amounts(given: Any, where: str, path: Path | None) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        raise InputError(f"is {given!r}; a table of amounts was expected", path=path, field=where)
+    return {name: _whole(amount, f"{where}.{name}", path) for name, amount in given.items()}
+
+
+def _whole(value: Any, where: str, path: Path | None) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -(2**53) < value < 2**53:
+        value = value if not isinstance(value, int) else "beyond 2**53"
+        raise InputError(f"is {value!r}; a whole number was expected", path=path, field=where)
+    return value
+
+
+def _word(value: Any, where: str, path: Path | None) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"is {value!r}; a word was expected", path=path, field=where)
+    return value
+
+
+def _words(value: Any, where: str, path: Path | None) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise InputError(f"is {value!r}; a list of words was expected", path=path, field=where)
+    return tuple(_word(word, f"{where}[{place}]", path) for place, word in enumerate(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """A column of amounts, and what they are multiplied by."""
+
+    column: str
+    scale: Fraction = Fraction(1)
+
+
+class _NodeTable:
+    """A table of nodes, one a row, of which alike ones that follow one another are a group."""
+
+    def __init__(self, table: Mapping[str, Any], where: str, path: Path | None) -> None:
+        check_keys(table, _TABLE, where, path or "the platform")
+        if "file" not in table:
+            raise InputError("is not there; the file of the nodes was expected", path=path, field=f"{where}.file")
+        name = _word(table["file"], f"{where}.file", path)
+        self._file = Path(name) if path is None else path.parent / name
+        self._columns = {
+            key: _word(table[key], f"{where}.{key}", path)
+            for key in _TABLE
+            if key not in ("capacity", "file")
+            if key in table
+        }
+        self._separator = self._columns.pop("separator", "|")
+        self._capacity = self._amounts_of(table.get("capacity", {}), f"{where}.capacity", path)
+        self._line = 1
+
+    @staticmethod
+    def _amounts_of(given: Any, where: str, path: Path | None) -> dict[str, _Amount]:
+        if not isinstance(given, Mapping):
+            raise InputError(f"is {given!r}; a table of columns was expected", path=path, field=where)
+        found = {}
+        for name, rule in given.items():
+            inner = f"{where}.{name}"
+            if isinstance(rule, Mapping):
+                check_keys(rule, ("column", "scale"), inner, path or "the platform")
+                scale = rule.get("scale", 1)
+                if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < 2**53:
+                    raise InputError(f"is {scale!r}; a number above 0 was expected", path=path, field=f"{inner}.scale")
+                found[name] = _Amount(_word(rule.get("column"), f"{inner}.column", path), Fraction(str(scale)))
+            else:
+                found[name] = _Amount(_word(rule, inner, path))
+        return found
+
+    def groups(self) -> tuple[NodeGroup, ...]:
+        nodes = list(self._rows())
+        found = []
+        for _, alike in groupby(nodes, key=lambda node: (node[0], *node[2:])):
+            members = list(alike)
+            group, name, capacity, gpus, kind, features, partitions, weight = members[0]
+            with located(self._file):
+                made = NodeGroup(
+                    group=group or name,
+                    count=len(members),
+                    capacity=dict(capacity),
+                    gpus=gpus,
+                    gpu_kind=kind,
+                    features=features,
+                    partitions=partitions,
+                    weight=weight,
+                    names=tuple(member[1] for member in members),
+                )
+            found.append(made)
+        if not found:
+            raise InputError("lists no node", path=self._file)
+        return tuple(found)
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        with self._text() as text:
+            header, rows = csv_records(text, self._file)
+            for column in (*self._columns.values(), *(it.column for it in self._capacity.values())):
+                if column not in header:
+                    raise UnknownNameError(f"column of {self._file}", column, header)
+            for number, (self._line, row) in enumerate(rows):
+                yield (
+                    self._cell(row, "group", ""),
+                    self._cell(row, "name", f"node-{number}"),
+                    tuple((name, self._amount(row, rule)) for name, rule in self._capacity.items()),
+                    self._number(row, "gpus", 0),
+                    self._cell(row, "gpu_kind", GPU) or GPU,
+                    self._several(row, "features"),
+                    self._several(row, "partitions"),
+                    self._number(row, "weight", 1),
+                )
+
+    def _text(self) -> IO[str]:
+        try:
+            return io.StringIO(unpacked(self._file.read_bytes()).decode("utf-8-sig"), newline="")
+        except DAMAGED as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"cannot be read: {reason}; expected a table of nodes", path=self._file) from error
+        except UnicodeDecodeError as error:
+            raise InputError("is no text in UTF-8; expected a table of nodes", path=self._file) from error
+
+    def _cell(self, row: Mapping[str, str], key: str, otherwise: str) -> str:
+        return otherwise if key not in self._columns else row[self._columns[key]].strip()
+
+    def _several(self, row: Mapping[str, str], key: str) -> tuple[str, ...]:
+        return tuple(filter(None, self._cell(row, key, "").split(self._separator)))
+
+    def _number(self, row: Mapping[str, str], key: str, otherwise: int) -> int:
+        return otherwise if key not in self._columns else self._amount(row, _Amount(self._columns[key]))
+
+    def _amount(self, row: Mapping[str, str], rule: _Amount) -> int:
+        text = row[rule.column].strip()
+        try:
+            amount = rational(text) * rule.scale
+        except (ValueError, ZeroDivisionError):
+            self._wrong(rule.column, text)
+        if not 0 <= amount < 2**53 or amount.denominator != 1:
+            self._wrong(rule.column, text if rule.scale == 1 else f"{text} times {rule.scale}")
+        return int(amount)
+
+    def _wrong(self, column: str, text: str) -> NoReturn:
+        message = f"is {text!r}; a whole number from 0 was expected"
+        raise InputError(message, path=self._file, line=self._line, field=column)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.exact import MOST_CORES, integers
+from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 
 if TYPE_CHECKING:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gridsim import registry
 from gridsim.errors import InputError
+from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.demand import Demands
-from gridsim.model.exact import MOST_CORES, integers
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
-__all__ = ["LABELS", "UNKNOWN", "Workload", "epoch_of"]
+__all__ = ["LABELS", "UNKNOWN", "Workload", "frame_of_jobs", "recorded", "with_plugins"]
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns that name something: whole numbers of the source, `UNKNOWN` where it says nothing."""
@@ -431,8 +432,8 @@ class Workload:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how many jobs of how many cores, over which time."""
-        from gridsim.model.card import card  # only where one is shown
         from gridsim.model.dates import calendar_of
+        from gridsim.model.frames import card  # only where one is shown
 
         title = f"Workload: {self.provenance.get('source', 'made in Python')}"
         if not len(self):
@@ -447,10 +448,7 @@ class Workload:
                 ("jobs", f"{len(self):,}"),
                 *([("tasks", f"{len(self.tasks):,}")] if self.tasks is not None else []),
                 ("submitted", " to ".join(period)),
-                (
-                    "cores of a job",
-                    f"{least:,} to {most:,}, median {middle:,.15g}",
-                ),
+                ("cores of a job", f"{least:,} to {most:,}, median {middle:,.15g}"),
                 ("runtime, median", f"{np.median(seconds(self.runtime)):,.15g} s"),
                 *((name, f"{len(np.unique(column[column != UNKNOWN])):,}") for name, column in self.labels.items()),
                 *([("cores of the machine", f"{self.cores_stated:,}")] if self.cores_stated else []),
@@ -475,8 +473,6 @@ class Workload:
         InputError
             Where pandas is not installed.
         """
-        from gridsim.model.frames import frame_of_jobs  # only where one is made
-
         deadlines = {} if (self.deadline >= NEVER).all() else {"deadline": seconds(self.deadline)}
         more = {"tolerance": self.tolerance, "restartable": self.restartable}
         columns: dict[str, npt.NDArray[Any]] = {
@@ -549,6 +545,8 @@ class Workload:
     @property
     def epoch(self) -> float | None:
         """Unix time of second 0, s; None where the source does not say. Local times of no known zone count as UTC."""
+        from gridsim.model.dates import epoch_of  # as above
+
         return epoch_of(self.provenance)
 
     @property
@@ -575,23 +573,51 @@ class Workload:
         return float(self.area.sum() / (cores * span)) if span else float("nan")
 
 
-_DIGITS = 12
-"""Most digits of a Unix time (s): what is longer is none."""
+def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -> Any:
+    """A pandas data frame of columns that have a row a job of *workload*.
 
-
-def epoch_of(provenance: Mapping[str, Any]) -> float | None:
-    """Unix time of second 0 of a workload of this provenance, s; None where its source does not say.
-
-    Examples
-    --------
-    >>> epoch_of({"header": {"UnixStartTime": ["835466398"]}}), epoch_of({})
-    (835466398.0, None)
+    Numbers of users, accounts and so on become their names where the source has them, missing where it has none.
+    Where the source knows dates, each column of `gridsim.model.frames.DATED` has one of dates beside it: in the
+    zone of the log, without a zone where that is not known.
     """
-    shift = sum(entry.get("shift", 0) for entry in provenance.get("transforms", ()))
-    origin = provenance.get("clock", {}).get("origin")
-    if isinstance(origin, int | float):  # of a log with dates
-        return float(origin + shift)
-    stamp = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
-    if not stamp or not stamp[0].isdecimal() or len(stamp[0]) > _DIGITS or int(stamp[0]) == 0:
-        return None
-    return float(int(stamp[0]) + shift)
+    from gridsim.model.dates import calendar_of
+    from gridsim.model.frames import DATED, dates_of, frame  # only where one is made
+
+    calendar = calendar_of(workload.provenance)
+    made: dict[str, Any] = {}
+    for name, column in columns.items():
+        names = workload.names.get(name)
+        made[name] = _named(column, names) if names else _known(column) if name in workload.labels else column
+        if calendar is not None and name in DATED:
+            made[f"{name}_at"] = dates_of(np.asarray(column, dtype=np.float64), calendar)
+    return frame(made)
+
+
+def _named(column: npt.NDArray[Any], names: Sequence[str]) -> list[str | None]:
+    """Names of numbers; None for what has none."""
+    return [names[code] or None if UNKNOWN < code < len(names) else None for code in column.tolist()]
+
+
+def _known(column: npt.NDArray[Any]) -> Any:
+    """Numbers of a label; floats with NaN where some are not known."""
+    unknown = column == UNKNOWN
+    return np.where(unknown, np.nan, column) if unknown.any() else column
+
+
+def recorded(workload: Workload, transform: Any, **facts: Any) -> Workload:
+    """The *workload* that a *transform* (a dataclass) made, with an entry for it behind those before.
+
+    Parameters
+    ----------
+    **facts
+        What else is told, in JSON types; a fact named as a parameter replaces its value.
+    """
+    entry = {"transform": registry.name_of(type(transform)), **asdict(transform), **facts}
+    return workload.with_provenance(transforms=[*workload.provenance.get("transforms", ()), entry])
+
+
+def with_plugins(workload: Workload, *makers: Any) -> Workload:
+    """The workload, with the plain files and packages that its *makers* (reader, model, transforms) come from."""
+    known = list(workload.provenance.get("plugins", ()))
+    found = [origin for origin in registry.plugins(*makers) if origin not in known]
+    return workload.with_provenance(plugins=[*known, *found]) if found else workload

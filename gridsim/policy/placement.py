@@ -16,9 +16,8 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.capacity import WHOLE_GPU, Capacity
-from gridsim.model.demand import Demands
+from gridsim.model.demand import Demands, typical_tasks
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.model.typical import typical_tasks
 from gridsim.policy.protocols import Nodes
 from gridsim.profile.asked import Asked
 from gridsim.profile.laying import (

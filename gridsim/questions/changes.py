@@ -17,7 +17,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.agreement import ModelFailures
 from gridsim.metrics.compare import Difference
 from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
-from gridsim.model.exact import MOST_CORES
+from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.site_file import SetLimit
 from gridsim.model.workload import Workload

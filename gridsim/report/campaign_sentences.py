@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gridsim.campaign.alike import REPLICAS
-from gridsim.campaign.comparisons import KNOWN, Agreement, Compared, Comparisons
+from gridsim.campaign.comparisons import KNOWN, REPLICAS, Agreement, Compared, Comparisons
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.report import change
 from gridsim.report.markup import p_shown, ratio_shown

@@ -15,8 +15,7 @@ from gridsim.errors import UnknownNameError
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import described
-from gridsim.model.card import card
-from gridsim.model.frames import frame
+from gridsim.model.frames import card, frame
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import caveats, curves, flurries_text, replicas_text, robustness, sentences, tables, whatif_text
 from gridsim.report.trust import trust, trust_in

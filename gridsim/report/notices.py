@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gridsim.model.applicable_demands import LEFT_ASIDE
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice
-from gridsim.model.suited import LEFT_ASIDE
 from gridsim.model.workload import Workload
 from gridsim.words import counted, listed, number
 

@@ -8,10 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim.model.time import FloatArray
-from gridsim.workload.synthetic import lublin_law as law
+from gridsim.workload.synthetic import lublin_parameters as law
 from gridsim.workload.synthetic.lublin import SIZE_KINDS, size_exponents, size_kinds, sizes
-from gridsim.workload.synthetic.lublin_law import DailyClock, cycle, runtime_given_size, short_share, size_probabilities
-from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, INTERACTIVE, REFERENCE_CORES, JobClass
+from gridsim.workload.synthetic.lublin_parameters import (
+    ALL,
+    BATCH,
+    INTERACTIVE,
+    REFERENCE_CORES,
+    DailyClock,
+    JobClass,
+    cycle,
+    runtime_given_size,
+    short_share,
+    size_probabilities,
+)
 
 __all__ = ["check_case", "mean_runtime", "mean_size", "runtime_cdf", "runtime_quantile"]
 

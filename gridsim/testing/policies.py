@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -326,20 +326,25 @@ def _check_schedules(scheduler: Any, workload: Workload, platform: Platform, see
         )
 
 
-class _Asked:
-    """A scheduler whose quotes are asked for three times."""
+class Wrapper:
+    """A scheduler in place of another one; copies of it share its *state*."""
 
-    def __init__(self, scheduler: Any) -> None:
-        self._scheduler = scheduler
+    def __init__(self, scheduler: Any, **state: Any) -> None:
+        self._scheduler, self._state = scheduler, state
+        vars(self).update(state)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Asked:
-        return _Asked(copy.deepcopy(self._scheduler, memo))
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(copy.deepcopy(self._scheduler, memo), **self._state)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._scheduler, name)
 
     def __repr__(self) -> str:
         return repr(self._scheduler)
+
+
+class _Asked(Wrapper):
+    """A scheduler whose quotes are asked for three times."""
 
     def quote(self, request: int, now: int) -> Any:
         quotes = [self._scheduler.quote(request, now) for _ in range(3)]

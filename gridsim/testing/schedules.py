@@ -6,12 +6,9 @@ understood at all is an `InputError`.
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import io
-import lzma
 import math
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import csv_rows, encoding_of
+from gridsim.errors import InputError, UnknownNameError, located
+from gridsim.files import DAMAGED, csv_rows, encoding_of, unpacked
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
-from gridsim.model.demand_columns import demands_of
+from gridsim.model.demand import demands_of
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
@@ -78,7 +75,6 @@ _EMPTY = ("", "nan", "none", "null", "na", "n/a")
 _TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
 _SWF_FIELDS = 18
 _MOST_DIGITS = 15
-_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
 
 def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Schedule:
@@ -129,7 +125,7 @@ def read_jobs(folder: str | Path) -> Workload:
     submit = columns.get("logged_submit", columns["submit"])
     submit = np.where(np.isnan(submit), columns["submit"], submit)
     deadline = columns.get("deadline", np.full(len(submit), np.nan))
-    try:
+    with located(path):
         return Workload.from_columns(
             job=columns["job"],
             cores=columns["cores"],
@@ -141,8 +137,6 @@ def read_jobs(folder: str | Path) -> Workload:
             cores_stated=run["platform"]["cores"],
             provenance={"source": str(path), "jobs_read": len(submit), "cores_from": "run.json"},
         )
-    except InputError as error:
-        raise InputError(error.message, path=path, field=error.field) from error
 
 
 def nodes_of(schedule: str | Path) -> Capacity | None:
@@ -228,16 +222,12 @@ def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
 
 def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()
-        if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
-        elif data.startswith(b"\xfd7zXZ\x00"):
-            data = lzma.decompress(data)
+        data = unpacked(path.read_bytes())
         encoding = encoding_of(data[:16])
         if encoding.startswith("utf-8") and (path.suffix == ".swf" or data.lstrip().startswith(b";")):
             return data.decode("latin-1")
         return data.decode(encoding)
-    except _DAMAGED as error:
+    except (*DAMAGED, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be read ({reason}); expected a schedule", path=path) from error
 

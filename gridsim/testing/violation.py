@@ -38,9 +38,7 @@ TASK_KINDS: Mapping[str, str] = {
 }
 """Kinds that only records of DAG jobs can have; the others are then about tasks."""
 
-USER_KINDS: Mapping[str, str] = {
-    "wrong-reaction": "a job did not come when its user, who reacts, was to submit it",
-}
+USER_KINDS: Mapping[str, str] = {"wrong-reaction": "a job did not come when its user, who reacts, was to submit it"}
 """Kinds that only records of users who react can have."""
 
 PIECE_KINDS: Mapping[str, str] = {

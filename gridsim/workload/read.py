@@ -12,11 +12,9 @@ from gridsim import registry
 from gridsim.errors import InputError
 from gridsim.files import checksum
 from gridsim.model.platform import check_cores, machine_cores
-from gridsim.model.workload import Workload
-from gridsim.workload.formats.files import files_in
-from gridsim.workload.formats.stream import head
+from gridsim.model.workload import Workload, with_plugins
+from gridsim.workload.formats.stream import files_in, head
 from gridsim.workload.formats.wfformat import FILE_SUFFIXES
-from gridsim.workload.provenance import with_plugins
 
 __all__ = ["format_of", "machine_cores", "read_workload"]
 

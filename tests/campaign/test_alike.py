@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.campaign.alike import Alike
+from gridsim.campaign.comparisons import Alike
 from gridsim.campaign.run import run_campaign
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs

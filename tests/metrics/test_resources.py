@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 import gridsim as gs
-from gridsim.metrics.by_resource import resource_metrics, waits_short_of
 from gridsim.metrics.resources import allocated, only_arrivals, share_held
-from gridsim.metrics.stranding import short_of, stood
+from gridsim.metrics.stranding import resource_metrics, short_of, stood, waits_short_of
 from gridsim.metrics.summary import described, metrics
 from gridsim.model.capacity import NodeGroup
-from gridsim.model.demand import Demand, Demands
+from gridsim.model.demand import Demand, Demands, typical_tasks
 from gridsim.model.platform import Platform
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.time import NEVER
-from gridsim.model.typical import typical_tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record

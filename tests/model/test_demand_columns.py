@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.demand import Demand, Demands
-from gridsim.model.demand_columns import columns_of, demands_of
+from gridsim.model.demand import Demand, Demands, columns_of, demands_of
 from tests.oracles.machine.drawn import draw_jobs, draw_machine
 from tests.oracles.machine.translated import workload_of
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from gridsim.testing import lublin_cases as exactly
-from gridsim.workload.synthetic import lublin_law as law
+from gridsim.workload.synthetic import lublin_parameters as law
 from gridsim.workload.synthetic.lublin import SIZE_KINDS, size_exponents, size_kinds, sizes
-from gridsim.workload.synthetic.lublin_law import DailyClock, cycle
-from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, INTERACTIVE, JobClass
+from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, INTERACTIVE, DailyClock, JobClass, cycle
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from gridsim.model.workload import Workload
 from gridsim.tables import write_table
 from gridsim.workload.blocks import joined, whole_instants
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
-from gridsim.workload.synthetic.lublin import Lublin
-from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
+from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks
 
 JOBS: dict[str, Any] = {
     "job": np.array([3, 5, 4]),

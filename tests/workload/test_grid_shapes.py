@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gridsim.model.tasks import Tasks
-from gridsim.workload.synthetic.shapes import BlockRanges, DagShapes, blocks, erdos_renyi, single
+from gridsim.workload.synthetic.grid import BlockRanges, DagShapes, blocks, erdos_renyi, single
 
 
 def rng(seed=1):

@@ -18,7 +18,7 @@ from gridsim.model.workload import Workload
 from gridsim.testing import lublin_cases as exactly
 from gridsim.testing.conformance import CASES
 from gridsim.testing.lublin_cases import check_case
-from gridsim.workload.synthetic import lublin_law as law
+from gridsim.workload.synthetic import lublin_parameters as law
 from gridsim.workload.synthetic.lublin import (
     Lublin,
     default_workload,
@@ -28,10 +28,19 @@ from gridsim.workload.synthetic.lublin import (
     sizes,
     zipf_users,
 )
-from gridsim.workload.synthetic.lublin_law import DAY, DailyClock, cycle
-from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, BUCKET, BUCKETS, INTERACTIVE, JobClass
+from gridsim.workload.synthetic.lublin_parameters import (
+    ALL,
+    BATCH,
+    BUCKET,
+    BUCKETS,
+    DAY,
+    INTERACTIVE,
+    DailyClock,
+    JobClass,
+    TruncatedGamma,
+    cycle,
+)
 from gridsim.workload.synthetic.modal import customary_maximum
-from gridsim.workload.synthetic.truncated_gamma import TruncatedGamma
 
 SEED = 2003
 SAMPLE = 100_000

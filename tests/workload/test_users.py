@@ -14,9 +14,8 @@ from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.workload.transform.duplicate import Duplicate
-from gridsim.workload.transform.react import React
+from gridsim.workload.transform.react import React, habits
 from gridsim.workload.transform.slice import Slice
-from gridsim.workload.users import habits
 
 
 def found(*jobs: tuple[int, int, int | None], think: int = 20, gap: int = 60) -> tuple[Reactions, int]:

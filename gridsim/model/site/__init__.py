@@ -17,9 +17,18 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.model.capacity import Capacity, NodeGroup, with_more
 from gridsim.model.platform import Platform
-from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
-from gridsim.model.site.owners import PARENT, Association, Qos
-from gridsim.model.site.parameters import Preemption, Priority, Scheduling
+from gridsim.model.site.parameters import (
+    PARENT,
+    Allowed,
+    Association,
+    Node,
+    Preemption,
+    Priority,
+    Qos,
+    Reservation,
+    Scheduling,
+    SitePartition,
+)
 from gridsim.model.site.tres import TresLimits
 from gridsim.model.site.vocabulary import LABELS, Notice, notices
 

@@ -1,6 +1,6 @@
-"""How a Slurm site orders, backfills and preempts jobs.
+"""Parts of a Slurm site: nodes, partitions, reservations, accounts, QOS, and parameters of scheduling.
 
-Names and defaults are those of slurm.conf(5), version 22.05.
+Names and defaults are those of slurm.conf(5), scontrol(1) and sacctmgr(1), version 22.05.
 """
 
 from __future__ import annotations
@@ -8,9 +8,161 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gridsim.model.site.tres import Weights
+from gridsim.model.capacity import GPU
+from gridsim.model.site.tres import NO_LIMITS, TresLimits, Weights
+from gridsim.model.time import NEVER
 
-__all__ = ["Preemption", "Priority", "Scheduling"]
+__all__ = [
+    "PARENT",
+    "Allowed",
+    "Association",
+    "Node",
+    "Preemption",
+    "Priority",
+    "Qos",
+    "Reservation",
+    "Scheduling",
+    "SitePartition",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine: cores, memory in MiB, weight (lighter ones are used first), features, GPUs of a kind, other resources.
+
+    Cores and memory are those that jobs may use, without what is set apart for the system.
+    """
+
+    name: str
+    cores: int
+    memory: int = 1
+    weight: int = 1
+    features: tuple[str, ...] = ()
+    gpus: int = 0
+    gpu_kind: str = GPU
+    other: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Names that may: those of `only`, where it is not empty, else all but those of `never`."""
+
+    only: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.only if self.only else name not in self.never
+
+
+@dataclass(frozen=True, slots=True)
+class SitePartition:
+    """A partition of the nodes; partitions may share nodes.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        Names of its nodes.
+    longest, default_time : int
+        ``MaxTime`` and ``DefaultTime``, whole microseconds; `NEVER` for none.
+    job_factor, tier : int
+        ``PriorityJobFactor`` and ``PriorityTier``.
+    exclusive : bool
+        Whether every job gets whole nodes (``OverSubscribe=EXCLUSIVE``).
+    least_nodes, most_nodes : int
+        ``MinNodes`` and ``MaxNodes``; 0 for no limit.
+    qos : str
+        Partition QOS, whose limits hold too.
+    preempt : str
+        ``PreemptMode`` of its jobs, empty for that of the site.
+    grace : int
+        ``GraceTime``, whole microseconds.
+    state : str
+        ``State``: jobs are taken in and run where it is ``UP``.
+    accounts, levels : Allowed
+        ``AllowAccounts`` or ``DenyAccounts``, ``AllowQos`` or ``DenyQos``.
+    groups : tuple of str
+        ``AllowGroups``; empty for all.
+    needs_reservation : bool
+        ``ReqResv``.
+    default_memory, default_core_memory : int or None
+        ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; None for those of the site.
+    most_memory : int or None
+        ``MaxMemPerNode``, MiB; None for that of the site.
+    node_cores : int
+        ``MaxCPUsPerNode``: cores of each node that all its jobs together may use; 0 for all.
+    least_loaded : bool
+        Whether jobs go on the nodes with most idle cores (``LLN``).
+    billing : tuple of (str, float)
+        ``TRESBillingWeights``: names of resources and the weight of each unit; empty where jobs are billed for cores.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    longest: int = NEVER
+    default_time: int = NEVER
+    job_factor: int = 1
+    tier: int = 1
+    exclusive: bool = False
+    least_nodes: int = 0
+    most_nodes: int = 0
+    qos: str = ""
+    preempt: str = ""
+    grace: int = 0
+    state: str = "UP"
+    accounts: Allowed = Allowed()
+    levels: Allowed = Allowed()
+    needs_reservation: bool = False
+    default_memory: int | None = None
+    default_core_memory: int | None = None
+    most_memory: int | None = None
+    billing: Weights = ()
+    groups: tuple[str, ...] = ()
+    node_cores: int = 0
+    least_loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Nodes that only some may use for a while; instants in whole microseconds of the simulation.
+
+    Attributes
+    ----------
+    users, accounts : Allowed or None
+        Who may use it; a job must be allowed by both where both are given. With neither, nobody may.
+    cores : tuple of (str, int)
+        Reserved cores of nodes of which not all are.
+    flags : frozenset of str
+        ``MAINT``, ``OVERLAP``, ``FLEX``, ``MAGNETIC``, ``NO_HOLD_JOBS_AFTER``: see scontrol(1).
+    period : int
+        After how long it comes again (``DAILY`` …); 0 for once.
+    idle : int or None
+        ``PURGE_COMP``: it is deleted when no job asks for it for so long.
+    known : int
+        Instant at which it was made; before, no job keeps clear of it.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    start: int
+    end: int
+    users: Allowed | None = None
+    accounts: Allowed | None = None
+    cores: tuple[tuple[str, int], ...] = ()
+    flags: frozenset[str] = frozenset()
+    period: int = 0
+    idle: int | None = None
+    known: int = -NEVER
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether it takes nodes from other reservations."""
+        return not self.flags.isdisjoint(("MAINT", "OVERLAP"))
+
+    def admits(self, user: str, account: str) -> bool:
+        """Whether jobs of a user under an account may use it."""
+        if self.users is None and self.accounts is None:
+            return False
+        return (self.users is None or user in self.users) and (self.accounts is None or account in self.accounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +300,104 @@ class Preemption:
     strict_order: bool = False
     youngest_first: bool = False
     delay: int = 121_000_000
+
+
+PARENT = -1
+"""``Fairshare=parent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """A node of the share tree: an account (no user), or a user of an account. None and 0 stand for no limit.
+
+    Attributes
+    ----------
+    parent : str
+        Account above an account; empty for the root, and for users, whose account is above them.
+    shares : int
+        ``Fairshare``; `PARENT` where the children count as those of the account above.
+    most_jobs, most_submitted : int or None
+        ``MaxJobs`` and ``MaxSubmitJobs`` of each user below.
+    group_jobs, group_submitted, group_cores : int or None
+        ``GrpJobs``, ``GrpSubmitJobs`` and ``GrpTRES=cpu=`` of all below together.
+    most_cores, most_nodes : int or None
+        ``MaxTRES=cpu=`` and ``node=`` of one job.
+    longest : int
+        ``MaxWall``, whole microseconds.
+    usage : float
+        Decayed core-seconds at the beginning, where the source says it.
+    tres : TresLimits
+        Limits of other resources, and over time.
+    """
+
+    account: str
+    user: str = ""
+    parent: str = ""
+    shares: int = 1
+    most_jobs: int | None = None
+    most_submitted: int | None = None
+    group_jobs: int | None = None
+    group_submitted: int | None = None
+    group_cores: int | None = None
+    most_cores: int | None = None
+    most_nodes: int | None = None
+    longest: int = NEVER
+    default_qos: str = ""
+    usage: float = 0.0
+    tres: TresLimits = NO_LIMITS
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """A quality of service: priority, limits, and whom it may preempt.
+
+    Attributes
+    ----------
+    user_jobs, user_submitted, user_cores : int or None
+        ``MaxJobsPU``, ``MaxSubmitPU`` and ``MaxTRESPU=cpu=``: of each user.
+    account_jobs, account_cores : int or None
+        ``MaxJobsPA`` and ``MaxTRESPA=cpu=``: of each account.
+    group_jobs, group_submitted, group_cores : int or None
+        ``GrpJobs``, ``GrpSubmit`` and ``GrpTRES=cpu=``: of all together.
+    most_cores : int or None
+        ``MaxTRES=cpu=`` of one job.
+    longest : int
+        ``MaxWall``, whole microseconds.
+    preempts : tuple of str
+        QOS whose jobs it may preempt.
+    mode : str
+        What happens to a preempted job of this QOS: ``REQUEUE``, ``CANCEL``, or empty for that of the site.
+    grace : int
+        ``GraceTime``, whole microseconds.
+    exempt : int or None
+        ``PreemptExemptTime``, whole microseconds; None for that of the site.
+    within : bool
+        Whether its jobs may preempt one another (``PreemptMode=WITHIN``).
+    usage_factor : float
+        How much of the use counts for fair share, and for limits over time.
+    tres : TresLimits
+        Limits of other resources, and over time.
+    decays : bool
+        Whether what counts for its limits over time is forgotten as usage is (not with the flag ``NoDecay``).
+    """
+
+    name: str
+    priority: int = 0
+    user_jobs: int | None = None
+    user_submitted: int | None = None
+    user_cores: int | None = None
+    account_jobs: int | None = None
+    account_cores: int | None = None
+    group_jobs: int | None = None
+    group_submitted: int | None = None
+    group_cores: int | None = None
+    most_cores: int | None = None
+    longest: int = NEVER
+    preempts: tuple[str, ...] = ()
+    mode: str = ""
+    grace: int = 0
+    exempt: int | None = None
+    within: bool = False
+    usage_factor: float = 1.0
+    tres: TresLimits = NO_LIMITS
+    decays: bool = True

@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from gridsim.model.site import Site
-from gridsim.model.site_file.associations import read_associations, read_groups, with_usage
+from gridsim.model.site_file.associations import read_associations, read_groups, read_qos, with_usage
 from gridsim.model.site_file.conf import GROUPS, read_slurm_conf
-from gridsim.model.site_file.qos import read_qos
 from gridsim.model.site_file.reservations import SiteClock, read_reservations
 from gridsim.model.site_file.set_limits import SetLimit, set_limits
 from gridsim.model.site_file.words import expanded, minutes

@@ -1,4 +1,4 @@
-"""Shares, limits and usage of accounts and users (``sacctmgr``, ``sshare``); users of system groups (``getent``)."""
+"""Accounts and users with shares, limits and usage, and QOS (``sacctmgr``, ``sshare``); system groups (``getent``)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.model.site import PARENT, Association
+from gridsim.model.site import PARENT, Association, Qos
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.tres import limit, with_limits
-from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
+from gridsim.model.site_file.words import decimal, integer, limit, lines_of, minutes, table, with_limits
 
-__all__ = ["ASSOCIATION_LIMITS", "association_fields", "read_associations", "read_groups", "with_usage"]
+__all__ = [
+    "ASSOCIATION_LIMITS",
+    "QOS_LIMITS",
+    "association_fields",
+    "qos_fields",
+    "read_associations",
+    "read_groups",
+    "read_qos",
+    "with_usage",
+]
 
 ASSOCIATION_COMMANDS = (
     "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' say who is below whom"
@@ -100,18 +108,32 @@ def association_fields(
                 found[field] = text
             elif field is not None:
                 found[field] = None if integer(text) < 0 else integer(text)
-            elif key in _TRES:
-                limit(f"association {canonical('association', key)}", text, _TRES[key], found, ignored)
+            else:
+                _limit_resource("association", key, text, (_TRES, _OLD), found, ignored)
                 if "node" in (of_job := found.get("tres", {}).get("job", {})):
                     found["most_nodes"] = of_job.pop("node")
-            elif key in _OLD:
-                kind, name = _OLD[key]
-                limit(f"association {canonical('association', key)}", f"{name}={text}", kind, found, ignored)
-            elif matters("association", key):
-                ignored[f"association {canonical('association', key)}"] += 1
         except ValueError as error:
             raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
     return found
+
+
+def _limit_resource(
+    section: str,
+    key: str,
+    text: str,
+    limits: tuple[Mapping[str, str], Mapping[str, tuple[str, str]]],
+    found: dict[str, Any],
+    ignored: Counter[str],
+) -> None:
+    """Set a limit of resources, under its present name or an old one; count a key that is not modelled."""
+    name, (lists, old) = f"{section} {canonical(section, key)}", limits
+    if key in lists:
+        limit(name, text, lists[key], found, ignored)
+    elif key in old:
+        kind, resource = old[key]
+        limit(name, f"{resource}={text}", kind, found, ignored)
+    elif matters(section, key, text):
+        ignored[name] += 1
 
 
 def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:
@@ -211,3 +233,105 @@ def with_usage(associations: tuple[Association, ...], path: str | Path) -> tuple
     """Associations with the usage that a list of ``sshare`` has for them; none where it has nothing."""
     used = {(found.account, found.user): found.usage for found in read_associations(path)[0]}
     return tuple(replace(found, usage=used.get((found.account, found.user), 0.0)) for found in associations)
+
+
+_QOS = {
+    "grpjobs": "group_jobs",
+    "grpsubmit": "group_submitted",
+    "grpsubmitjobs": "group_submitted",
+    "maxjobs": "user_jobs",
+    "maxjobspu": "user_jobs",
+    "maxjobsperuser": "user_jobs",
+    "maxsubmit": "user_submitted",
+    "maxsubmitjobs": "user_submitted",
+    "maxsubmitpu": "user_submitted",
+    "maxsubmitjobspu": "user_submitted",
+    "maxsubmitjobsperuser": "user_submitted",
+    "maxjobspa": "account_jobs",
+    "maxjobsperaccount": "account_jobs",
+    "grpcpus": "group_cores",
+    "maxcpus": "most_cores",
+    "maxcpusperjob": "most_cores",
+    "maxcpuspu": "user_cores",
+    "maxcpusperuser": "user_cores",
+}
+"""Limits by column. Of a QOS ``MaxJobs`` and ``MaxSubmit`` are those of a user (src/sacctmgr/qos_functions.c)."""
+
+_QOS_OF_TRES = {
+    **_TRES,
+    "maxtrespu": "user",
+    "maxtresperuser": "user",
+    "maxtrespa": "account",
+    "maxtresperaccount": "account",
+    "mintres": "least",
+    "mintresperjob": "least",
+}
+_QOS_OLD = {
+    **_OLD,
+    "mincpus": ("least", "cpu"),
+    "mincpusperjob": ("least", "cpu"),
+    "maxnodes": ("job", "node"),
+    "maxnodesperjob": ("job", "node"),
+    "maxnodespu": ("user", "node"),
+    "maxnodesperuser": ("user", "node"),
+}
+
+QOS_LIMITS = ("maxwall", "maxwalldurationperjob", *_QOS, *_QOS_OF_TRES, *_QOS_OLD)
+"""Keys of limits."""
+
+
+def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
+    """QOS of ``sacctmgr -P show qos``, and how often each limit that is not modelled is set."""
+    path = Path(path)
+    lines = lines_of(path, "what 'sacctmgr -P show qos' printed")
+    ignored: Counter[str] = Counter()
+    found = [
+        Qos(row["name"], **with_limits(qos_fields(row, ignored, (path, number))))
+        for number, row in table(path, lines, ("name", "priority"))
+    ]
+    return tuple(found), ignored
+
+
+def qos_fields(
+    row: Mapping[str, str], ignored: Counter[str], where: tuple[Path | None, int | None] = (None, None)
+) -> dict[str, Any]:
+    """Fields of a QOS, from words with keys in lower case; limits of resources as `with_limits` takes them."""
+    found: dict[str, Any] = {}
+    for key, text in row.items():
+        if not text:
+            continue
+        try:
+            if key == "priority":
+                found["priority"] = integer(text)
+            elif key == "usagefactor":
+                found["usage_factor"] = decimal(text)
+            elif key in ("maxwall", "maxwalldurationperjob"):
+                found["longest"] = minutes(text)
+            elif key in _QOS:
+                found[_QOS[key]] = None if (most := integer(text)) < 0 else most
+            elif key == "preempt":
+                found["preempts"] = tuple(text.split(","))
+            elif key == "preemptmode":
+                found.update(_mode(text, ignored))
+            elif key == "gracetime":
+                found["grace"] = 0 if text == "00:00:00" else minutes(text)
+            elif key == "preemptexempttime":
+                found["exempt"] = None if text == "-1" else minutes(text)
+            elif key == "flags":
+                found["decays"] = "NODECAY" not in text.upper().split(",")
+                ignored.update(f"QOS Flags {flag}" for flag in text.split(",") if matters("QOS Flags", flag))
+            else:
+                _limit_resource("QOS", key, text, (_QOS_OF_TRES, _QOS_OLD), found, ignored)
+        except ValueError as error:
+            raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
+    return found
+
+
+def _mode(text: str, ignored: Counter[str]) -> dict[str, Any]:
+    """``PreemptMode`` of a QOS: OFF, nothing or Cluster mean that of the site (sacctmgr(1))."""
+    words = [word for word in text.upper().split(",") if word not in ("OFF", "", "CLUSTER", "GANG")]
+    found: dict[str, Any] = {"within": True} if "WITHIN" in words else {}
+    if "SUSPEND" in words:
+        ignored["QOS PreemptMode=SUSPEND (its jobs are not preempted)"] += 1
+        return found | {"mode": "SUSPEND"}
+    return found | {"mode": next((word for word in words if word in ("REQUEUE", "CANCEL")), "")}

@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, located
 from gridsim.files import read_text
 from gridsim.model.capacity import GPU
 from gridsim.model.site import Allowed, Node, Site, SitePartition
 from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
-from gridsim.model.site_file.tres import weights
-from gridsim.model.site_file.words import ConfLine, minutes, span
+from gridsim.model.site_file.words import ConfLine, minutes, span, weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["GROUPS", "partition_of", "read_slurm_conf"]
@@ -63,10 +62,8 @@ def read_slurm_conf(path: str | Path) -> Site:
     parts = general(keys, ignored)
     known = {_spelled(text, spelled): count for text, count in ignored.items()}
     default = by_default or made[0].name
-    try:
+    with located(path):
         return Site(tuple(nodes), tuple(made), default_partition=default, ignored=known, **parts)
-    except InputError as error:
-        raise InputError(error.message, path=path, field=error.field) from error
 
 
 GROUPS = "PartitionName AllowGroups"

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, located
 from gridsim.model.site import Allowed, Node, Reservation
 from gridsim.model.site_file.words import expanded, lines_of, minutes, span, table
 from gridsim.model.time import MICROSECOND, NEVER
@@ -171,10 +171,8 @@ class _Record:
 
     def expanded(self, key: str, text: str) -> list[str]:
         """Names of a list of hosts."""
-        try:
+        with located(self.path, line=self.line, field=key):
             return expanded(text)
-        except InputError as error:
-            raise InputError(error.message, path=self.path, line=self.line, field=key) from error
 
     def count(self, key: str, text: str) -> int:
         """How many cores a list such as ``0-5,7`` names."""

@@ -8,15 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, located
 from gridsim.model.site import Association, Site
 from gridsim.model.site.tres import gpu_type, licence
 from gridsim.model.site.vocabulary import canonical
-from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, association_fields
+from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS, association_fields, qos_fields
 from gridsim.model.site_file.conf import partition_of
-from gridsim.model.site_file.qos import QOS_LIMITS, qos_fields
-from gridsim.model.site_file.tres import named, with_limits, words
-from gridsim.model.site_file.words import ConfLine
+from gridsim.model.site_file.words import ConfLine, named, with_limits, words
 
 __all__ = ["SetLimit", "set_limits"]
 
@@ -95,10 +93,8 @@ def _changed(site: Site, it: SetLimit) -> Site:
     if it.kind == "partition":
         site.partition(it.name)  # or it is refused
         ignored: Counter[str] = Counter()
-        try:
+        with located(field=it.key):
             made = partition_of(ConfLine(Path(), 0, {it.key: it.value}), it.name, [], ignored)
-        except InputError as error:
-            raise InputError(error.message, field=it.key) from error
         value = {(field := _PARTITION[it.key.lower()]): getattr(made, field)}
         partitions = (replace(each, **value) if each.name == it.name else each for each in site.partitions)
         return replace(site, partitions=tuple(partitions))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import deciding
 from gridsim.policy.admission.feedback import Feedback

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS

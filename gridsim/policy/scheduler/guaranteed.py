@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.policy.admission import encoded
 from gridsim.policy.admission.plan import Plan, offer_of

@@ -51,9 +51,7 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
 }
 """Kinds of cases in each family, and who checks them."""
 
-NOT_BUILT: Mapping[str, tuple[str, ...]] = {
-    "availability": ("checkpoint", "energy", "delay"),
-}
+NOT_BUILT: Mapping[str, tuple[str, ...]] = {"availability": ("checkpoint", "energy", "delay")}
 """Families that are specified and not built yet, and the kinds of cases that only they have."""
 
 

@@ -19,11 +19,10 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
-from gridsim.testing.conformance.running import known_only, rigid_workload
+from gridsim.testing.conformance.running import PROSE, known_only, rigid_workload
 
 __all__ = ["check_charges"]
 
-PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 
 TOLERANCE = 1e-12
 """Relative, of ratios and their sums; classes and core-seconds are compared exactly."""

@@ -9,7 +9,7 @@ from gridsim.model.time import MICROSECOND, whole
 from gridsim.model.workload import Workload
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import known_only, rigid_workload, rows_of, run
+from gridsim.testing.conformance.running import PROSE, expected_of, known_only, rigid_workload, rows_of, run
 from gridsim.workload.transform.deadlines import requested_deadlines
 from gridsim.workload.transform.duplicate import Expand
 
@@ -19,7 +19,6 @@ _SAME = ("status", "start", "end", "cores", "granted", "offer", "kills", "lost_c
 WORDS = {"id": "job", "guarantee_broken": "guarantee_broken", **{word: word for word in _SAME}}
 """The family's words for columns that gridsim produces."""
 
-PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 _RUN = ("overrun", "instant", "tick")
 _PROMISES = ("compress", "relaxation", "artificial_floor", "artificial_fallback", "unadmitted")
 _QOPS = ("k_factor", "heuristic", "slots", "insertion", "append_slot", "price")
@@ -79,17 +78,11 @@ def _policy(name: str, parameters: Mapping[str, Any]) -> Spec:
 def _compare_jobs(
     comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]
 ) -> None:
-    for job in jobs:
-        number = job["id"]
-        row = rows.get(number)
-        if row is None:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
-            continue
-        for word, value in job.items():
-            if word in WORDS:
-                comparison.equal(f"job {number}: {word}", row[WORDS[word]], value)
-            else:
-                comparison.cannot(word)
+    for where, word, value, row in expected_of(comparison, rows, jobs):
+        if word in WORDS:
+            comparison.equal(where, row[WORDS[word]], value)
+        else:
+            comparison.cannot(word)
 
 
 def _compare_plans(
@@ -128,26 +121,19 @@ def _easy(record: Any, jobs: Sequence[Mapping[str, Any]]) -> Run:
     comparison = Comparison()
     rows = rows_of(record)
     submits = dict(zip(record.workload.job.tolist(), record.workload.submit.tolist(), strict=True))
-    for job in jobs:
-        if (number := job["id"]) not in rows:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
-            continue
-        for word, value in job.items():
-            if word == "response":
-                found = whole(rows[number]["end"]) - submits[number]
-                comparison.equal(f"job {number}: response (microseconds)", found, whole(value))
-            elif word in WORDS:
-                comparison.equal(f"job {number}: {word}", rows[number][WORDS[word]], value)
-            else:
-                comparison.cannot(word)
+    for where, word, value, row in expected_of(comparison, rows, jobs):
+        if word == "response":
+            comparison.equal(f"{where} (microseconds)", whole(row["end"]) - submits[row["job"]], whole(value))
+        elif word in WORDS:
+            comparison.equal(where, row[WORDS[word]], value)
+        else:
+            comparison.cannot(word)
     return comparison.verdict("easy")
 
 
 def _deadlines(part: Mapping[str, Any], deadlines: Mapping[int, int], stringency: float) -> Run:
     comparison = Comparison()
-    for name in part:
-        if name not in ("stringency", "deadlines"):
-            comparison.cannot(name)
+    comparison.compares(part, ("stringency", "deadlines"))
     for job in part.get("deadlines", ()):
         found = deadlines[job["id"]] / MICROSECOND if job["id"] in deadlines else None
         comparison.equal(f"job {job['id']}: deadline", found, job["deadline"])
@@ -159,9 +145,7 @@ def _relaxation(rows: Sequence[Mapping[str, Any]]) -> Run:
 
     comparison = Comparison()
     for index, row in enumerate(rows):
-        for name in row:
-            if name not in ("R", "floor", "estimate", "artificial_response"):
-                comparison.cannot(name)
+        comparison.compares(row, ("R", "floor", "estimate", "artificial_response"))
         policy = Guaranteed(relaxation=row["R"], artificial_floor=row["floor"])
         found = policy.artificial_response(whole(float(row["estimate"]))) / MICROSECOND
         comparison.equal(f"relaxation[{index}]: artificial_response", found, row["artificial_response"])
@@ -189,9 +173,7 @@ def _jobs_to_expand(case: Mapping[str, Any]) -> Workload:
 def _expanded(part: Mapping[str, Any], workload: Workload) -> Run:
     load = float(part["load"])
     comparison = Comparison()
-    for name in part:
-        if name not in ("load", "runtimes"):
-            comparison.cannot(name)
+    comparison.compares(part, ("load", "runtimes"))
     longer = Expand(load).apply(workload)
     expected = [runtime * MICROSECOND for runtime in part["runtimes"]]
     comparison.equal("runtimes (microseconds)", longer.runtime.tolist(), expected)

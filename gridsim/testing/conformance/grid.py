@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -18,6 +17,7 @@ from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
 from gridsim.testing.conformance.running import known_only
 from gridsim.testing.grid_metrics_cases import check_metrics_case, compare_metrics
+from gridsim.testing.policies import Wrapper
 
 __all__ = ["WORDS", "check_metrics", "check_schedule"]
 
@@ -138,20 +138,10 @@ def _jobs(
     return names, Workload.from_tasks(tasks, submit=submits, labels=labels, names={"share": paths} if paths else None)
 
 
-class _Scripted:
+class _Scripted(Wrapper):
     """A scheduler whose cluster draws what a case says instead of at random."""
 
-    def __init__(self, scheduler: Any, draws: Sequence[Sequence[int]]) -> None:
-        self._scheduler, self._draws = scheduler, draws
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Scripted:
-        return _Scripted(copy.deepcopy(self._scheduler, memo), self._draws)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._scheduler, name)
-
-    def __repr__(self) -> str:
-        return repr(self._scheduler)
+    _draws: Sequence[Sequence[int]]
 
     def setup(self, cluster: Any, rng: Any) -> None:
         self._scheduler.setup(cluster, _Draws(self._draws[cluster.index]))
@@ -178,7 +168,9 @@ def _run(case: Mapping[str, Any], options: Mapping[str, Any], workload: Workload
     name = case["policy"]
     scheduler = make_policy(f"backfilling?ordering={_ordering(name, options)}&reserve={options.get('fit', 'strict')}")
     if "draws" in case:
-        scheduler = _Scripted(scheduler, [case["draws"].get(cluster.name, ()) for cluster in platform.clusters()])
+        scheduler = _Scripted(
+            scheduler, _draws=[case["draws"].get(cluster.name, ()) for cluster in platform.clusters()]
+        )
     return run(workload, platform, scheduler, Options(balancer=_balancer(options), split=options.get("split", "task")))
 
 

@@ -14,14 +14,13 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import known_only, rows_of
+from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 
 __all__ = ["RULES", "Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
 
 RULES = ("first", "pack", "spread", "weight", "dot-product", "fragmentation")
 """Names of the placement rules."""
 
-PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 
 _GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight")
 _WORDS = ("gpu_kinds", "features", "partitions")

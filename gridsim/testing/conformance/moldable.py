@@ -13,15 +13,14 @@ from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, whole
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.ranges import moldable_workload
-from gridsim.testing.conformance.running import known_only, rows_of, run
+from gridsim.testing.conformance.ranges import PROSE, moldable_workload
+from gridsim.testing.conformance.running import expected_of, known_only, rows_of, run
 
 __all__ = ["WORDS", "check_choices", "check_limits", "check_lublin", "check_partition", "check_schedule"]
 
 WORDS = {"id": "job", "processors": "cores", "start": "start", "end": "end"}
 """The family's words for columns that gridsim produces."""
 
-PROSE = ("schema", "kind", "name", "title", "why", "spec_sections", "tolerance")
 
 _SHARE = ("wf", "gap", "weight", "scope", "choices", "grid")
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -83,18 +82,13 @@ def _run(
     comparison, rows = Comparison(), rows_of(record)
     found.append(rows)
     allowed = float(Fraction(str(tolerance)) * (1 + len(workload)))
-    for job in expected["jobs"]:
-        number = job["id"]
-        if number not in rows:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
-            continue
-        for word, value in job.items():
-            if word in ("start", "end"):
-                comparison.near(f"job {number}: {word}", rows[number][word], value, allowed)
-            elif word in WORDS:
-                comparison.equal(f"job {number}: {word}", rows[number][WORDS[word]], value)
-            else:
-                comparison.cannot(word)
+    for where, word, value, row in expected_of(comparison, rows, expected["jobs"]):
+        if word in ("start", "end"):
+            comparison.near(where, row[word], value, allowed)
+        elif word in WORDS:
+            comparison.equal(where, row[WORDS[word]], value)
+        else:
+            comparison.cannot(word)
     return comparison.verdict(name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -118,6 +118,10 @@ class Comparison:
     def cannot(self, what: str) -> None:
         """Note an expected field that gridsim does not produce."""
         self.missing[what] = None
+
+    def compares(self, of: Iterable[str], known: Sequence[str]) -> None:
+        """Note the fields that are not among those *known*."""
+        self.missing |= dict.fromkeys(name for name in of if name not in known)
 
     def verdict(self, name: str) -> Run:
         """Failed if anything differs, unsupported if anything could not be compared, else passed."""

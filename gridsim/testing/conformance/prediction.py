@@ -13,11 +13,10 @@ from gridsim.model.time import FloatArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import known_only, rigid_workload
+from gridsim.testing.conformance.running import PROSE, expected_of, known_only, rigid_workload
 
 __all__ = ["check_schedule"]
 
-_PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 _POLICIES: dict[str, tuple[str, ...]] = {
     "easy": ("predict", "correct", "backfill_order"),
     "conservative": ("predict", "correct"),
@@ -54,7 +53,7 @@ class AsRequested:
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
-    known_only(case, (*_PROSE, "platform", "jobs", "runs", "differences"), "the case holds")
+    known_only(case, (*PROSE, "platform", "jobs", "runs", "differences"), "the case holds")
     runs, starts = [], []
     for spec in case["runs"]:
         verdict, started = _run(case, spec)
@@ -106,19 +105,12 @@ def _simulated(case: Mapping[str, Any], name: str, parameters: Mapping[str, Any]
 
 
 def _compare_jobs(comparison: Comparison, columns: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> None:
-    row_of = {job: row for row, job in enumerate(columns["job"].tolist())}
-    for job in jobs:
-        row = row_of.get(job["id"])
-        if row is None:
-            comparison.equal(f"job {job['id']}", "not among the jobs", "there")
-            continue
-        for word, value in job.items():
-            if word == "id":
-                continue
-            if word in columns:
-                comparison.equal(f"job {job['id']}: {word}", columns[word][row].item(), value)
-            else:
-                comparison.cannot(word)
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*(it.tolist() for it in columns.values()), strict=True))
+    for where, word, value, row in expected_of(comparison, {row["job"]: row for row in rows}, jobs):
+        if word in row:
+            comparison.equal(where, row[word], value)
+        elif word != "id":
+            comparison.cannot(word)
 
 
 def _compare_accuracy(comparison: Comparison, record: Any, expected: Mapping[str, Any]) -> None:

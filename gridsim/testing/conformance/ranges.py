@@ -13,6 +13,7 @@ from gridsim.model.moldable import Moldable, weight_bounds, weight_category
 from gridsim.model.speedup import Downey, Linear, Speedup, Table
 from gridsim.model.time import MICROSECOND, whole
 from gridsim.model.workload import Workload
+from gridsim.testing.conformance import running
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
 from gridsim.testing.conformance.running import known_only, rigid_workload
 from gridsim.workload.transform.load_factor import LoadFactor
@@ -21,7 +22,7 @@ from gridsim.workload.transform.profiles import profile_range
 
 __all__ = ["check_profile", "check_range", "check_speedup", "check_table", "moldable_workload"]
 
-PROSE = ("schema", "kind", "name", "title", "why", "spec_sections", "tolerance")
+PROSE = (*running.PROSE, "tolerance")
 
 
 def moldable_workload(jobs: Sequence[Mapping[str, Any]], machine: int) -> Workload:

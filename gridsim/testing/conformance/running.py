@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gridsim.errors import InputError
@@ -11,9 +10,13 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.conformance.outcome import Unsupported
+from gridsim.testing.conformance.outcome import Comparison, Unsupported
+from gridsim.testing.policies import Wrapper
 
-__all__ = ["known_only", "rigid_workload", "rows_of", "run"]
+__all__ = ["PROSE", "expected_of", "known_only", "rigid_workload", "rows_of", "run"]
+
+PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
+"""Fields that describe a case."""
 
 
 def known_only(of: Mapping[str, Any], known: Sequence[str], what: str) -> None:
@@ -21,6 +24,21 @@ def known_only(of: Mapping[str, Any], known: Sequence[str], what: str) -> None:
     for name in of:
         if name not in known:
             raise Unsupported(f"{what} '{name}'")
+
+
+def expected_of(
+    comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str, Any, Mapping[str, Any]]]:
+    """Each field that a case expects of jobs: where it is, its word and value, and the row of the job.
+
+    Jobs without a row are differences.
+    """
+    for job in jobs:
+        number = job["id"]
+        if number in rows:
+            yield from ((f"job {number}: {word}", word, value, rows[number]) for word, value in job.items())
+        else:
+            comparison.equal(f"job {number}", "not among the jobs", "there")
 
 
 def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: int, least: float = 0) -> Workload:
@@ -53,20 +71,10 @@ def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: in
     )
 
 
-class _Watched:
+class _Watched(Wrapper):
     """A scheduler that writes its plan down after each decision."""
 
-    def __init__(self, scheduler: Any, plans: dict[int, dict[int, int]]) -> None:
-        self._scheduler, self._plans = scheduler, plans
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Watched:
-        return _Watched(copy.deepcopy(self._scheduler, memo), self._plans)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._scheduler, name)
-
-    def __repr__(self) -> str:
-        return repr(self._scheduler)
+    _plans: dict[int, dict[int, int]]
 
     def _write_down(self, now: int) -> None:
         if hasattr(self._scheduler, "plan"):
@@ -92,7 +100,7 @@ def run(workload: Workload, cores: int, policy: Any, **options: Any) -> tuple[Re
     from gridsim.simulation import simulate
 
     plans: dict[int, dict[int, int]] = {}
-    watched = _Watched(make_policy(policy), plans)
+    watched = _Watched(make_policy(policy), _plans=plans)
     record = simulate(workload, platform=Platform.single(cores), policy=watched, **options).record
     numbers = workload.job.tolist()
     by_number = {now: {numbers[row]: start for row, start in plan.items()} for now, plan in plans.items()}

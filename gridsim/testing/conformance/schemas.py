@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gridsim.model.exact import MOST_CORES
+from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.schema import ANY, NUMBER, WHOLE, Number, Schema
 
 __all__ = ["SCHEMAS"]
@@ -100,11 +100,7 @@ _MOLDABLE = {
         "platform": _MACHINE_SIZE,
         "jobs": [_MOLDABLE_JOB],
         "runs": [
-            {
-                "algorithm": str,
-                "parameters": {"category?": ({str: NUMBER}, None)},
-                "expected": _MOLDABLE_EXPECTED,
-            }
+            {"algorithm": str, "parameters": {"category?": ({str: NUMBER}, None)}, "expected": _MOLDABLE_EXPECTED}
         ],
         "differences?": [[WHOLE]],
         "alternative?": {"change": str, "expected": _MOLDABLE_EXPECTED},
@@ -114,14 +110,7 @@ _MOLDABLE = {
         "cycle?": {re.compile("all|batch|interactive"): [NUMBER]},
         "clock?": [{"cumulative_seconds": Number(0, 1e9), "start_bucket": Number(0, 47, whole=True), "time": NUMBER}],
         "sizes?": [
-            {
-                "u_kind": _PART,
-                "u_stage": _PART,
-                "u_place": _PART,
-                "kind": str,
-                "exponent": NUMBER,
-                "cores": WHOLE,
-            }
+            {"u_kind": _PART, "u_stage": _PART, "u_place": _PART, "kind": str, "exponent": NUMBER, "cores": WHOLE}
         ],
         "mixture?": [{"cores": _CORES, "p_raw": NUMBER, "p": NUMBER, "first_share_after_truncation": NUMBER}],
         "size_pmf?": {_DIGITS: NUMBER},
@@ -133,10 +122,7 @@ _MOLDABLE = {
         **_CASE_OF_TABLES,
         "points": [{"n": _SIZE, "A": Number(1, 10_000), "sigma": _FACTOR, "speedup": NUMBER}],
     },
-    "range": {
-        **_CASE_OF_TABLES,
-        "points": [{"platform": _SIZE, "requested": _SIZE, "rf": Number(1, 1e6)}],
-    },
+    "range": {**_CASE_OF_TABLES, "points": [{"platform": _SIZE, "requested": _SIZE, "rf": Number(1, 1e6)}]},
     "profile": {
         **_CASE_OF_TABLES,
         "table": [[_SIZE, Number(1e-6, 1e9)]],
@@ -189,7 +175,7 @@ _PREDICTION = {
         "jobs": [{**_RIGID, "user?": (Number(0, 10**9, whole=True), None)}],
         "runs": [{**_RUN, "expected": {"jobs": [_EXPECTED_JOB], "accuracy?": {str: NUMBER}}}],
         "differences?": [[WHOLE]],
-    },
+    }
 }
 
 _TASK = {"id": str, "exec": _WHOLE_SECONDS, "cores": _CORES, "kind": str}

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.workload.audit.rows import Block, Rows, Tally, only
-from gridsim.workload.audit.twice import Busy, Seen, keys_of
+from gridsim.workload.audit.rows import Block, Busy, Rows, Seen, Tally, keys_of, only
 from gridsim.workload.audit.usage import Bins, Machine, Steps, Usage
 
 __all__ = ["KEPT", "Audit", "Demand", "Infeasible", "audit"]

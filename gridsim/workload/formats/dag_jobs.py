@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.decimal_numbers import shown
 from gridsim.model.demand import Demands
-from gridsim.model.exact import shown
 from gridsim.model.tasks import ANY_KIND, Tasks
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload

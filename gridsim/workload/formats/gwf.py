@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, NoReturn
 
 from gridsim.errors import InputError
-from gridsim.model.exact import MOST_CORES, shown
+from gridsim.model.decimal_numbers import MOST_CORES, shown
 from gridsim.model.workload import LABELS, Workload
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
 from gridsim.workload.formats.stream import blocks, opened

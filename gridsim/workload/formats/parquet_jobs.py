@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, located
 from gridsim.files import checksum
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.tables import require_table
@@ -115,7 +115,7 @@ class ParquetJobs:
         if (late := np.flatnonzero(np.diff(submit) < 0)).size:  # before they are put in order
             row = int(late[0]) + 1
             raise out_of_order(float(submit[row - 1]), float(submit[row]), self.path, first + row + 1)
-        try:
+        with located(self.path):
             return Workload.from_columns(
                 submit=submit,
                 runtime=columns["runtime"],
@@ -125,5 +125,3 @@ class ParquetJobs:
                 labels={name: columns[name] for name in _LABELS if name in columns},
                 provenance=self.provenance,
             )
-        except InputError as error:
-            raise InputError(error.message, path=self.path, field=error.field) from error

@@ -22,7 +22,6 @@ from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
-from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
 from gridsim.workload.formats.pbs_record import (
     OF_JOBS,
     PARENT,
@@ -41,7 +40,7 @@ from gridsim.workload.formats.pbs_record import (
     status,
     time,
 )
-from gridsim.workload.formats.stream import blocks, opened
+from gridsim.workload.formats.stream import Paths, blocks, digest_of, files_of, name_of_all, opened
 from gridsim.workload.formats.swf_header import FIELDS, decoded
 from gridsim.workload.formats.swf_rows import (
     ALLOCATED,
@@ -88,12 +87,7 @@ def looks_like_pbs(beginning: bytes) -> bool:
     return _BEGINNING.search(beginning) is not None
 
 
-def read_pbs(
-    path: Paths,
-    *,
-    cores: int | None = None,
-    rules: Mapping[str, str] | None = None,
-) -> Workload:
+def read_pbs(path: Paths, *, cores: int | None = None, rules: Mapping[str, str] | None = None) -> Workload:
     """Jobs of accounting logs of PBS Pro, OpenPBS or Torque, plain or compressed with gzip or xz.
 
     Parameters

@@ -1,6 +1,4 @@
-"""Files of lines, whichever way they are compressed and encoded: blocks of whole lines, a checksum, a clear word about
-damage.
-"""
+"""Files of a log, compressed and encoded in any way: their names, blocks of whole lines, checksums, errors."""
 
 from __future__ import annotations
 
@@ -12,16 +10,26 @@ import importlib
 import io
 import lzma
 import os
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from gridsim.errors import InputError
-from gridsim.files import encoding_of
+from gridsim.files import DAMAGED, encoding_of
 
-__all__ = ["DAMAGED", "Digesting", "blocks", "head", "opened"]
+__all__ = [
+    "Digesting",
+    "Paths",
+    "blocks",
+    "compressing",
+    "digest_of",
+    "files_in",
+    "files_of",
+    "head",
+    "name_of_all",
+    "opened",
+]
 
 _BLOCK = 1 << 20
 """Bytes parsed at once."""
@@ -30,9 +38,6 @@ _LONGEST_LINE = 1 << 20
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 """What a file begins with that is compressed with zstd."""
-
-DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
-"""Errors of reading compressed data that is cut short or damaged."""
 
 
 class Digesting(io.RawIOBase):
@@ -185,3 +190,52 @@ def blocks(stream: IO[bytes], path: object, expected: str = "lines of 18 fields 
             raise InputError(f"a line of more than 1 MiB; expected {expected}", path=path, line=line)
         if not data:
             return
+
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""A file, a folder of files, or several of both."""
+
+
+def files_of(paths: Paths, expected: str) -> list[Path]:
+    """Files, those of folders among them; *expected* is what a folder without any should hold."""
+    found: list[Path] = []
+    for place in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):
+        inside = list(files_in(place)) if place.is_dir() else [place]
+        if not inside:
+            raise InputError(f"is a folder without files; expected {expected}", path=place)
+        found += inside
+    if not found:
+        raise InputError(f"no file was given; expected {expected}", field="path")
+    return found
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """Files of a folder by name, without empty ones: those of days on which nothing happened."""
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and not file.name.startswith(".") and file.stat().st_size:
+            yield file
+
+
+def name_of_all(paths: Paths, files: Sequence[Path]) -> str:
+    """What the files are called together: a single one, or a folder, by its own name."""
+    if len(files) == 1:
+        return os.fspath(files[0])
+    return os.fspath(paths) if isinstance(paths, str | os.PathLike) else f"{files[0]} and {len(files) - 1} more"
+
+
+def digest_of(digests: Sequence[str]) -> str:
+    """One checksum for those of several files, in their order."""
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+@contextmanager
+def compressing(file: IO[bytes], suffix: str) -> Iterator[Any]:
+    """A file to write to, compressed as its suffix says; the same bytes make the same file."""
+    if suffix == ".gz":
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as stream:
+            yield stream
+    elif suffix == ".xz":
+        with lzma.open(file, "wb", preset=3) as stream:
+            yield stream
+    else:
+        yield file

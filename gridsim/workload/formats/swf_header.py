@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gridsim.model.exact import MOST_CORES
+from gridsim.model.decimal_numbers import MOST_CORES
 
 __all__ = ["CANCELLED", "FIELDS", "STATUSES", "Header", "decoded"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.exact import MOST_CORES
+from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.workload.formats.asked import demands_of, told

@@ -17,7 +17,7 @@ from gridsim.files import write_atomically
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, whole
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.record import Record, Status
-from gridsim.workload.formats.files import compressing
+from gridsim.workload.formats.stream import compressing
 from gridsim.workload.formats.swf_header import CANCELLED, Header
 
 __all__ = ["write_swf"]

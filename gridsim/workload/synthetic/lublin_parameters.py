@@ -1,13 +1,20 @@
-"""Parameters of the Lublin-Feitelson model: one set a class of jobs, as published, and fitted to other machines."""
+"""Parameters and distributions of the Lublin-Feitelson model, fitted to the size of the machine.
+
+One set of parameters for each class of jobs, as published; shares of sizes and runtimes, mean areas, the daily cycle.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
-from gridsim.workload.synthetic.truncated_gamma import TruncatedGamma
+import numpy as np
+
+from gridsim.errors import check_parameters
+from gridsim.model.time import FloatArray
 
 __all__ = [
     "ALL",
@@ -15,13 +22,95 @@ __all__ = [
     "BUCKET",
     "BUCKETS",
     "CYCLE_OFFSET",
+    "DAY",
     "INTERACTIVE",
     "KINDS",
     "LONGEST_LOG_GAP",
     "LONGEST_LOG_RUNTIME",
     "REFERENCE_CORES",
+    "DailyClock",
     "JobClass",
+    "TruncatedGamma",
+    "cycle",
+    "expected_load",
+    "mean_area",
+    "runtime_given_size",
+    "short_share",
+    "short_weight",
+    "size_probabilities",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedGamma:
+    """Gamma law given that its value is at most *limit*: draw, and draw again while above.
+
+    Attributes
+    ----------
+    shape : float
+        Shape of the gamma law before the cut, above 0.
+    scale : float
+        Its scale (mean = shape x scale), between 0 and 1: the exponential of a wider one has no finite mean
+        but for the cut.
+    limit : float
+        Largest value.
+    """
+
+    shape: float
+    scale: float
+    limit: float
+
+    def __post_init__(self) -> None:
+        check_parameters(
+            self,
+            shape=(self.shape > 0, "a number above 0"),
+            scale=(0 < self.scale < 1, "a number between 0 and 1"),
+            limit=(self.limit > 0, "a number above 0"),
+        )
+
+    @property
+    def kept(self) -> float:
+        """Share of the uncut law at most the limit: what is not drawn again."""
+        return float(_below(self.shape, self.limit / self.scale))
+
+    @property
+    def mean_exponential(self) -> float:
+        """Mean of the exponential of a value, in closed form.
+
+        Notes
+        -----
+        Weighting the density by the exponential gives a gamma law again, of scale ``b / (1 - b)``.
+        """
+        narrow = 1.0 - self.scale
+        weight = narrow**-self.shape
+        return float(weight * _below(self.shape, self.limit * narrow / self.scale) / self.kept)
+
+    def cdf(self, value: Any) -> FloatArray:
+        """Probability of at most *value*."""
+        inside = np.clip(np.asarray(value, dtype=float), 0.0, self.limit)
+        return np.asarray(_below(self.shape, inside / self.scale) / self.kept)
+
+    def quantile(self, probability: Any) -> FloatArray:
+        """Value that is not exceeded with *probability*."""
+        from scipy.special import gammaincinv  # a fifth of a second: only where exact values are asked for
+
+        return np.asarray(self.scale * gammaincinv(self.shape, np.asarray(probability, dtype=float) * self.kept))
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """The first *n* values of *rng* that are at most the limit: more of them begin with the same ones."""
+        parts = [np.empty(0)]
+        while (missing := n - sum(map(len, parts))) > 0:
+            values = rng.gamma(self.shape, self.scale, missing)
+            parts.append(values[values <= self.limit])
+        return np.concatenate(parts)
+
+
+def _below(shape: float, value: Any) -> Any:
+    """Probability that a gamma law of this shape and scale 1 is at most *value*."""
+    from scipy.special import gammainc  # a fifth of a second: only where a workload is made
+
+    return gammainc(shape, value)
+
 
 BUCKET = 1800.0
 """Length of a bucket of the daily cycle, s."""
@@ -137,73 +226,149 @@ class JobClass:
         )
 
 
-ALL = JobClass(
-    name="all",
-    serial=0.244,
-    pow2=0.576,
-    u_low=0.8,
-    u_med=4.5,
-    u_hi=7.0,
-    u_prob=0.86,
-    a1=4.2,
-    b1=0.94,
-    a2=312.0,
-    b2=0.03,
-    pa=-0.0054,
-    pb=0.78,
-    a_arr=10.2303,
-    b_arr=0.4871,
-    arar=1.0225,
-    a_num=8.1737,
-    b_num=3.9631,
-)
-"""All jobs of a machine as one class: the default workload."""
+_PUBLISHED: Mapping[str, tuple[float, float, float]] = {
+    "serial": (0.244, 0.2927, 0.1541),
+    "pow2": (0.576, 0.6686, 0.625),
+    "u_low": (0.8, 1.2, 1.0),
+    "u_med": (4.5, 5.0, 3.0),
+    "u_hi": (7.0, 7.0, 5.5),
+    "u_prob": (0.86, 0.875, 0.705),
+    "a1": (4.2, 6.57, 3.8351),
+    "b1": (0.94, 0.823, 0.6605),
+    "a2": (312.0, 639.1, 7.073),
+    "b2": (0.03, 0.0156, 0.6856),
+    "pa": (-0.0054, -0.003, -0.0118),
+    "pb": (0.78, 0.6986, 0.9156),
+    "a_arr": (10.2303, 6.0415, 6.5510),
+    "b_arr": (0.4871, 0.8531, 0.6621),
+    "arar": (1.0225, 1.0519, 0.9797),
+    "a_num": (8.1737, 6.1271, 8.9186),
+    "b_num": (3.9631, 5.2740, 3.6680),
+}
+"""Parameters of all jobs of a machine as one class, and of batch and interactive jobs of the two-class variant."""
 
-BATCH = JobClass(
-    name="batch",
-    serial=0.2927,
-    pow2=0.6686,
-    u_low=1.2,
-    u_med=5.0,
-    u_hi=7.0,
-    u_prob=0.875,
-    a1=6.57,
-    b1=0.823,
-    a2=639.1,
-    b2=0.0156,
-    pa=-0.003,
-    pb=0.6986,
-    a_arr=6.0415,
-    b_arr=0.8531,
-    arar=1.0519,
-    a_num=6.1271,
-    b_num=5.2740,
+ALL, BATCH, INTERACTIVE = (
+    JobClass(name, **{parameter: values[place] for parameter, values in _PUBLISHED.items()})
+    for place, name in enumerate(("all", "batch", "interactive"))
 )
-"""Batch jobs of the two-class variant."""
-
-INTERACTIVE = JobClass(
-    name="interactive",
-    serial=0.1541,
-    pow2=0.625,
-    u_low=1.0,
-    u_med=3.0,
-    u_hi=5.5,
-    u_prob=0.705,
-    a1=3.8351,
-    b1=0.6605,
-    a2=7.073,
-    b2=0.6856,
-    pa=-0.0118,
-    pb=0.9156,
-    a_arr=6.5510,
-    b_arr=0.6621,
-    arar=0.9797,
-    a_num=8.9186,
-    b_num=3.6680,
-)
-"""Interactive jobs of the two-class variant."""
 
 KINDS: Mapping[str, tuple[JobClass, ...]] = MappingProxyType(
     {"all": (ALL,), "two-class": (INTERACTIVE, BATCH), "batch": (BATCH,), "interactive": (INTERACTIVE,)}
 )
 """Classes of each kind of workload; a class's place is its number in the queue column, interactive jobs 0."""
+
+
+def short_weight(job_class: JobClass, cores: Any) -> FloatArray:
+    """Probability of the first gamma law of ln runtime on *cores* cores, before the cut of the runtimes."""
+    return np.clip(job_class.pa * np.asarray(cores, dtype=float) + job_class.pb, 0.0, 1.0)
+
+
+def short_share(job_class: JobClass, cores: Any) -> FloatArray:
+    """Share of the first gamma law among the jobs on *cores* cores, after the cut.
+
+    Notes
+    -----
+    A runtime that is too long is drawn again with its component, so the cut moves the shares.
+    """
+    weight = short_weight(job_class, cores)
+    short, long = weight * job_class.short.kept, (1.0 - weight) * job_class.long.kept
+    return short / (short + long)
+
+
+def size_probabilities(job_class: JobClass, cores: int) -> FloatArray:
+    """Probability of each size on a machine of *cores* cores; (cores + 1,), indexed by the size.
+
+    Parameters
+    ----------
+    job_class : JobClass
+        The class, already fitted to the machine (`JobClass.on`).
+    cores : int
+        Cores of the machine, where sizes are capped.
+    """
+    top = cores.bit_length() - 1
+    probabilities = np.zeros(cores + 1)
+    halves = np.log2(np.arange(1, cores, dtype=np.float64) + 0.5)
+    probabilities[1:] = (1.0 - job_class.serial - job_class.pow2) * _between(job_class, halves)
+    powers = 2 ** np.arange(top + 1)
+    probabilities[powers] += job_class.pow2 * _between(job_class, np.arange(top, dtype=np.float64) + 0.5)
+    probabilities[1] += job_class.serial
+    return probabilities
+
+
+def _between(job_class: JobClass, edges: FloatArray) -> FloatArray:
+    """Probabilities of the exponent below, between and above the *edges*."""
+    low, middle, high = job_class.u_low, job_class.u_med, job_class.u_hi
+    below = job_class.u_prob * _uniform_cdf(edges, low, middle) + (1.0 - job_class.u_prob) * _uniform_cdf(
+        edges, middle, high
+    )
+    return np.diff(below, prepend=0.0, append=1.0)
+
+
+def _uniform_cdf(value: FloatArray, low: float, high: float) -> FloatArray:
+    if low == high:
+        return (value >= low).astype(float)
+    return np.clip((value - low) / (high - low), 0.0, 1.0)
+
+
+def runtime_given_size(job_class: JobClass, cores: Any) -> FloatArray:
+    """Mean runtime of jobs on *cores* cores before it is cut to whole seconds, s."""
+    share = short_share(job_class, cores)
+    return share * job_class.short.mean_exponential + (1.0 - share) * job_class.long.mean_exponential
+
+
+def mean_area(job_class: JobClass, cores: int) -> float:
+    """Mean of cores times runtime, core-seconds."""
+    sizes = np.arange(cores + 1)
+    return float(size_probabilities(job_class, cores) @ (sizes * runtime_given_size(job_class, sizes)))
+
+
+def expected_load(classes: Iterable[JobClass], cores: int) -> float:
+    """Offered load of the *classes* together on *cores* cores, a fraction: mean area over capacity of a mean gap."""
+    return sum(mean_area(job_class, cores) / (cores * job_class.log_gap.mean_exponential) for job_class in classes)
+
+
+DAY = BUCKET * BUCKETS
+"""Length of a day, s; also its points."""
+
+
+def cycle(job_class: JobClass) -> FloatArray:
+    """Weight of each bucket of the day from midnight, dimensionless; their mean is 1."""
+    from scipy.special import gammainc  # a fifth of a second: only where a workload is made
+
+    edges = np.arange(CYCLE_OFFSET, CYCLE_OFFSET + BUCKETS + 1) - 0.5
+    weights = np.roll(np.diff(gammainc(job_class.a_num, edges / job_class.b_num)), CYCLE_OFFSET - 1)
+    return np.asarray(weights / weights.mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DailyClock:
+    """Points to seconds and back: a bucket of weight w costs w x 1800 points, a day 86,400.
+
+    Attributes
+    ----------
+    weights : (48,) float
+        Weight of each bucket of the day from midnight; their mean is 1.
+    start_bucket : int
+        Bucket of the day at time 0.
+    """
+
+    weights: FloatArray
+    start_bucket: int = 0
+    _times: FloatArray = field(init=False, repr=False)
+    _points: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        spent = np.cumsum(np.roll(self.weights, -self.start_bucket)) * BUCKET
+        object.__setattr__(self, "_times", np.arange(BUCKETS + 1) * BUCKET)
+        object.__setattr__(self, "_points", np.concatenate(([0.0], spent[:-1], [DAY])))
+
+    def time(self, points: Any) -> FloatArray:
+        """Seconds since the start at which *points* points are spent; a periodic, piecewise linear map.
+
+        Notes
+        -----
+        The authors' program walks the buckets job by job and cuts each gap to whole seconds, which makes its
+        cycle drift by half a second a job; here the clock stays in floating point.
+        """
+        days, rest = np.divmod(np.asarray(points, dtype=float), DAY)
+        return np.asarray(days * DAY + np.interp(rest, self._points, self._times))

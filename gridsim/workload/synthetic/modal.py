@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
+from gridsim.errors import check_parameters
 from gridsim.model.time import FloatArray, IntArray
 
 __all__ = ["Law", "Mix", "Modal", "customary_maximum"]
@@ -91,17 +91,16 @@ class Law:
     tight: float = 0.10
 
     def __post_init__(self) -> None:
-        for name, good, rule in (
-            ("share_max", 0 <= self.share_max <= self.head_share, f"0 to head_share, which is {self.head_share:g}"),
-            ("head", 1 <= self.head <= len(_POPULAR) + 1, f"1 to {len(_POPULAR) + 1}"),
-            ("head_share", 0 < self.head_share <= 1, "above 0, at most 1"),
-            ("decay", 0 <= self.decay <= _STEEPEST, f"0 to {_STEEPEST:g}"),
-            ("spread", 0 <= self.spread <= _WIDEST, f"0 to {_WIDEST:g}"),
-            ("tail_power", 0 <= self.tail_power <= _STEEPEST, f"0 to {_STEEPEST:g}"),
-            ("tight", 0 <= self.tight <= 1, "0 to 1"),
-        ):
-            if not good:
-                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+        check_parameters(
+            self,
+            share_max=(0 <= self.share_max <= self.head_share, f"0 to head_share, which is {self.head_share:g}"),
+            head=(1 <= self.head <= len(_POPULAR) + 1, f"1 to {len(_POPULAR) + 1}"),
+            head_share=(0 < self.head_share <= 1, "above 0, at most 1"),
+            decay=(0 <= self.decay <= _STEEPEST, f"0 to {_STEEPEST:g}"),
+            spread=(0 <= self.spread <= _WIDEST, f"0 to {_WIDEST:g}"),
+            tail_power=(0 <= self.tail_power <= _STEEPEST, f"0 to {_STEEPEST:g}"),
+            tight=(0 <= self.tight <= 1, "0 to 1"),
+        )
 
     def mix(self, jobs: int, maximum: int, rng: np.random.Generator) -> Mix:
         """Values and counts for so many *jobs* under a *maximum*, s; of *rng* only the values of the tail are drawn."""

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.exact import exact, rounded
+from gridsim.errors import InputError, UnknownNameError, check_parameters
+from gridsim.model.decimal_numbers import exact, rounded
 from gridsim.model.streams import stream
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
@@ -129,15 +129,14 @@ class Packed:
     def __post_init__(self) -> None:
         if self.kind not in KINDS_OF_PACKING:
             raise UnknownNameError("value of packed?kind", str(self.kind), KINDS_OF_PACKING)
-        for name, good, rule in (
-            ("cores", self.cores >= 1, "at least 1"),
-            ("span", 1 <= self.span <= 10**9, "1 to 10 ** 9 seconds"),
-            ("jobs", 1 <= self.jobs <= self.cores * self.span, "1 to as many as there are core-seconds"),
-            ("r", 0 <= self.r <= 1000, "0 (no room) to 1000"),
-            ("lead", 0 <= self.lead <= 10**9, "0 to 10 ** 9 seconds"),
-        ):
-            if not good:
-                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+        check_parameters(
+            self,
+            cores=(self.cores >= 1, "at least 1"),
+            span=(1 <= self.span <= 10**9, "1 to 10 ** 9 seconds"),
+            jobs=(1 <= self.jobs <= self.cores * self.span, "1 to as many as there are core-seconds"),
+            r=(0 <= self.r <= 1000, "0 (no room) to 1000"),
+            lead=(0 <= self.lead <= 10**9, "0 to 10 ** 9 seconds"),
+        )
 
     def generate(self, seed: int = 1) -> Workload:
         """The workload of a *seed*, in job order."""

@@ -11,8 +11,7 @@ import numpy as np
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
 __all__ = ["NATURES", "Cirne", "named_counts", "parallelisms", "sigmas", "smallest_sizes", "unilog"]

@@ -8,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, FloatArray, IntArray, whole
-from gridsim.model.workload import Workload
+from gridsim.model.workload import Workload, recorded
 from gridsim.record import Record
 from gridsim.registry import Spec
-from gridsim.workload.provenance import recorded
 
 __all__ = ["Deadlines", "Tolerance", "by_number", "requested_deadlines", "tolerances"]
 

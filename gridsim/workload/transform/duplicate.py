@@ -8,10 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.exact import exact, rounded, whole_seconds
+from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
 from gridsim.model.time import NEVER, IntArray, whole
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 
 __all__ = ["LARGEST_LOAD", "Duplicate", "Expand"]
 

@@ -9,8 +9,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import IntArray, whole
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.deadlines import by_number
 
 __all__ = ["BetterEstimates", "ExactEstimates", "NoisyEstimates", "with_estimates"]

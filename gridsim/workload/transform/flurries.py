@@ -7,10 +7,9 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, check_parameters
 from gridsim.model.time import MICROSECOND, IntArray, seconds
-from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import UNKNOWN, Workload, recorded
 
 __all__ = ["Flurries", "Flurry", "WithoutFlurries", "flurries", "kept"]
 
@@ -88,14 +87,13 @@ class WithoutFlurries:
     source: ClassVar[str] = "after Feitelson, Tsafrir 2006"
 
     def __post_init__(self) -> None:
-        for name, good, rule in (
-            ("times", 0 < self.times < np.inf, "above 0"),
-            ("share", 0 < self.share <= 1, "above 0, at most 1"),
-            ("least", self.least >= 1, "1 or more"),
-            ("window", 1 <= self.window <= 52 * WEEK, f"1 to {52 * WEEK:.0f} s"),
-        ):
-            if not good:
-                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+        check_parameters(
+            self,
+            times=(0 < self.times < np.inf, "above 0"),
+            share=(0 < self.share <= 1, "above 0, at most 1"),
+            least=(self.least >= 1, "1 or more"),
+            window=(1 <= self.window <= 52 * WEEK, f"1 to {52 * WEEK:.0f} s"),
+        )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """The *workload* without flurries; nothing is drawn from *rng*.

@@ -10,8 +10,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 
 __all__ = ["Inflate"]
 

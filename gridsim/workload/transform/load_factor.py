@@ -10,11 +10,10 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.dates import UNDATED
-from gridsim.model.exact import exact, rounded
+from gridsim.model.decimal_numbers import exact, rounded
 from gridsim.model.platform import machine_cores
 from gridsim.model.time import NEVER, seconds
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 
 __all__ = ["LoadFactor", "OfferedLoad"]
 

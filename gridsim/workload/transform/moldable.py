@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.exact import exact
+from gridsim.model.decimal_numbers import exact
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import machine_cores
 from gridsim.model.speedup import Downey, Speedup, fitted
 from gridsim.model.time import IntArray
-from gridsim.model.workload import Workload
+from gridsim.model.workload import Workload, recorded
 from gridsim.registry import name_of
-from gridsim.workload.provenance import recorded
 
 __all__ = ["MoldableJobs", "factor_range", "facts", "rigid_within"]
 

@@ -15,8 +15,7 @@ from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Linear, Speedup, Table
 from gridsim.model.time import NEVER, IntArray, whole
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
 __all__ = ["Profiles", "profile_range", "read_profiles"]

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, located
 from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey, Linear, Speedup
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
 __all__ = ["Ranges"]
@@ -92,10 +91,9 @@ class Ranges:
             found = ", ".join(header or ("none",))
             raise InputError(f"has columns {found}; expected {', '.join(_NEEDED)}", path=self.file, line=1)
         for at, row in rows:
-            try:
-                yield _line(row, places, machine)
-            except InputError as error:
-                raise InputError(error.message, path=self.file, line=at, field=error.field) from error
+            with located(self.file, line=at):
+                taken = _line(row, places, machine)
+            yield taken
 
 
 def _line(row: Mapping[str, str], places: Mapping[int, int], machine: int) -> tuple[int, _Line]:

@@ -7,12 +7,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, check_parameters
 from gridsim.model.dates import calendar_of
 from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
-from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import UNKNOWN, Workload, recorded
 
 __all__ = ["FEW_USERS", "FEW_WEEKS", "Resample"]
 
@@ -107,15 +106,14 @@ class Resample:
     source: ClassVar[str] = "after Zakay, Feitelson 2013"
 
     def __post_init__(self) -> None:
-        for name, good, rule in (
-            ("load", 0.01 <= self.load <= 100, "0.01 to 100"),
-            ("weeks", self.weeks is None or 1 <= self.weeks <= _MOST_WEEKS, f"1 to {_MOST_WEEKS}"),
-            ("long_term", self.long_term >= 1, "1 or more"),
-            ("within", self.within is None or 0 < self.within <= 1, "above 0, at most 1, or none"),
-            ("replica", self.replica is None or self.replica >= 0, "a number from 0, or none"),
-        ):
-            if not good:
-                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+        check_parameters(
+            self,
+            load=(0.01 <= self.load <= 100, "0.01 to 100"),
+            weeks=(self.weeks is None or 1 <= self.weeks <= _MOST_WEEKS, f"1 to {_MOST_WEEKS}"),
+            long_term=(self.long_term >= 1, "1 or more"),
+            within=(self.within is None or 0 < self.within <= 1, "above 0, at most 1, or none"),
+            replica=(self.replica is None or self.replica >= 0, "a number from 0, or none"),
+        )
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """Another workload like this one.

@@ -9,8 +9,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray, seconds, whole
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
 from gridsim.workload.transform.estimates import with_estimates
 

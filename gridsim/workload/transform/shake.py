@@ -9,8 +9,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import UNKNOWN, Workload, recorded
 
 __all__ = ["Shake"]
 

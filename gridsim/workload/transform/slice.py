@@ -8,8 +8,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, IntArray, seconds, whole
-from gridsim.model.workload import Workload
-from gridsim.workload.provenance import recorded
+from gridsim.model.workload import Workload, recorded
 
 __all__ = ["Slice", "there"]
 
@@ -78,9 +77,7 @@ class Slice:
         shift = int(part.submit[0]) if self.origin else 0
         if shift:
             part = replace(
-                part,
-                submit=part.submit - shift,
-                deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER),
+                part, submit=part.submit - shift, deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER)
             )
         return recorded(part, self, jobs_kept=len(part), shift=seconds(shift))
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridsim.workload.audit.twice import Busy, Seen, keys_of
+from gridsim.workload.audit.rows import Busy, Seen, keys_of
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 20), st.integers(0, 9)), min_size=1, max_size=30)
 

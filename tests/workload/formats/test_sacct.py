@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER
 from gridsim.workload.formats.sacct import COMMAND, looks_like_sacct, read_sacct
-from gridsim.workload.formats.sacct.intake import SacctIntake
+from gridsim.workload.formats.sacct.screening import SacctIntake
 from gridsim.workload.problems import Problems
 from gridsim.workload.read import read_workload
 

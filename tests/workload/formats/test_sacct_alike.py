@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.sacct import intake, read_sacct
+from gridsim.workload.formats.sacct import read_sacct, screening
 
 NAMES = (
     "JobID JobIDRaw JobName User Submit Start End ElapsedRaw TimelimitRaw State AllocCPUS ReqTRES AllocTRES Priority"
@@ -75,16 +75,16 @@ def test_whatever_a_name_holds_a_line_is_what_it_is_alone(tmp_path_factory, entr
     """Neighbours of a line do not change what is made of it, and none is lost."""
     rows = [record(number, ",".join(["n", *name, "e"]), more) for number, name, more in entries]
     path = write(tmp_path_factory.mktemp("alike") / "log", ",", rows)
-    many, found = intake._MANY, []
+    many, found = screening._MANY, []
     try:
         for least in (8, 10**9):
-            intake._MANY = least
+            screening._MANY = least
             try:
                 found.append(read_sacct(path, rules={"repeated-line": "skip"}))
             except InputError as error:
                 found.append(str(error))
     finally:
-        intake._MANY = many
+        screening._MANY = many
     if isinstance(found[0], Workload) and isinstance(found[1], Workload):
         assert said(found[0]) == said(found[1])
     else:

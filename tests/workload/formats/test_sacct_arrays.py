@@ -11,10 +11,9 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.sacct.anonymise import anonymise_sacct
 from gridsim.workload.formats.sacct.arrays import tasks_left
-from gridsim.workload.formats.sacct.facts import SacctColumns
-from gridsim.workload.formats.sacct.nameless import anonymise_sacct
-from gridsim.workload.formats.sacct.values import ABSENT
+from gridsim.workload.formats.sacct.values import ABSENT, SacctColumns
 from gridsim.workload.read import read_workload
 
 HEADER = "JobID|JobIDRaw|User|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|ReqCPUS|AllocCPUS\n"

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
 from gridsim.workload.formats.sacct.clock import Zone
 from gridsim.workload.formats.sacct.document import Document, looks_like_document
 from gridsim.workload.formats.sacct.fields import COMMAND, canonical, refusal
-from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.jobs import Jobs
+from gridsim.workload.formats.sacct.screening import SacctIntake
 from gridsim.workload.formats.sacct.text import header_of, looks_headless
-from gridsim.workload.formats.stream import blocks, opened
+from gridsim.workload.formats.stream import Paths, blocks, digest_of, files_of, name_of_all, opened
 from gridsim.workload.problems import Problems
 
 __all__ = ["COMMAND", "looks_like_sacct", "read_sacct", "taken"]

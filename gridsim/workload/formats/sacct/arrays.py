@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.sacct.facts import SacctColumns
-from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes, task_ranges
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumns, codes, task_ranges
 
 __all__ = ["tasks_left"]
 

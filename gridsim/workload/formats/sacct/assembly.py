@@ -17,11 +17,10 @@ from gridsim.workload.formats.columns import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.demands import demands, named
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
-from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
-from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.needs import needs
 from gridsim.workload.formats.sacct.rows import NAMED
-from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes
+from gridsim.workload.formats.sacct.screening import SacctIntake
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 from gridsim.workload.formats.swf_header import CANCELLED
 
 __all__ = ["Assembly", "Kept"]

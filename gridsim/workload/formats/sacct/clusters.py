@@ -11,8 +11,7 @@ import numpy as np
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
-from gridsim.workload.formats.sacct.facts import SacctColumns
-from gridsim.workload.formats.sacct.values import BoolArray
+from gridsim.workload.formats.sacct.values import BoolArray, SacctColumns
 
 __all__ = ["ALL", "Clusters"]
 

@@ -14,14 +14,11 @@ from gridsim.errors import InputError
 from gridsim.files import write_atomically
 from gridsim.model.dates import Calendar, zone_of
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.files import Paths, compressing, files_of, name_of_all
 from gridsim.workload.formats.sacct import taken
-from gridsim.workload.formats.sacct.clock import Zone
-from gridsim.workload.formats.sacct.facts import SacctColumns
-from gridsim.workload.formats.sacct.instants import on_one_clock
-from gridsim.workload.formats.sacct.intake import SacctIntake
-from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
-from gridsim.workload.formats.stream import blocks, opened
+from gridsim.workload.formats.sacct.clock import Zone, on_one_clock
+from gridsim.workload.formats.sacct.screening import SacctIntake
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumns
+from gridsim.workload.formats.stream import Paths, blocks, compressing, files_of, name_of_all, opened
 from gridsim.workload.problems import Problems
 
 __all__ = ["cut_sacct"]

@@ -97,10 +97,7 @@ def demands(
 
 
 def named(
-    columns: Mapping[str, npt.NDArray[Any]],
-    rows: IntArray,
-    more: Sequence[str],
-    said: Mapping[str, Sequence[str]],
+    columns: Mapping[str, npt.NDArray[Any]], rows: IntArray, more: Sequence[str], said: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
     """Labels of the type of GPU, the licences and the nodes that jobs asked for, and their names, if the log says any.
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from gridsim.errors import InputError
+from gridsim.files import DAMAGED
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.text import UNIT, Form
-from gridsim.workload.formats.stream import DAMAGED
 
 __all__ = ["COLUMNS", "Document", "looks_like_document"]
 

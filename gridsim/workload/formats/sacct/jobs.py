@@ -12,16 +12,23 @@ from gridsim.model.workload import Workload
 from gridsim.workload.formats.columns import Screen, most_in_use
 from gridsim.workload.formats.sacct.arrays import tasks_left
 from gridsim.workload.formats.sacct.assembly import Assembly, Kept
-from gridsim.workload.formats.sacct.clock import Zone
+from gridsim.workload.formats.sacct.clock import Zone, on_one_clock
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.dependencies import Edges
-from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
 from gridsim.workload.formats.sacct.fields import refusal
-from gridsim.workload.formats.sacct.instants import on_one_clock
-from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.runs import JOINED, Runs, late_numbers
-from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray, codes
+from gridsim.workload.formats.sacct.screening import SacctIntake
+from gridsim.workload.formats.sacct.values import (
+    ABSENT,
+    PARTITION,
+    STATES,
+    UNLIMITED,
+    BoolArray,
+    Facts,
+    SacctColumns,
+    codes,
+)
 from gridsim.workload.problems import Problems
 
 __all__ = ["Jobs"]
@@ -45,7 +52,7 @@ class Jobs:
 
     Parameters
     ----------
-    intake : Intake
+    intake : SacctIntake
         What was read; its columns are taken away.
     cores : int or None
         Size of the machine that jobs must fit.

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
-from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 
 __all__ = ["JOINED", "Runs", "late_numbers"]
 
@@ -118,11 +117,7 @@ class Runs:
         job, earlier = self.last[ran], self.earlier[ran]
         lost = np.bincount(job[earlier], (facts.held * facts.cores)[ran[earlier]], minlength=n)
         cut = np.isin(facts.state[ran], _PREEMPTED)
-        return {
-            "runs": np.bincount(job, minlength=n),
-            "preempted": np.bincount(job[cut], minlength=n),
-            "lost": lost,
-        }
+        return {"runs": np.bincount(job, minlength=n), "preempted": np.bincount(job[cut], minlength=n), "lost": lost}
 
 
 def _goes_on(lines: SacctColumns, before: IntArray, after: IntArray) -> BoolArray:

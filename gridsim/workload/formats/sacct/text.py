@@ -1,4 +1,7 @@
-"""The lines of `sacct`: which columns they have, and where the texts of a column stand in a block of lines."""
+"""The lines of `sacct`: the columns of the header, and the places of their texts in a block of lines.
+
+Where a text contains the delimiter, the values that the other columns can have determine its place (`align`).
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,233 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.sacct.align import align
-from gridsim.workload.formats.sacct.fields import FREE, canonical
+from gridsim.workload.formats.sacct.fields import FREE, TEXTS, canonical
 
 __all__ = [
     "BREAKS_JOINED",
+    "MOST_TOKENS",
     "UNIT",
+    "Alike",
     "Cells",
     "Division",
     "Form",
     "TextLines",
+    "align",
+    "divisions",
     "header_of",
     "is_ruler",
     "looks_headless",
 ]
+
+_SPANS = 6
+"""Pieces that a time, a state or a name of tasks falls into at most, where the delimiter occurs in it."""
+
+_PARTS = 24
+"""And a list of resources, whose parts stand between commas."""
+
+_COMMA = b","
+
+MOST_TOKENS = 2000
+"""Of a line that can be aligned."""
+
+
+def align(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> list[bytes] | None:
+    """Texts of the columns of these *kinds*, or None where no division of the *tokens* fits them all.
+
+    Where several fit, columns of free text that stand further right are as short as can be: what is too much goes to
+    the first one, the name of the job.
+
+    Examples
+    --------
+    >>> align([b"7", b"fit", b"lr=0.1", b"12"], ["identity", "free", "count"], b"|")
+    [b'7', b'fit|lr=0.1', b'12']
+    >>> align([b"7", b"fit", b"12 s"], ["identity", "free", "count"], b"|") is None
+    True
+    """
+    found = divisions(tokens, kinds, delimiter)
+    return None if found is None else [delimiter.join(tokens[begin:end]) for begin, end in found]
+
+
+def divisions(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> list[tuple[int, int]] | None:
+    """First token of each column, and the one behind its last; as `align`."""
+    if len(tokens) > MOST_TOKENS:
+        return None
+    wide = _SPANS if set(delimiter) & set(b" :-+_.=,[]T") else 1
+    reached = _reached(tokens, kinds, delimiter, wide)
+    if not reached or not reached[-1] >> len(tokens) & 1:
+        return None
+    places: list[tuple[int, int]] = []
+    end = len(tokens)
+    for column in range(len(kinds) - 1, -1, -1):
+        begin = _begin(tokens, kinds[column], delimiter, wide, reached[column], end)
+        places.append((begin, end))
+        end = begin
+    return places[::-1]
+
+
+def _reached(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes, wide: int) -> list[int] | None:
+    """Bit masks: at which tokens a column can begin, for each column, and where the last one can end."""
+    every = (1 << len(tokens) + 1) - 1
+    now, reached = 1, [1]
+    for kind in kinds:
+        if kind == "free":
+            lowest = now & -now
+            now = every & ~((lowest << 1) - 1)
+        else:
+            span = _span(kind, delimiter, len(tokens), wide)
+            now = sum(1 << end for end in {end for p in _bits(now) for end in _ends(tokens, kind, delimiter, span, p)})
+        if not now:
+            return None
+        reached.append(now)
+    return reached
+
+
+def _span(kind: str, delimiter: bytes, tokens: int, wide: int) -> int:
+    """Pieces that a column falls into at most."""
+    if kind != "tres" or wide == 1:
+        return wide
+    return tokens if delimiter == _COMMA else _PARTS
+
+
+def _bits(mask: int) -> list[int]:
+    places = []
+    while mask:
+        lowest = mask & -mask
+        places.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return places
+
+
+def _ends(tokens: Sequence[bytes], kind: str, delimiter: bytes, span: int, begin: int) -> list[int]:
+    """Where a column that begins at a token may end."""
+    if kind == "tres" and delimiter == _COMMA:
+        ends = []
+        for end in range(begin + 1, len(tokens) + 1):
+            text = tokens[end - 1]
+            if not TEXTS["tres"].fullmatch(text) or (not text and end > begin + 1):
+                break
+            ends.append(end)
+            if not text:
+                break
+        return ends
+    pattern = TEXTS[kind] if kind != "tres" else _TRES_LIST
+    last = min(begin + span, len(tokens))
+    return [end for end in range(begin + 1, last + 1) if pattern.fullmatch(delimiter.join(tokens[begin:end]))]
+
+
+class _Tres:
+    """A list of parts like ``cpu=4,mem=8000M``, part by part: one pattern for all would take its time on bad ones."""
+
+    def fullmatch(self, text: bytes) -> bool:
+        return all(TEXTS["tres"].fullmatch(part) for part in text.split(b",")) if text else True
+
+
+_TRES_LIST = _Tres()
+
+
+def _begin(tokens: Sequence[bytes], kind: str, delimiter: bytes, wide: int, reached: int, end: int) -> int:
+    """Where the column that ends before token *end* begins."""
+    if kind == "free":
+        below = reached & ((1 << end) - 1)
+        return below.bit_length() - 1
+    span = _span(kind, delimiter, len(tokens), wide)
+    fitting = [
+        begin
+        for begin in range(max(0, end - span), end)
+        if reached >> begin & 1 and end in _ends(tokens, kind, delimiter, span, begin)
+    ]
+    if kind != "tres" or delimiter != _COMMA:
+        return fitting[-1]
+    names = [token.partition(b"=")[0] for token in tokens]
+    differing = [begin for begin in fitting if len(set(names[begin:end])) == end - begin]
+    first = end
+    while first and b"=" in tokens[first - 1]:
+        first -= 1
+    # Lists that stand side by side begin with the same name.
+    again = [begin for begin in differing if first < begin < end and names[begin] == names[first]]
+    return (again or differing or fitting[-1:])[0]
+
+
+_MOST_LOOKS = 1 << 14
+_SIGNS = (b"0123456789", b"=", b":", b"-", b".", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ_+", b"abcdefghijklmnopqrstuvwxyz")
+_MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9)
+
+
+class Alike:
+    """Divisions of the lines of one form that contain the delimiter in other columns too, by their patterns.
+
+    With ``--delimiter=,`` every line is such a line, since lists such as ``cpu=4,node=1`` contain commas. Aligning a
+    line takes a millisecond, but lines are alike: they have as many pieces, digits, words, times and names of resources
+    in the same places. One line of each pattern is aligned. The other lines of the pattern are divided in the same way
+    and then tested column by column, as every line is.
+    """
+
+    def __init__(self, header: Form) -> None:
+        self.header = header
+        self._places: dict[tuple[int, int], IntArray | None] = {}
+
+    def divided(self, lines: TextLines, rows: IntArray) -> tuple[IntArray, Division]:
+        """Those of the lines that look like one that could be taken apart, and where their columns stand."""
+        rows = rows[lines.extra[rows] + len(self.header.names) <= MOST_TOKENS]
+        if not len(rows):
+            return rows, lines.division()
+        begins, ends, counts = lines.tokens(rows)
+        first = np.cumsum(counts) - counts
+        looks = _looks(lines.data, begins, ends, first, counts)
+        keys, example, which = np.unique(looks, return_index=True, return_inverse=True)
+        which = which.reshape(-1)
+        if len(self._places) > _MOST_LOOKS:
+            self._places.clear()
+        columns = len(self.header.names)
+        places, known = np.zeros((len(keys), columns, 2), dtype=np.int64), np.zeros(len(keys), dtype=bool)
+        for number, (look, row) in enumerate(zip(keys.tolist(), example.tolist(), strict=True)):
+            key = (look, int(counts[row]))
+            if key not in self._places:
+                self._places[key] = self._aligned(lines.line(int(rows[row])))
+            found = self._places[key]
+            if found is not None and counts[row] == found[-1, 1]:
+                places[number], known[number] = found, True
+        known_rows = known[which]
+        place_of = np.full(len(lines), -1, dtype=np.int64)
+        place_of[rows] = np.arange(len(rows))
+
+        def span(chosen: IntArray, name: str) -> tuple[IntArray, IntArray]:
+            at = place_of[chosen]
+            begin, end = places[which[at], self.header.names.index(name)].T
+            return begins[first[at] + begin], ends[first[at] + end - 1]
+
+        return rows[known_rows], Division(lines, span)
+
+    def _aligned(self, line: bytes) -> IntArray | None:
+        found = divisions(line.split(self.header.delimiter), self.header.kinds, self.header.delimiter)
+        return None if found is None else np.array(found, dtype=np.int64)
+
+
+def _looks(
+    data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, first: IntArray, counts: IntArray
+) -> npt.NDArray[np.uint64]:
+    """A number for the look of each line: how many pieces, and of each which signs it has, or the name before ``=``."""
+    kinds = np.zeros(len(begins), dtype=np.uint64)
+    lengths = (ends - begins).astype(np.int64)
+    for number, signs in enumerate(_SIGNS):
+        one = np.zeros(256, dtype=np.int32)
+        one[list(signs)] = 1
+        before = np.concatenate(([0], np.cumsum(one[data], dtype=np.int32)))
+        there = before[ends] - before[begins]
+        kinds |= ((there > 0).astype(np.uint64) + (there == lengths)) << np.uint64(2 * number)
+    equals = np.flatnonzero(data == ord("="))
+    if len(equals):
+        at = equals[np.minimum(np.searchsorted(equals, begins), len(equals) - 1)]
+        named = (at >= begins) & (at < ends)
+        name = (at - begins).astype(np.uint64) << np.uint64(24) | data[np.minimum(begins, len(data) - 1)].astype(
+            np.uint64
+        )
+        kinds = np.where(named, (name << np.uint64(16)) | np.uint64(1), kinds)
+    place = (np.arange(len(begins)) - np.repeat(first, counts)).astype(np.uint64)
+    mixed = (kinds + np.uint64(1)) * np.uint64(_MIX[0]) ^ (place + np.uint64(1)) * np.uint64(_MIX[1])
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(_MIX[2])
+    return np.add.reduceat(mixed, first) + counts.astype(np.uint64)
+
 
 BREAKS_JOINED = 20
 """Lines that are tried as one record where a text holds line breaks."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
+from gridsim.workload.formats.stream import Paths, digest_of, files_of, name_of_all
 from gridsim.workload.formats.table.cells import joined
 from gridsim.workload.formats.table.mapping import mapping_of, presets
 from gridsim.workload.formats.table.rows import TableRows

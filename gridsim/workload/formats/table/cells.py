@@ -14,10 +14,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import checksum
+from gridsim.files import DAMAGED, checksum
 from gridsim.model.time import IntArray
 from gridsim.tables import require_table
-from gridsim.workload.formats.stream import DAMAGED, opened
+from gridsim.workload.formats.stream import opened
 from gridsim.workload.formats.table.mapping import Joined, TableMapping
 from gridsim.workload.formats.table.objects import Objects
 

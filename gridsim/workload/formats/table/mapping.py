@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.resources
 import math
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError, UnknownNameError, check_keys
 from gridsim.files import read_toml
 
 __all__ = ["FIELDS", "FORMATS", "STATUSES", "ColumnRule", "Joined", "TableMapping", "mapping_of", "presets"]
@@ -273,7 +273,7 @@ def mapping_of(given: str) -> TableMapping:
 
 
 def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
-    _known(tables, (*_KEYS, "title", "source"), "mapping", path)
+    check_keys(tables, (*_KEYS, "title", "source"), "mapping", path)
     form = _typed(tables.get("format", "csv"), str, "format", path)
     if form not in FORMATS:
         raise UnknownNameError(f"format of a table in {path}", form, FORMATS)
@@ -327,7 +327,7 @@ def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str)
     found = []
     for name, table in _typed(tables.get("join", {}), dict, "join", path).items():
         where = f"join.{name}"
-        _known(
+        check_keys(
             _typed(table, dict, where, path),
             ("file", "key", "columns", "format", "delimiter", "header"),
             f"[{where}]",
@@ -357,7 +357,7 @@ def _capacity(
     """What the machine had in all, and its GPUs by kind."""
     table = dict(_typed(tables.get("capacity", {}), dict, "capacity", path))
     kinds = _typed(table.pop("gpu_kinds", {}), dict, "capacity.gpu_kinds", path)
-    _known(table, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
+    check_keys(table, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
 
     def amounts(given: Mapping[str, Any], where: str) -> dict[str, float]:
         for name, amount in given.items():
@@ -383,7 +383,7 @@ def _rules(
     where = above + name
     table = _typed(tables.get(name, {}), dict, where, path)
     if fields is not None:
-        _known(table, tuple(fields), f"[{where}]", path)
+        check_keys(table, tuple(fields), f"[{where}]", path)
     return {
         key: _rule(value, f"{where}.{key}", "amount" if fields is None else fields[key], path)
         for key, value in table.items()
@@ -394,7 +394,7 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
     if isinstance(value, str):
         return ColumnRule(kind, value)
     table = _typed(value, dict, where, path)
-    _known(table, _RULE, f"[{where}]", path)
+    check_keys(table, _RULE, f"[{where}]", path)
     if ("column" in table) == ("value" in table):
         raise InputError("names a column and a value, or neither; expected one", path=path, field=where)
     texts = {
@@ -462,7 +462,7 @@ def _filters(tables: Mapping[str, Any], path: str) -> dict[str, tuple[str, froze
     found = {}
     for name, table in _typed(tables.get("filter", {}), dict, "filter", path).items():
         where = f"filter.{name}"
-        _known(_typed(table, dict, where, path), ("column", "values"), f"[{where}]", path)
+        check_keys(_typed(table, dict, where, path), ("column", "values"), f"[{where}]", path)
         for key in ("column", "values"):
             if key not in table:
                 raise InputError("is not there", path=path, field=f"{where}.{key}")
@@ -489,9 +489,3 @@ def _flag(value: Any, where: str, path: str) -> bool:
     if not isinstance(value, bool):
         raise InputError(f"is {value!r}; true or false was expected", path=path, field=where)
     return value
-
-
-def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: str) -> None:
-    for key in table:
-        if key not in keys:
-            raise UnknownNameError(f"key of {where} in {path}", key, keys)

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from gridsim.errors import InputError
-from gridsim.files import integer
-from gridsim.workload.formats.stream import DAMAGED
+from gridsim.files import DAMAGED, integer
 
 __all__ = ["Objects"]
 

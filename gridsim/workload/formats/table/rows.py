@@ -324,9 +324,7 @@ class TableRows(SwfRows):
             demands=demands,
         )
         workload = replace(
-            workload,
-            submit=workload.submit - origin * MICROSECOND,
-            cores_stated=self.machine or most_of(workload),
+            workload, submit=workload.submit - origin * MICROSECOND, cores_stated=self.machine or most_of(workload)
         )
         return workload.with_provenance(
             format="table",

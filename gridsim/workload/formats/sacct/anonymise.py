@@ -19,14 +19,21 @@ from gridsim.model.job_id import SEVERAL
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.anonymise import check_key, pseudonym
-from gridsim.workload.formats.files import Paths, compressing, files_of, name_of_all
 from gridsim.workload.formats.sacct import taken
-from gridsim.workload.formats.sacct.clock import Zone
-from gridsim.workload.formats.sacct.facts import SacctColumns
-from gridsim.workload.formats.sacct.instants import on_one_clock
-from gridsim.workload.formats.sacct.intake import SacctIntake
+from gridsim.workload.formats.sacct.clock import Zone, on_one_clock
 from gridsim.workload.formats.sacct.rows import NAMED
-from gridsim.workload.formats.sacct.values import A_CORE, A_NODE, ABSENT, PARTITION, STATES, UNLIMITED, task_ranges
+from gridsim.workload.formats.sacct.screening import SacctIntake
+from gridsim.workload.formats.sacct.values import (
+    A_CORE,
+    A_NODE,
+    ABSENT,
+    PARTITION,
+    STATES,
+    UNLIMITED,
+    SacctColumns,
+    task_ranges,
+)
+from gridsim.workload.formats.stream import Paths, compressing, files_of, name_of_all
 from gridsim.workload.problems import Problems
 
 __all__ = ["SHIFTED", "anonymise_sacct"]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
+from gridsim.model.applicable_demands import LEFT_ASIDE, suited
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
-from gridsim.model.suited import LEFT_ASIDE, suited
 from gridsim.model.workload import Workload
 from gridsim.report.notices import left_aside
 from gridsim.simulation import simulate

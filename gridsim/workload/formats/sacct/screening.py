@@ -13,12 +13,12 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.sacct import document, values
-from gridsim.workload.formats.sacct.alike import Alike
 from gridsim.workload.formats.sacct.fields import refusal, refuse_missing
 from gridsim.workload.formats.sacct.rows import Parser
 from gridsim.workload.formats.sacct.submitted import NUMBERS, TELLING, TEXTS, submitted
 from gridsim.workload.formats.sacct.text import (
     BREAKS_JOINED,
+    Alike,
     Cells,
     Division,
     Form,

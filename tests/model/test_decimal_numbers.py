@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.exact import exact, rounded, whole_seconds
+from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
 from gridsim.model.time import MICROSECOND, NEVER
 
 

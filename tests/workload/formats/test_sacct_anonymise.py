@@ -10,7 +10,7 @@ import pytest
 from gridsim import cli
 from gridsim.model.workload import Workload
 from gridsim.workload.anonymise import pseudonym
-from gridsim.workload.formats.sacct.nameless import SHIFTED, anonymise_sacct
+from gridsim.workload.formats.sacct.anonymise import SHIFTED, anonymise_sacct
 from gridsim.workload.read import read_workload
 
 KEY = b"a key that is long enough"
