@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from gridsim.cli import source
@@ -12,18 +12,7 @@ if TYPE_CHECKING:
     from gridsim.model.workload import Workload
     from gridsim.workload.audit import Audit, Machine
 
-__all__ = ["add_arguments", "audited", "machine_of", "run"]
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of the sub-verb."""
-    parser.add_argument("file", metavar="FILE", nargs="+", help="table or job log; several parts of a table are one")
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 where anything is odd, not only what got lost"
-    )
-    source.add_log_options(parser, "[--mapping FILE|NAME] FILE [FILE ...]")
-    source.add_machine(parser)
+__all__ = ["audited", "machine_of", "run"]
 
 
 def run(args: Namespace) -> None:

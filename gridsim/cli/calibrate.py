@@ -16,41 +16,7 @@ if TYPE_CHECKING:
     from gridsim.metrics.agreement import Agreement
     from gridsim.questions.replay import Calibration
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument(
-        "log", nargs="+", help="log that says when its jobs started (SWF, sacct, PBS); several of sacct or PBS as one"
-    )
-    source.add_log_options(parser, "log [log ...]")
-    source.add_platform(parser)
-    parser.add_argument(
-        "--policy",
-        action="append",
-        metavar="POLICY",
-        help="the site's own, or those that it may have, each with a label if you like (today=slurm?conf=slurm.conf); "
-        "several times (default: easy, conservative, fcfs)",
-    )
-    parser.add_argument("--own", metavar="LABEL", help=source.OWN)
-    parser.add_argument(
-        "--overrun",
-        choices=("kill", "extend"),
-        default="extend",
-        help="at the walltime (default: extend, jobs run as long as they did)",
-    )
-    parser.add_argument(
-        "--instant",
-        choices=("batched", "per-event"),
-        default="batched",
-        help="decisions of an instant (default: batched)",
-    )
-    source.add_engine(parser)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of policies that draw (default: 1)")
-    workers.add_workers(parser)
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    parser.set_defaults(transform=None, jobs=None, load=None)
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:

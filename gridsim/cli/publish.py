@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +14,7 @@ if TYPE_CHECKING:
     from gridsim.model.workload import Workload
     from gridsim.workload.audit import Audit
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of the sub-verb."""
-    parser.add_argument("file", metavar="FILE", nargs="+", help="job log, or a table with --mapping")
-    key = parser.add_mutually_exclusive_group(required=True)
-    key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
-    key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder to write; new, or one that publish wrote")
-    parser.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
-    parser.add_argument("--title", metavar="TEXT", default="A workload trace", help="what the trace is called")
-    parser.add_argument(
-        "--about",
-        metavar="FILE.md",
-        help="what only the site can say: system, users, scheduler, licence (default: the headings, to be filled in)",
-    )
-    source.add_log_options(parser, "(--key FILE | --key-text TEXT) --out DIR FILE [FILE ...]")
-    source.add_machine(parser)
+__all__ = ["run"]
 
 
 def run(args: Namespace) -> None:

@@ -15,22 +15,7 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
     from gridsim.questions.recorded import Recorded
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument(
-        "folders",
-        nargs="+",
-        metavar="DIR",
-        help="folder that gridsim run or gridsim compare wrote, with a label if you like (today=out/easy); several "
-        "are of the same jobs, the first is the baseline",
-    )
-    parser.add_argument(
-        "--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source, workers
-from gridsim.cli.compare import add_flurries, add_replicas, with_and_without
+from gridsim.cli.compare import with_and_without
 from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -19,64 +19,7 @@ if TYPE_CHECKING:
 
     from gridsim.questions.changes import WhatIf
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    source.add_arguments(parser, machine="--machine")
-    source.add_users(parser)
-    parser.set_defaults(cores=None)
-    ask = parser.add_argument_group(
-        "what is changed, one thing at a time", "Each several times or with commas; a usual set where none is given."
-    )
-    ask.add_argument(
-        "--cores",
-        dest="more",
-        metavar="+P%|N",
-        action="append",
-        help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: -10%%",
-    )
-    source.add_site_changes(ask, platform=True)
-    ask.add_argument(
-        "--together",
-        action="store_true",
-        help="take all values of --nodes, --add-pool and --set-limit as one change (default: each is a change of its "
-        "own)",
-    )
-    ask.add_argument(
-        "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
-    )
-    ask.add_argument("--estimates", metavar="X", action="append", help="X times less is asked for too much: 2")
-    ask.add_argument(
-        "--halve",
-        nargs="?",
-        const="wait_mean",
-        metavar="METRIC",
-        help="find the machine that halves it (default: wait_mean)",
-    )
-    ask.add_argument(
-        "--node",
-        type=int,
-        metavar="N",
-        help="cores that are added at a time to find it (default: a node where the policy knows its nodes, else 1 %% "
-        "of the machine)",
-    )
-    parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
-    parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
-    source.add_engine(parser)
-    parser.add_argument(
-        "--limits",
-        choices=("refuse", "clip", "split"),
-        default="refuse",
-        help="what users do above a limit of time of the policy's site, as in gridsim compare (default: refuse)",
-    )
-    workers.add_workers(parser)
-    alike = parser.add_argument_group("the same asked of other jobs")
-    add_replicas(alike)
-    add_flurries(alike)
-    parser.add_argument("--out", metavar="DIR", help="write a page and its numbers (whatif.html, .csv, .json) there")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,27 +13,10 @@ if TYPE_CHECKING:
     from gridsim.model.workload import Workload
     from gridsim.workers import Workers
 
-__all__ = ["add_workers", "command", "workers_for"]
+__all__ = ["command", "workers_for"]
 
 _WORTH = 10_000
 """Jobs in all runs below which processes take longer to send and fetch than they save: about half a second of EASY."""
-
-
-def add_workers(parser: argparse._ActionsContainer) -> None:
-    """Add the option."""
-    parser.add_argument(
-        "--workers",
-        type=_count,
-        metavar="N",
-        help="processes that simulate; results are the same with any number (default: the cores that may be used; 1 "
-        "for what takes less than a second)",
-    )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of processes; expected 1 or more")
-    return int(text)
 
 
 def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,103 +19,7 @@ if TYPE_CHECKING:
     from gridsim.workload.archive import ArchiveLog
     from gridsim.workload.problems import Problem
 
-__all__ = ["add_arguments", "run"]
-
-_LIKE_IT = "file to write; SWF where it ends in .swf or IN is none of sacct; .gz and .xz compress; - is standard output"
-_SWF = "SWF file to write; .gz and .xz compress; - is standard output"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the sub-verbs."""
-    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
-
-    _add_looks(verbs)
-
-    convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
-    _add_files(convert)
-    convert.add_argument(
-        "--anonymise",
-        metavar="KEYFILE",
-        help="replace names by pseudonyms under the key in this file, keep no other text",
-    )
-    source.add_log_options(convert, "IN [IN ...] OUT")
-    convert.set_defaults(workload_action=_convert)
-
-    anonymise = verbs.add_parser("anonymise", help="write a log without names, so that it may leave a site")
-    _add_files(anonymise, _LIKE_IT)
-    key = anonymise.add_mutually_exclusive_group(required=True)
-    key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
-    key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
-    anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
-    source.add_log_options(anonymise, "(--key FILE | --key-text TEXT) IN [IN ...] OUT")
-    anonymise.set_defaults(workload_action=_anonymise)
-
-    given = verbs.add_parser("publish", help="a trace to give away: without names, described, checked, with figures")
-    publish.add_arguments(given)
-    given.set_defaults(workload_action=publish.run)
-
-    part = verbs.add_parser("slice", help="write a part of a log: of sacct in its own lines, of others as SWF")
-    _add_files(part, _LIKE_IT)
-    part.add_argument("--first", type=int, default=0, metavar="N", help="position of the first job, from 0")
-    part.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
-    part.add_argument("--start", type=float, metavar="S", help="submitted from this second on")
-    part.add_argument("--end", type=float, metavar="S", help="submitted before this second")
-    part.add_argument(
-        "--from", dest="since", metavar="DATE", help="jobs that were there from this date on (2026-01-01)"
-    )
-    part.add_argument("--to", dest="until", metavar="DATE", help="jobs that had come before this date")
-    part.add_argument("--origin", action="store_true", help="shift times so that the first submit is 0")
-    source.add_log_options(part, "IN [IN ...] OUT")
-    part.set_defaults(workload_action=_slice)
-
-    generate = verbs.add_parser("generate", help="write a synthetic log")
-    _add_output(generate)
-    generate.add_argument("--model", choices=("lublin",), default="lublin", help="what it is drawn from")
-    generate.add_argument("--cores", type=int, metavar="N", help="cores of the machine")
-    source.add_generator_options(generate)
-    generate.set_defaults(workload_action=_generate)
-
-    fetch = verbs.add_parser("fetch", help="download logs of the Parallel Workloads Archive, checked by their sha256")
-    fetch.add_argument(
-        "name", metavar="NAME", nargs="*", help="log of the archive: ctc, sdsc …, or the name of its file"
-    )
-    fetch.add_argument("--list", action="store_true", help="say which logs there are")
-    fetch.add_argument("--out", metavar="DIR", default=".", help="folder for the files (default: this one)")
-    fetch.add_argument("--mirror", metavar="URL", help="take them from a copy of the archive (also: GRIDSIM_ARCHIVE)")
-    fetch.add_argument("--force", action="store_true", help="replace a file of that name that is another one")
-    fetch.set_defaults(workload_action=_fetch)
-
-
-def _add_looks(verbs: _SubParsersAction[ArgumentParser]) -> None:
-    """Sub-verbs that look at a log and write none."""
-    describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
-    describe.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    describe.add_argument("--json", action="store_true", help="print the facts as JSON")
-    source.add_log_options(describe, "FILE [FILE ...]")
-    describe.set_defaults(workload_action=_describe)
-
-    check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
-    check.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    check.add_argument("--json", action="store_true", help="print the findings as JSON")
-    source.add_log_options(check, "FILE [FILE ...]")
-    check.set_defaults(workload_action=_check)
-
-    whole = verbs.add_parser("audit", help="does a trace hold together: rows, times, demand against what there is")
-    audit.add_arguments(whole)
-    whole.set_defaults(workload_action=audit.run)
-
-    flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
-    flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    flurries.add_argument("--json", action="store_true", help="print them as JSON")
-    for name, kind, metavar, what in (
-        ("times", float, "X", "at least so many times the median of jobs in a window (default: 2)"),
-        ("share", float, "X", "at least this share of the jobs of the window (default: 0.5)"),
-        ("least", int, "N", "at least so many jobs in it (default: 500)"),
-        ("window", float, "S", "length of a window, s (default: 604800, a week)"),
-    ):
-        flurries.add_argument(f"--{name}", type=kind, metavar=metavar, help=what)
-    source.add_log_options(flurries, "FILE [FILE ...]")
-    flurries.set_defaults(workload_action=_flurries)
+__all__ = ["run"]
 
 
 def run(args: Namespace) -> int:
@@ -124,22 +28,8 @@ def run(args: Namespace) -> int:
         from gridsim.files import check_output
 
         check_output(args.output, source.input_files(args), overwrite=args.overwrite)
-    args.workload_action(args)
+    _ACTIONS[args.action](args)
     return 0
-
-
-def _add_files(parser: ArgumentParser, output: str = _SWF) -> None:
-    parser.add_argument("file", metavar="IN", nargs="+", help="job log; several of sacct or PBS are one")
-    _add_output(parser, output)
-
-
-def _add_output(parser: ArgumentParser, output: str = _SWF) -> None:
-    parser.add_argument("output", metavar="OUT", type=_output, help=output)
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists; an input is never replaced")
-
-
-def _output(text: str) -> str:
-    return "/dev/stdout" if text == "-" else text
 
 
 def _describe(args: Namespace) -> None:
@@ -515,3 +405,17 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
             f"{option(problem.kind)} {problem.rule}",
         )
     console.print(found if found.row_count else "no problems")
+
+
+_ACTIONS = {
+    "describe": _describe,
+    "check": _check,
+    "audit": audit.run,
+    "flurries": _flurries,
+    "convert": _convert,
+    "anonymise": _anonymise,
+    "publish": publish.run,
+    "slice": _slice,
+    "generate": _generate,
+    "fetch": _fetch,
+}
