@@ -10,12 +10,15 @@ import numpy as np
 from gridsim.metrics.agreement import failed_jobs
 from gridsim.record import Status
 from gridsim.report.job_counts import job_counts
+from gridsim.report.texts import texts
 from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
 __all__ = ["answer", "caveats", "of_deadlines"]
+
+_text = texts("rejections")
 
 _MOST = 4
 """Policies that one sentence names where there are more than one more."""
@@ -106,10 +109,7 @@ def _later(comparison: Evidence) -> Iterator[str]:
     for label in _promising(comparison):
         numbers = comparison.metrics[label]
         if numbers["offers_made"]:
-            yield (
-                f"Under {label}, {number(numbers['offers_taken'])} of {number(numbers['offers_made'])} jobs that were "
-                "offered a later deadline took it."
-            )
+            yield _text("offers", label=label, numbers=numbers)
 
 
 def _killed(comparison: Evidence) -> Iterator[str]:
@@ -117,10 +117,7 @@ def _killed(comparison: Evidence) -> Iterator[str]:
         numbers = comparison.metrics[label]
         if numbers["kills"]:
             times = "one run" if numbers["kills"] == 1 else f"{number(numbers['kills'])} runs"
-            yield (
-                f"To make room, {label} killed {times}, to begin anew later: {numbers['lost_area'] / _HOUR:,.3g} "
-                "core-hours were lost."
-            )
+            yield _text("killed_runs", label=label, times=times, lost_area=numbers["lost_area"] / _HOUR)
 
 
 def _without_a_deadline(comparison: Evidence) -> Iterator[str]:
@@ -152,16 +149,10 @@ def _other_jobs(comparison: Evidence) -> Iterator[str]:
         cancelled = any(map(np.any, left_out.values()))
         yield f"{compared}{'; the others were cancelled while they waited' if cancelled else ''}."
         return
-    yield (
-        f"{compared}. A policy that rejects jobs has more free cores for the others, so shorter waits alone do not "
-        "make it better."
-    )
+    yield _text("rejecting_policy", compared=compared)
 
 
 def _chaotic(comparison: Evidence) -> Iterator[str]:
     counts = {comparison.metrics[label].get("deadline_guaranteed") for label in _promising(comparison)}
     if of_deadlines(comparison) and len(counts) > 1:
-        yield (
-            "Which deadlines can be guaranteed is chaotic: one early acceptance changes all that follow. How many were "
-            "is what happened here; which policy guarantees more elsewhere takes several workloads to tell."
-        )
+        yield _text("chaotic_guarantees")

@@ -11,10 +11,13 @@ from gridsim.metrics.agreement import Agreement
 from gridsim.questions.replay import FAR, Calibration, is_far
 from gridsim.report import explain_text, refusals
 from gridsim.report.job_counts import job_counts
+from gridsim.report.texts import texts
 from gridsim.report.trust import interval
 from gridsim.words import duration, number, percent
 
 __all__ = ["alone", "as_dict", "sentences", "why"]
+
+_text = texts("validation")
 
 _SENTENCES = 5
 """Sentences on each disagreement: what was asked for, the room there was, who stood before."""
@@ -40,10 +43,7 @@ def sentences(found: Calibration) -> list[str]:
     worst = _worst(found)
     if worst is not None:
         kind, name, agreed = worst
-        told.append(
-            f"Least true by {kind}: {alone(name, kind)}, half of whose {number(agreed.jobs)} jobs are off by more than "
-            f"{duration(agreed.median)}."
-        )
+        told.append(_text("least_accurate_class", kind=kind, alone=alone(name, kind), agreed=agreed))
     return told
 
 

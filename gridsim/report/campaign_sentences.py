@@ -12,9 +12,12 @@ from gridsim.metrics.campaign import PolicyComparison
 from gridsim.report import change
 from gridsim.report.markup import p_shown, ratio_shown
 from gridsim.report.tables import SHOWN, SHOWN_DAGS
+from gridsim.report.texts import texts
 from gridsim.words import counted, listed, number, percent, times
 
 __all__ = ["condition_name", "label", "sentences", "title", "unit"]
+
+_text = texts("campaign")
 
 _TITLES = {
     **SHOWN_DAGS,
@@ -112,19 +115,13 @@ def _independence(found: Comparisons) -> Iterator[str]:
     """What is one observation, where workloads are parts of something."""
     noun = unit(found)
     if found.nested:
-        yield (
-            f"{number(found.replicates)} workloads are of {number(found.sources)} {noun}s, and those of one {noun} are "
-            f"no independent witnesses: their ratios are averaged, and n is {number(found.sources)}."
-        )
+        yield _text("averaged_by_source", found=found, noun=noun)
     if found.of_one and found.agreements and not found.nested and found.sources == found.replicates:
         what = "shaken" if found.agreements[0].role == "shake" else "with its users drawn anew"
         yield f"All workloads are one, {what}: this is what holds of it, and says nothing of others."
     elif found.of_one:
         parts = "windows" if "window" in (found.comparing.replicates or ()) else "workloads"
-        yield (
-            f"All {parts} are parts of one log, blocks of its time: this is what holds of that log, and says nothing "
-            "of others."
-        )
+        yield _text("parts_of_one_log", parts=parts)
 
 
 def _one_workload(found: Comparisons) -> str:
@@ -276,10 +273,7 @@ def _missing(found: Comparisons) -> Iterator[str]:
     if short:
         parts = [f"{number(it.missing)} for {label(found, it.value)}" for it in short[:_MOST]]
         more = [f"some for {counted(len(short) - _MOST, 'other')}"] if len(short) > _MOST else []
-        yield (
-            f"Left out, of {counted(found.replicates, 'workload')}: {listed([*parts, *more])}, as a run failed, is "
-            f"missing or has no {title(found.metrics[0])}."
-        )
+        yield _text("left_out", found=found, parts=[*parts, *more], title=title(found.metrics[0]))
     part = [it for it in overall if it.condition is None and it.conditions < found.conditions]
     if part:
         parts = [f"{found.conditions - it.conditions} for {label(found, it.value)}" for it in part[:_MOST]]
@@ -297,7 +291,4 @@ def _few(found: Comparisons) -> Iterator[str]:
         yield f"Too few pairs for a test: {listed(none)}."
     most = max((it.test.workloads for it in overall), default=0)
     if 1 < most < _FEW:
-        yield (
-            f"{most} {unit(found)}s are few: the intervals rest on log ratios that are normally distributed, and "
-            "Wilcoxon's test cannot confirm them."
-        )
+        yield _text("few_units", most=most, unit=unit(found))

@@ -26,12 +26,15 @@ from gridsim.report.comparison_figures import pictures
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.sheet import WIDTH, broken
 from gridsim.report.tables import shown
+from gridsim.report.texts import texts
 from gridsim.words import counted, number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["latex", "page", "terminal", "write_tables"]
+
+_text = texts("campaign")
 
 _OF_WHAT = ("metric", "policy", "other", "load", "kind")
 _TESTS = tuple(it.name for it in fields(PolicyComparison) if it.name not in _OF_WHAT)
@@ -41,10 +44,8 @@ _MOST_ROWS = 2_000
 """Of means on the page and in the long LaTeX table; the CSV has all."""
 
 _NOTES = (
-    "Each workload is compared with itself. The ratio is the geometric mean over workloads, with the interval of the "
-    "paired t-test of log ratios.",
-    "p values are Holm's, for all values compared with the baseline by one metric in one condition; over all "
-    "conditions a workload's log ratios are averaged first.",
+    _text("comparison_note"),
+    _text("p_values_note"),
     "Intervals of means are Student's t over workloads, and much wider than those of ratios where workloads differ.",
 )
 

@@ -9,9 +9,12 @@ from gridsim.questions.evidence import Evidence, best
 from gridsim.report import change
 from gridsim.report.differences import MOST, Terms, findings, intervals_are_of, no_common_job, saturated
 from gridsim.report.group_sentences import GroupTerms, in_general, next_to_the_headline
-from gridsim.words import duration, listed, number, percent
+from gridsim.report.texts import texts
+from gridsim.words import duration, listed, number
 
 __all__ = ["answer"]
+
+_text = texts("comparison")
 
 
 def answer(comparison: Evidence) -> list[str]:
@@ -56,10 +59,7 @@ _TERMS = Terms(
 )
 _GROUPS = GroupTerms("take", "took", change.LONGER)
 
-_ONE_JOB = (
-    "One job is too little data for an interval: this is what happened to it here, and says nothing of how other "
-    "jobs would fare."
-)
+_ONE_JOB = _text("one_job")
 
 
 def _slr(value: float) -> str:
@@ -76,14 +76,8 @@ def _slr(value: float) -> str:
 def _alone_of_dags(comparison: Evidence, label: str, counted: int) -> str:
     numbers = comparison.metrics[label]
     if counted == 1:
-        return (
-            f"Under {label} the job takes {duration(numbers['response_mean'])}, {_slr(numbers['mean_slr'])} its "
-            f"critical path. The machine is {percent(numbers['utilisation'])} busy."
-        )
-    return (
-        f"Under {label}, jobs take {_slr(numbers['mean_slr'])} their critical path on average (mean SLR), "
-        f"{numbers['worst_slr']:.3g} times in the worst case. The machine is {percent(numbers['utilisation'])} busy."
-    )
+        return _text("single_policy_one_dag", label=label, numbers=numbers, slr=_slr(numbers["mean_slr"]))
+    return _text("single_policy_dags", label=label, slr=_slr(numbers["mean_slr"]), numbers=numbers)
 
 
 def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
@@ -95,9 +89,13 @@ def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -
         parts.append(f"longer too under {len(slower) - MOST} others")
     equal = [it.baseline for it in against if it.same == 1]
     also = f" (and so under {listed(equal)})" if equal else ""
-    return (
-        f"The job is done soonest under {winner}{also}: after {took[winner]}, "
-        f"{_slr(against[0].policy_mean)} its critical path, against {listed(parts)}."
+    return _text(
+        "earliest_completion",
+        winner=winner,
+        also=also,
+        took=took[winner],
+        slr=_slr(against[0].policy_mean),
+        parts=parts,
     )
 
 
@@ -114,7 +112,4 @@ def _individual_jobs(winner: str, against: Sequence[Difference]) -> str:
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
         return f"No job finishes later under {winner} than under any other policy."
-    return (
-        f"Individual jobs differ: {percent(worst.worse)} finish later than under {worst.baseline}, "
-        f"{percent(worst.better)} sooner."
-    )
+    return _text("individual_dags", worst=worst)

@@ -39,7 +39,8 @@ from gridsim.report.by_node import Axis, by_node
 from gridsim.report.calendar import embedded
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 from gridsim.report.packed import TICKS, encoded, narrowed
-from gridsim.words import between, duration, number
+from gridsim.report.texts import texts
+from gridsim.words import between, duration
 
 __all__ = [
     "MOST_JOBS",
@@ -52,6 +53,8 @@ __all__ = [
     "task_window",
     "window",
 ]
+
+_text = texts("gantt")
 
 MOST_JOBS = 150_000
 """Jobs that a page holds at most."""
@@ -80,11 +83,7 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
     first = int(np.argmax(total[most:] - total[:-most]))
     given = record.workload_given
     begin, end = (float(seconds(int(given.submit[row]))) for row in (first, first + most - 1))
-    note = (
-        f"The chart shows {number(most)} of {number(len(record))} jobs, so that the page stays light: those submitted "
-        f"from {_during(begin, end, given)}, the stretch with the most waiting. Every number and every other figure is "
-        "from all jobs."
-    )
+    note = _text("jobs_shown", most=most, count=len(record), during=_during(begin, end, given))
     return Window(slice(first, first + most), note)
 
 
@@ -404,11 +403,7 @@ def task_window(records: Mapping[str, Record], most: int = MOST_JOBS) -> Window:
     begin = int(np.argmax(total[last] - total[:-1]))
     rows = slice(begin, int(last[begin]))
     count = int(tasks.first[rows.stop] - tasks.first[rows.start])
-    note = (
-        f"The chart shows {number(rows.stop - rows.start)} of {number(len(record))} jobs ({number(count)} tasks), so "
-        "that the page stays light: the stretch with the longest responses. Every number and every other figure is "
-        "from all jobs."
-    )
+    note = _text("dags_shown", shown=rows.stop - rows.start, jobs=len(record), tasks=count)
     return Window(rows, note)
 
 

@@ -14,9 +14,12 @@ from gridsim.metrics.responsiveness import measure, summarise
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import change
 from gridsim.report.differences import MOST, group_name
+from gridsim.report.texts import texts
 from gridsim.words import counted, duration, listed, number
 
 __all__ = ["GroupTerms", "in_general", "next_to_the_headline"]
+
+_text = texts("comparison")
 
 NOTABLE = 2.0
 """Ratio from which on a group is named without a significant difference, and the longest wait too."""
@@ -62,10 +65,7 @@ def next_to_the_headline(comparison: Evidence, winner: str, terms: GroupTerms) -
     for baseline in dict.fromkeys(row.baseline for row in rows):
         own = [row for row in rows if row.baseline == baseline]
         parts = [f"{_jobs(row)} {_change(row, terms)} (95 % interval {_span(row, terms)})" for row in own[:MOST]]
-        yield (
-            f"These jobs {terms.present} significantly {terms.words.more} under {winner} than under {baseline}: "
-            f"{listed([*parts, *_rest(own)])}."
-        )
+        yield _text("groups_that_lose", terms=terms, winner=winner, baseline=baseline, parts=[*parts, *_rest(own)])
     if not comparison.of_dags:
         yield from _longest(comparison, winner)
         yield from _weighted(comparison, winner)
@@ -189,10 +189,7 @@ def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
         mine, theirs = weighted[winner], weighted[label]
         if label != winner and comparison.means[winner] < comparison.means[label] and mine >= WEIGHTED * theirs > 0:
             ratio = change.told(mine / theirs - 1, change.LONGER, many_from=WEIGHTED)
-            yield (
-                f"Weighted by core-seconds, jobs wait {ratio} under {winner} as under {label}: {duration(mine)} "
-                f"against {duration(theirs)}."
-            )
+            yield _text("weighted_mean", ratio=ratio, winner=winner, label=label, mine=mine, theirs=theirs)
             return
 
 

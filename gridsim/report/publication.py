@@ -12,6 +12,7 @@ from gridsim.model.time import FloatArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.report import audit_text
 from gridsim.report.figures import INK, PALETTE, drawing, legend
+from gridsim.report.texts import texts
 from gridsim.words import between, counted, duration, number, percent
 from gridsim.workload.audit import Audit
 from gridsim.workload.formats.table.writer import TableColumn
@@ -23,9 +24,10 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import
 
 __all__ = ["CAPTIONS", "FILES", "PROMPTS", "description", "figures"]
 
+_text = texts("audit")
+
 PROMPTS = {
-    "System": "Which machine is it, with which nodes and network? Who uses it, for what? Which scheduler, with which "
-    "policy, queues and limits, ran it in this time? What changed meanwhile?",
+    "System": _text("system"),
     "What makes it interesting": "Which problems of scheduling does this workload show?",
     "Licence and citation": "Under which licence may the trace be used, and how is it to be cited?",
 }
@@ -256,14 +258,10 @@ def _made(workload: Workload, shifted: bool) -> Iterator[str]:
             ((f"`{it.kind}`", number(it.count), it.outcome) for it in problems),
         )
     yield (
-        "Users, groups, accounts, names of jobs, queues, partitions and features are pseudonyms: HMAC-SHA-256 of the "
-        "name under a key that stays at the site, 48 bits of it. Comments, file names and other texts were dropped."
+        _text("pseudonyms")
         + (" Times were shifted so that the first submit is 0; dates are not told." if shifted else "")
     )
-    yield (
-        "Numbers of jobs, times, sizes, run times and outcomes are as they were: whoever knows of a certain job that "
-        "it ran may find it, with all other jobs of its user."
-    )
+    yield _text("remaining_risk")
 
 
 def _checks(audit: Audit) -> Iterator[str]:

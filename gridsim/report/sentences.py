@@ -10,9 +10,12 @@ from gridsim.questions.evidence import Evidence, best
 from gridsim.report import admission, change, dag_sentences, pools, refusals, robustness
 from gridsim.report.differences import Terms, changed, findings, intervals_are_of, no_common_job, saturated, sure
 from gridsim.report.group_sentences import GroupTerms, in_general, next_to_the_headline
-from gridsim.words import duration, percent
+from gridsim.report.texts import texts
+from gridsim.words import duration
 
 __all__ = ["answer"]
+
+_text = texts("comparison")
 
 _WAITS = Terms(
     mean="mean wait",
@@ -77,11 +80,7 @@ def _of_times(comparison: Evidence) -> list[str]:
 
 def _alone(comparison: Evidence, label: str) -> str:
     numbers = comparison.metrics[label]
-    return (
-        f"Under {label}, jobs wait {duration(numbers['wait_mean'])} on average and {duration(numbers['wait_median'])} "
-        f"at the median; 5 % wait longer than {duration(numbers['wait_p95'])}. "
-        f"The machine is {percent(numbers['utilisation'])} busy."
-    )
+    return _text("single_policy", label=label, numbers=numbers)
 
 
 def _slowdown(comparison: Evidence, winner: str) -> list[str]:
@@ -108,7 +107,4 @@ def _individual_jobs(comparison: Evidence, winner: str, terms: Terms) -> list[st
     verb = "take" if terms is _RESPONSES else "wait"
     if not worst.worse:
         return [f"No job {verb}s longer under {winner} than under any other policy."]
-    return [
-        f"Individual jobs differ: {percent(worst.worse)} {verb} longer than under {worst.baseline}, "
-        f"{percent(worst.better)} shorter."
-    ]
+    return [_text("individual_jobs", worst=worst, verb=verb)]

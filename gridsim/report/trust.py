@@ -11,9 +11,12 @@ from typing import Any
 from gridsim.metrics.agreement import Agreement
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.replay import FAR, Replay
+from gridsim.report.texts import texts
 from gridsim.words import counted, duration
 
 __all__ = ["Trust", "interval", "trust", "trust_in"]
+
+_text = texts("validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +79,7 @@ def trust_in(replay: Replay) -> Trust:
 def _warning(replay: Replay) -> str:
     one = replay.agreement
     who = f"{replay.policy}, the site's own policy" if replay.own else replay.policy
-    return (
-        f"Warning: the simulation differs from the recorded log. Under {who}, the mean wait{_first(replay)} is "
-        f"{duration(one.wait)}, recorded are {duration(one.logged_wait)}: more than a factor of {FAR:g} apart. "
-        "Differences may hold, but simulated waits are not those that users would see."
-    )
+    return _text("large_difference", who=who, first=_first(replay), one=one, far=FAR)
 
 
 def _how_far(replay: Replay) -> str:
@@ -118,7 +117,4 @@ def _more(replay: Replay) -> str:
         return f"Those machines ran Slurm, and {not_so} Slurm's: gridsim calibrate replays one --cluster by its rules."
     words = "…" if "files" in log else Path(str(log.get("source", "sacct.txt"))).name
     words += f" --cluster {log['cluster']}" if "clusters_left_out" in log else ""
-    return (
-        f"That machine ran Slurm, and {not_so} Slurm's: gridsim calibrate {words} --policy 'slurm?conf=slurm.conf' "
-        "replays the log by its rules."
-    )
+    return _text("slurm_log", not_so=not_so, words=words)

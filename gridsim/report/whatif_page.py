@@ -14,6 +14,7 @@ from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style
 from gridsim.report.pictures import Drawing, Picture
+from gridsim.report.texts import texts
 from gridsim.report.whatif_parts import node_text
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
 from gridsim.words import duration, listed, number
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["changes", "figures", "pictures", "render", "sizes"]
+
+_text = texts("whatif")
 
 
 def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = ()) -> str:
@@ -80,8 +83,7 @@ def pictures(found: WhatIf) -> Iterator[Picture]:
     if shown:
         yield Picture(
             "Waits under each change",
-            f"Mean wait under {found.policy} with one thing changed at a time, with 95 % intervals of the change from "
-            f"now; the line is the wait as it is, {duration(found[NOW].numbers['wait_mean'])}.",
+            _text("figure_caption", found=found, wait_mean=found[NOW].numbers["wait_mean"]),
             Drawing(changes(found), "whatif-changes"),
             FILE,
         )

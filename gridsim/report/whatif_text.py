@@ -19,6 +19,7 @@ from gridsim.report.differences import intervals_are_of, shortage
 from gridsim.report.job_counts import job_counts
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
+from gridsim.report.texts import texts
 from gridsim.report.trust import trust_in
 from gridsim.words import counted, duration, listed, number
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = ["FILE", "FILES", "NOTE", "SHOWN", "Line", "as_dict", "csv_text", "lead", "lines", "sentences", "table"]
+
+_text = texts("whatif")
 
 FILE = "whatif.csv"
 """Name of the file with the numbers."""
@@ -41,10 +44,7 @@ SHOWN = {
 }
 """Metrics of the table with what they are called there."""
 
-NOTE = (
-    "Every job is compared with itself as things are now, under the same policy; real is what stands out from the ups "
-    "and downs of this log (blocks of consecutive jobs, corrected by Holm for all changes of the policy)."
-)
+NOTE = _text("note")
 """How to read the table."""
 
 _REAL = {
@@ -148,10 +148,7 @@ def _most(best: WhatIf) -> Iterator[str]:
     assert most.wait is not None
     before, after = most.wait.baseline_mean, most.wait.policy_mean  # of the same jobs
     by = f"{_against_now(most.wait)}; 95 % interval {_span(most.wait)}"
-    yield (
-        f"Of these changes, {most.label} would shorten waits most under {best.policy}: the mean falls from "
-        f"{duration(before)} to {duration(after)} ({by})."
-    )
+    yield _text("best_change", most=most, best=best, before=before, after=after, by=by)
 
 
 def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
@@ -165,10 +162,7 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
         return
     bought = largest.numbers["wait_mean"]
     than = "more" if wait < bought else "less"
-    yield (
-        f"Going from {baseline.policy} to {best.policy} does {than} than {largest.label} would under "
-        f"{baseline.policy}: jobs wait {duration(wait)} on the machine as it is, {duration(bought)} on the larger one."
-    )
+    yield _text("other_policy", baseline=baseline, best=best, than=than, largest=largest, wait=wait, bought=bought)
 
 
 def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
@@ -195,10 +189,7 @@ def _fewer(one: Effect, now: Effect) -> int:
 
 def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
     if any(not _of_same_jobs(each.ran.values()) for each in found):
-        yield (
-            "Not the same jobs run under every change: the table has mean waits of the jobs that run, and every "
-            "comparison with now is over the jobs that run both times."
-        )
+        yield _text("different_jobs")
     if any(each.reacting for each in found):
         yield users.REACTING_TO_CHANGES
         return
@@ -209,10 +200,7 @@ def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
         if (one.label.startswith("load") or one.cores < each[NOW].cores) and one.wait is not None and one.wait.mean > 0
     )
     if higher:
-        yield (
-            f"A log is no evidence for what users would do at another load ({listed(list(higher))}): people who wait "
-            "longer submit less, so take these waits as an upper bound; --users react shows the other extreme."
-        )
+        yield _text("other_load", higher=list(higher))
 
 
 def csv_text(found: Sequence[WhatIf]) -> str:
@@ -306,10 +294,7 @@ def _saturated(found: WhatIf) -> Iterator[str]:
     """Changes under which the queue is still growing at the last submission."""
     labels = [one.label if one.label == NOW else f"with {one.label}" for one in found.outcomes if one.saturated]
     if labels:
-        yield (
-            f"{found.policy} is saturated {listed(labels)}: its queue is still growing at the last submission, so "
-            "these ratios are for a log of this length."
-        )
+        yield _text("saturated", found=found, labels=labels)
 
 
 def _periods(found: WhatIf) -> Iterator[str]:
