@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.policy.presets import policy
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import labelled
-    from gridsim.report.calibration import as_dict
+    from gridsim.report.trust import as_dict
 
     options = Run(
         overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions, engine=args.engine
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.calibration import alone, sentences, why
     from gridsim.report.sheet import either
+    from gridsim.report.trust import alone, sentences, why
     from gridsim.words import duration, number, percent
 
     console = Terminal()

@@ -97,16 +97,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import whatif_alike, whatif_parts
+    from gridsim.report import whatif_text
     from gridsim.report.whatif_text import sentences, table
 
     console = Terminal()
     console.print()
     console.print(table([found], width=console.width))
-    if (parts := whatif_parts.table(found, width=console.width)) is not None:
+    if (parts := whatif_text.part_table(found, width=console.width)) is not None:
         console.print(parts)
     for each in found.replicated:
-        console.print(whatif_alike.table(each, width=console.width))
+        console.print(whatif_text.replica_table(each, width=console.width))
     for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)
 
@@ -114,15 +114,15 @@ def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
 def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
     """Write the page and its numbers; returns where they are."""
     from gridsim.files import write_json, write_text
-    from gridsim.report import tables, whatif_alike, whatif_parts, whatif_text
+    from gridsim.report import tables, whatif_text
     from gridsim.report.whatif_page import render
 
     folder = Path(args.out)
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
-    header, *parts = whatif_parts.rows([found])
+    header, *parts = whatif_text.part_file_rows([found])
     if parts:
-        write_text(folder / whatif_parts.FILE, tables.csv_text(header, parts))
-    for name, columns, rows in whatif_alike.files(found):
+        write_text(folder / whatif_text.PARTS_FILE, tables.csv_text(header, parts))
+    for name, columns, rows in whatif_text.replica_files(found):
         write_text(folder / name, tables.csv_text(columns, rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))
     write_text(folder / "whatif.html", render(found, title=title, command=workers.command(), caveats=caveats))

@@ -22,7 +22,7 @@ from gridsim.report import (
     users,
 )
 from gridsim.report.texts import texts
-from gridsim.report.whatif_parts import node_text
+from gridsim.report.whatif_text import node_text
 from gridsim.words import between, counted, duration, listed, number, percent
 
 __all__ = ["caveats"]

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gridsim.model.capacity import NodeGroup
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import replicas_text, whatif_alike, whatif_parts
+from gridsim.report import replicas_text, whatif_text
 from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.report.texts import texts
-from gridsim.report.whatif_parts import node_text
-from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
+from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, node_text, sentences
 from gridsim.words import duration, listed, number
 
 if TYPE_CHECKING:
@@ -49,11 +48,13 @@ def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = 
         columns=list(SHOWN.values()),
         note=NOTE,
         file=FILE,
-        parts=whatif_parts.table_rows(found),
-        parts_caption=f"{whatif_parts.CAPTION} under {found.policy}",
-        parts_file=whatif_parts.FILE,
+        parts=whatif_text.part_rows(found),
+        parts_caption=f"{whatif_text.PARTS_CAPTION} under {found.policy}",
+        parts_file=whatif_text.PARTS_FILE,
         pictures=[one.shown() for one in pictures(found)],
-        replicated=[(replicas_text.caption(it), whatif_alike.lines(it), f"{it.role}.csv") for it in found.replicated],
+        replicated=[
+            (replicas_text.caption(it), whatif_text.replica_lines(it), f"{it.role}.csv") for it in found.replicated
+        ],
         replicas_head=replicas_text.HEAD,
         style=style("page.css"),
     )
