@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source, workers
+from gridsim.cli import source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     told = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), told)
     progress = JobsProgress(len(workload), len(policies))
-    with workers.workers_for(args, workload, len(policies), progress) as team, progress:
+    with source.workers_for(args, workload, len(policies), progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show, "workers": team}
         found = calibrate(workload, policies, platform=platform, own=args.own, **how)
     caveats = source.notice_lines(workload, policies, platform)

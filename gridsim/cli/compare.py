@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source, workers
+from gridsim.cli import source
 
 if TYPE_CHECKING:
     from gridsim.model.workload import Workload
@@ -87,14 +87,14 @@ def run(args: argparse.Namespace) -> int:
     both = with_and_without(args, workload)
     runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)
     progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
-    with workers.workers_for(args, workload, runs, progress) as team, progress:
+    with source.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
         answers = under_way(workload, policies, team, platform=platform, **how)
         near = {label: answers[label].result() for label in (policies if own is None else [own])}
         replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, own=own, policies=policies, command=workers.command(), **cuts)
+        evidence = evidence_of(results, options=options, own=own, policies=policies, command=source.command(), **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}

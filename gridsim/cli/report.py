@@ -20,7 +20,7 @@ __all__ = ["run"]
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, draw, tell."""
-    from gridsim.cli import workers
+    from gridsim.cli import source
     from gridsim.cli.compare import tell_of
     from gridsim.cli.folder import Earlier
     from gridsim.errors import InputError
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("is a result directory itself; expected another folder for the page", path=folder, field="out")
     earlier = Earlier.of(folder)
     made = _Made(folder / f".{PAGE}.parts", found)
-    comparison = Comparison.view(_evidence(found, workers.command(), made))
+    comparison = Comparison.view(_evidence(found, source.command(), made))
     drawn = comparison.draw(made)
     numbers = comparison.write(folder)
     page = comparison.page(folder / PAGE, drawn=drawn)

@@ -1,8 +1,12 @@
-"""How every verb that takes a workload loads it, and how that is told."""
+"""What the verbs that take a workload share: how it is loaded and told, and how many processes do their runs."""
 
 from __future__ import annotations
 
+import argparse
+import shlex
+import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +17,17 @@ from gridsim.workload.problems import KINDS, Problem, option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gridsim.cli.progress import JobsProgress
     from gridsim.model.capacity import Capacity
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
     from gridsim.policy.machine import SiteChange
+    from gridsim.workers import Workers
 
 __all__ = [
     "capacities",
+    "command",
     "load",
     "nodes_given",
     "notice_lines",
@@ -29,7 +36,9 @@ __all__ = [
     "site_changes",
     "summary_lines",
     "with_changes",
+    "workers_for",
 ]
+
 
 _GENERATOR = ("jobs", "load", "walltimes")
 
@@ -201,7 +210,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     from gridsim.model.suited import suited
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
-    from gridsim.questions.notices import notices_of  # numpy: not needed for --help
+    from gridsim.questions.labels import notices_of  # numpy: not needed for --help
     from gridsim.report.notices import left_aside, sentences
     from gridsim.report.pools import pooled
 
@@ -323,3 +332,32 @@ def _machine_origin(origin: str) -> str:
         "MaxNodes": "MaxNodes in the header, no MaxProcs",
     }
     return words.get(origin, origin)
+
+
+_WORTH = 10_000
+"""Jobs in all runs below which processes take longer to send and fetch than they save: about half a second of EASY."""
+
+
+def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
+    """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
+    from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
+    from gridsim.workers import Workers, usable_cores
+
+    requests = len(workload) if workload.tasks is None else len(workload.tasks)
+    count = args.workers
+    if count is None:
+        count = min(usable_cores(), runs) if requests * runs >= _WORTH else 1
+    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling)
+
+
+def command(words: Sequence[str] | None = None) -> str:
+    """The command line as it is kept beside results, without the number of workers: it changes nothing in them."""
+    kept = iter(sys.argv[1:] if words is None else words)
+    told = []
+    for word in kept:
+        name, equals, _ = word.partition("=")
+        if not (name.startswith("--wo") and "--workers".startswith(name)):  # it may be shortened
+            told.append(word)
+        elif not equals:
+            next(kept, None)
+    return shlex.join(["gridsim", *told])

@@ -122,9 +122,7 @@ def _are_made(made: Path, of: dict[str, Any]) -> bool:
 def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]:
     """Compare what is to be compared, and write its tables; returns their paths."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
-    from gridsim.report.campaign_sentences import sentences
-    from gridsim.report.campaign_tables import terminal, write_tables
-    from gridsim.report.comparison_figures import figures
+    from gridsim.report.campaign import figures, sentences, terminal, write_tables
     from gridsim.report.gallery import FOLDER
     from gridsim.report.replicas_text import few
 

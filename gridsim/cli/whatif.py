@@ -10,7 +10,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source, workers
+from gridsim.cli import source
 from gridsim.cli.compare import with_and_without
 from gridsim.errors import InputError, UnknownNameError
 
@@ -33,10 +33,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.policy.protocols import name_of
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.changes import NOW, changes_of, site_changes
-    from gridsim.questions.enough import cores_for
     from gridsim.questions.labels import labelled
     from gridsim.questions.replicate import families
-    from gridsim.questions.whatif import Pending
+    from gridsim.questions.whatif import Pending, cores_for
     from gridsim.report.whatif_text import as_dict
     from gridsim.result import Result
 
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     runs = (len(changes) + 1) * (1 + sum(each.replicas for each in alike) + both)
     runs += replays_once_more(workload, options)
     progress = JobsProgress(len(workload), runs)
-    with workers.workers_for(args, workload, runs, progress) as team, progress:
+    with source.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"platform": platform, "options": options, "progress": progress.show}
         if args.halve is not None:
             enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
@@ -125,7 +124,7 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequenc
     for name, columns, rows in whatif_text.replica_files(found):
         write_text(folder / name, tables.csv_text(columns, rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))
-    write_text(folder / "whatif.html", render(found, title=title, command=workers.command(), caveats=caveats))
+    write_text(folder / "whatif.html", render(found, title=title, command=source.command(), caveats=caveats))
     return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import audit, publish, source
-from gridsim.errors import InputError
+from gridsim.cli import source
+from gridsim.cli.folder import check_inputs
+from gridsim.errors import CheckFailed, InputError
 from gridsim.workload.problems import option
 
 if TYPE_CHECKING:
@@ -17,9 +19,175 @@ if TYPE_CHECKING:
     from gridsim.cli.terminal import Terminal
     from gridsim.model.workload import Workload
     from gridsim.workload.archive import ArchiveLog
+    from gridsim.workload.audit import Audit, Machine
     from gridsim.workload.problems import Problem
 
 __all__ = ["run"]
+
+
+def _audit_files(args: Namespace) -> None:
+    """Audit, and say what was found; `CheckFailed` where rows or amounts got lost."""
+    from gridsim.report import audit_text  # numpy: not needed for --help
+
+    found = _audited(args)
+    if args.json:
+        import json
+
+        from gridsim.files import plain
+
+        print(json.dumps(plain(audit_text.as_json(found)), indent=2, allow_nan=False))
+    else:
+        _print_audit(found)
+    if not found.conserved:
+        raise CheckFailed("rows or amounts got lost")
+    if args.strict and (odd := audit_text.findings(found)):
+        raise CheckFailed(f"odd (--strict): {', '.join(odd)}")
+
+
+def _audited(args: Namespace) -> Audit:
+    """What was found in the files that were given."""
+    from gridsim.workload.audit import LogRows, TableRows, audit  # numpy: not needed for --help
+    from gridsim.workload.formats.table import mapping_of
+
+    if args.mapping is None:
+        log = source.read(args.file, args)
+        return audit(LogRows(log), _machine_of(args, log))
+    if rules := source.rules(args):
+        given = ", ".join(f"--on-{name}" for name in rules)
+        raise InputError(f"{given}: rows of a table are audited as they are; leave it out")
+    mapping = mapping_of(args.mapping)
+    if mapping.unverified:
+        from gridsim.cli.terminal import tell  # rich: not needed for --help
+
+        if not args.json:
+            tell([f"mapping '{mapping.name}': {mapping.unverified}"])
+    return audit(TableRows(args.file, mapping, args.timezone), _machine_of(args))
+
+
+def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
+    """What there is: as given, else as the mapping says, else as the log does."""
+    from gridsim.workload.audit import Machine  # numpy: not needed for --help
+    from gridsim.workload.formats.table import mapping_of
+
+    if args.platform is not None:
+        if args.cores is not None:
+            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+        return Machine.of_capacities(source.capacities(args.platform))
+    said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
+    if args.cores is None and not said.totals and log is not None and log.cores_stated is not None:
+        return Machine({"cores": float(log.cores_stated)})
+    return said if args.cores is None else Machine({**said.totals, "cores": float(args.cores)}, said.kinds)
+
+
+def _print_audit(found: Audit) -> None:
+    from rich.table import Table
+
+    from gridsim.cli.terminal import Terminal
+    from gridsim.report import audit_text
+
+    console = Terminal()
+    if not console.is_terminal:
+        console.width = 120
+    plain = Table(title=found.name, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, text in audit_text.facts(found):
+        plain.add_row(name, text.replace("[", r"\["))
+    console.print(plain)
+    table = Table(*audit_text.COLUMNS, box=None, title="demand", title_justify="left")
+    for row in audit_text.rows(found):
+        table.add_row(*row)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print(table)
+    for sentence in audit_text.verdict(found):
+        console.print(sentence, markup=False)
+
+
+def _publish(args: Namespace) -> None:
+    """Write the folder."""
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.model.platform import machine_cores  # numpy: not needed for --help
+    from gridsim.report.publication import PROMPTS, description
+    from gridsim.workload.anonymise import anonymised
+    from gridsim.workload.describe import describe
+    from gridsim.workload.formats.swf_writer import write_swf
+    from gridsim.workload.formats.table.writer import write_jobs
+
+    check_inputs(args.out, source.input_files(args))
+    folder, about = _folder(args.out), None if args.about is None else _text_of(args.about)
+    key = _key(args)
+    log = source.read(args.file, args)
+    if log.tasks is not None:
+        raise InputError("holds workflows, which no field of a published trace is for; expected independent jobs")
+    public = anonymised(log, key, shift=args.shift)
+    found = _audit_public(public, args)
+    facts = describe(public, machine_cores(public, args.cores)[0])
+    write_swf(anonymised(log, key, shift=args.shift, numbers=True), folder / "trace.swf.gz")
+    columns = write_jobs(public, folder)
+    drawn = _draw(public, found, folder)
+    text = description(public, facts, found, columns, title=args.title, about=about, drawn=drawn, shifted=args.shift)
+    _write_page(folder, text, found, facts, public)
+    left = log.provenance.get("jobs_read", len(log)) - len(log)
+    print(f"{args.out}: {len(public):,} jobs{f', {left:,} left out' if left else ''}; README.md describes them")
+    if about is None:
+        tell([f"README.md has {len(PROMPTS)} sections that only the site can write; give them as --about FILE.md"])
+    tell(["Look at all of it before you give it away: who knows of a certain job can find it (see the description)."])
+
+
+def _key(args: Namespace) -> bytes:
+    from gridsim.workload.anonymise import check_key, read_key  # numpy: not needed for --help
+
+    return check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
+
+
+def _folder(path: str) -> Path:
+    """The folder, which holds nothing that somebody else put there: it is to be given away whole."""
+    from gridsim.report.publication import FILES  # numpy: not needed for --help
+
+    folder = Path(path)
+    if folder.is_dir():
+        others = sorted({it.name for it in folder.iterdir()}.difference(name.rstrip("/") for name in FILES))
+        if others:
+            told = f"holds {', '.join(others[:3])}, which publish did not write; expected a new or empty folder"
+            raise InputError(told, path=path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _text_of(path: str) -> str:
+    from gridsim.files import read_text
+
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error}); expected a text in UTF-8", path=path) from error
+
+
+def _audit_public(public: Workload, args: Namespace) -> Audit:
+    from gridsim.workload.audit import LogRows, audit  # numpy: not needed for --help
+
+    return audit(LogRows(public), _machine_of(args, public))
+
+
+def _draw(public: Workload, found: Audit, folder: Path) -> list[str]:
+    from gridsim.report.gallery import FOLDER, Gallery
+    from gridsim.report.publication import figures
+
+    gallery = Gallery(lambda: figures(public, found))
+    gallery.save(folder / FOLDER, "svg")
+    gallery.save(folder / FOLDER, "pdf")
+    return [*gallery]
+
+
+def _write_page(folder: Path, text: str, found: Audit, facts: dict[str, Any], public: Workload) -> None:
+    """The description, the checks as data, and the checksums of all."""
+    from gridsim.files import checksum, write_json, write_text
+    from gridsim.report import audit_text
+
+    checks = {"facts": facts, "problems": public.provenance.get("problems", []), "audit": audit_text.as_json(found)}
+    write_json(folder / "checks.json", checks)
+    write_text(folder / "README.md", text)
+    files = sorted(it for it in folder.rglob("*") if it.is_file() and it.name != "SHA256SUMS")
+    write_text(folder / "SHA256SUMS", "".join(f"{checksum(it)}  {it.relative_to(folder).as_posix()}\n" for it in files))
 
 
 def run(args: Namespace) -> int:
@@ -410,11 +578,11 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
 _ACTIONS = {
     "describe": _describe,
     "check": _check,
-    "audit": audit.run,
+    "audit": _audit_files,
     "flurries": _flurries,
     "convert": _convert,
     "anonymise": _anonymise,
-    "publish": publish.run,
+    "publish": _publish,
     "slice": _slice,
     "generate": _generate,
     "fetch": _fetch,

@@ -21,7 +21,6 @@ from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 __all__ = [
     "MOST",
-    "Findings",
     "Terms",
     "changed",
     "findings",

@@ -21,7 +21,7 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
-__all__ = ["MOST_BANDS", "MOST_ROWS", "Axis", "Bands", "Held", "by_node", "by_partition", "placed"]
+__all__ = ["MOST_BANDS", "MOST_ROWS", "Axis", "Bands", "by_node", "by_partition", "placed"]
 
 
 MOST_BANDS = 10

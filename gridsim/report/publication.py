@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CAPTIONS", "FILES", "PROMPTS", "description", "figures"]
+__all__ = ["FILES", "PROMPTS", "description", "figures"]
 
 _text = texts("audit")
 

@@ -24,7 +24,7 @@ from gridsim.report.differences import (
 from gridsim.report.texts import texts
 from gridsim.words import counted, duration, listed, number
 
-__all__ = ["GroupTerms", "answer", "answer_of_dags", "in_general", "next_to_the_headline"]
+__all__ = ["answer"]
 
 _text = texts("comparison")
 

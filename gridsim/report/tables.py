@@ -25,7 +25,6 @@ __all__ = [
     "SHOWN_DAGS",
     "SHOWN_DEADLINES",
     "SHOWN_MOLDABLE",
-    "SHOWN_PREEMPTION",
     "Cell",
     "Row",
     "changed",
