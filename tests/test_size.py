@@ -153,7 +153,6 @@ CIRCLES = (
     ("model.dates", "model.frames", "model.workload"),
     ("policy.admission.plan", "policy.admission.vector_search", "policy.capabilities", "policy.protocols"),
     ("profile.compiled", "profile.compiler"),
-    ("questions.explain", "questions.replay", "questions.schedules"),
 )
 
 _NO_CODE = {

@@ -13,7 +13,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.errors import UnknownNameError  # numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.questions.explain import explain, waits
-    from gridsim.questions.schedules import read_schedules, usual_policy
+    from gridsim.questions.replay import usual_policy
+    from gridsim.questions.schedules import read_schedules
     from gridsim.report.explain_text import from_log, sentences
 
     schedules = read_schedules(args.result)
