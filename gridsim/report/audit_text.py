@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from gridsim.report.texts import texts
+from gridsim.report.texts import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
 
@@ -14,17 +14,7 @@ __all__ = ["COLUMNS", "as_json", "facts", "findings", "rows", "verdict"]
 
 _text = texts("audit")
 
-COLUMNS = (
-    "",
-    "there is",
-    "all requests",
-    "as it ran: mean",
-    "peak",
-    "time above",
-    "nobody waits: mean",
-    "peak",
-    "time above",
-)
+COLUMNS = text_table("audit", "columns")["cells"]
 """Headings of the table of demands: as it ran, then as if nobody waited."""
 
 _IDLE = 0.1

@@ -9,7 +9,7 @@ from gridsim.questions.explain import SHOWN, Explanation, Other
 from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
-from gridsim.report.texts import texts
+from gridsim.report.texts import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 
 __all__ = ["from_log", "refusal", "sentences"]
@@ -111,14 +111,7 @@ def _dates(found: Explanation) -> list[str]:
 WHOLE = ("machine", "pooled")
 """Rooms that are all of the machine."""
 
-MEANING = {
-    "Priority": "others came first",
-    "Resources": "too little was free on nodes that it could have",
-    "ReqNodeNotAvail": "nodes were kept for a reservation or for jobs of other partitions",
-    "Reservation": "its reservation had not begun",
-    "BeginTime": "it was not to begin yet",
-    "Dependency": "another job had not ended",
-}
+MEANING = text_table("explain", "reasons")
 """What reasons of Slurm mean; all others are limits, and named after them."""
 
 
@@ -194,12 +187,7 @@ def _called(found: Explanation) -> str:
     return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
 
 
-_LACKED = {
-    "order": "it could have started, and had to wait for its turn",
-    "several": "no single thing that it lacked would have let it start",
-    "features": "only nodes of other features, partitions or GPUs had room for it",
-    "nodes": "only its limits on nodes, or that it wants them to itself, kept it from starting",
-}
+_LACKED = text_table("explain", "lacked")
 """What a job lacked that is no resource and no pool."""
 
 

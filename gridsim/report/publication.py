@@ -12,7 +12,7 @@ from gridsim.model.time import FloatArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.report import audit_text
 from gridsim.report.figures import INK, PALETTE, drawing, legend
-from gridsim.report.texts import texts
+from gridsim.report.texts import text_table, texts
 from gridsim.words import between, counted, duration, number, percent
 from gridsim.workload.audit import Audit
 from gridsim.workload.formats.table.writer import TableColumn
@@ -26,20 +26,10 @@ __all__ = ["FILES", "PROMPTS", "description", "figures"]
 
 _text = texts("audit")
 
-PROMPTS = {
-    "System": _text("system"),
-    "What makes it interesting": "Which problems of scheduling does this workload show?",
-    "Licence and citation": "Under which licence may the trace be used, and how is it to be cited?",
-}
+PROMPTS = text_table("audit", "prompts")
 """Sections that only the site can write, with what they are to answer."""
 
-CAPTIONS = {
-    "arrivals": "Share of jobs by the hour of the day in which they were submitted.",
-    "sizes": "Share of jobs, and of core-seconds, of jobs with at most so many cores.",
-    "runtimes": "Share of jobs that ran, and that asked for, at most so long.",
-    "usage": "What is in use over time, as a share of what there is (of the most in use where that is not known).",
-    "users": "Share of core-seconds of the heaviest users.",
-}
+CAPTIONS = text_table("audit", "captions")
 """What the figures show."""
 
 _DAY, _HOUR = 86_400, 3_600
@@ -203,16 +193,7 @@ def _about(about: str | None) -> Iterator[str]:
         yield f"*To be written by the site: {prompt}*"
 
 
-FILES = {
-    "README.md": "",
-    "trace.swf.gz": "the trace in the Standard Workload Format, version 2.2",
-    "jobs.csv": "the same jobs with what that format has no fields for: a row a job",
-    "schema.json": "types, units and meaning of its columns (Table Schema)",
-    "mapping.toml": "how gridsim reads it",
-    "checks.json": "what was counted and checked, and all facts, as data",
-    "figures/": "the figures below, as SVG and PDF",
-    "SHA256SUMS": "checksums of all files",
-}
+FILES = text_table("audit", "files")
 """Files of a published trace, with their descriptions in its ``README.md``."""
 
 

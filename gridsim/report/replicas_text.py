@@ -11,7 +11,7 @@ from gridsim.questions.evidence import Evidence, best
 from gridsim.questions.replicas import Pair, Replicated, Role, Spread, mean_of
 from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
-from gridsim.report.texts import texts
+from gridsim.report.texts import text_table, texts
 from gridsim.words import duration, listed
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
@@ -43,25 +43,9 @@ _text = texts("caveats")
 FILES = tuple(f"{role}{kind}.csv" for role in get_args(Role) for kind in ("", "_pairs"))
 """Names of the files of spreads and pairs."""
 
-TITLES = {
-    "wait_mean": "wait",
-    "response_mean": "response",
-    "bounded_slowdown_mean": "bounded slowdown",
-    "mean_slr": "SLR",
-}
+TITLES = text_table("caveats", "replica_titles")
 
-VERDICTS = {
-    "shake": {
-        "does not change": "shaking does not change it",
-        "turned round": "shaking turns it round",
-        "noise": "within the noise of the input",
-    },
-    "resample": {
-        "does not change": "it holds in workloads like this one",
-        "turned round": "in workloads like this one it is the other way round",
-        "noise": "it depends on the workload",
-    },
-}
+VERDICTS = text_table("caveats", "replica_verdicts")
 
 AGAIN = {"shake": "Shaken so, ", "resample": "Drawn so, "}
 

@@ -21,7 +21,7 @@ from gridsim.report.differences import (
     saturated,
     sure,
 )
-from gridsim.report.texts import texts
+from gridsim.report.texts import text_table, texts
 from gridsim.words import counted, duration, listed, number
 
 __all__ = ["answer"]
@@ -246,14 +246,7 @@ def answer_of_dags(comparison: Evidence) -> list[str]:
     ]
 
 
-_SLR = Terms(
-    mean="mean SLR",
-    least="The mean SLR is lowest under {policy}: jobs take {mean} their critical path on average",
-    plain="Under {policy} jobs take {mean} their critical path on average",
-    longer="the mean SLR is higher",
-    equal="Every job finishes at the same time",
-    words=change.HIGHER,
-)
+_SLR = Terms(**text_table("comparison", "slr"), words=change.HIGHER)
 _GROUPS_OF_DAGS = GroupTerms("take", "took", change.LONGER)
 
 _ONE_JOB = _text("one_job")
@@ -312,21 +305,9 @@ def _individual_dags(winner: str, against: Sequence[Difference]) -> str:
     return _text("individual_dags", worst=worst)
 
 
-_WAITS = Terms(
-    mean="mean wait",
-    least="Jobs wait least under {policy}: {mean} on average",
-    plain="Under {policy} jobs wait {mean} on average",
-    longer="jobs wait longer",
-    equal="Every job waits exactly as long",
-)
+_WAITS = Terms(**text_table("comparison", "waits"))
 
-_RESPONSES = Terms(
-    mean="mean response",
-    least="Jobs have the shortest responses under {policy}: {mean} on average",
-    plain="Under {policy} jobs have responses of {mean} on average",
-    longer="jobs have longer responses",
-    equal="Every job takes exactly as long",
-)
+_RESPONSES = Terms(**text_table("comparison", "responses"))
 """Of moldable jobs, where a policy also decides how long they run."""
 
 _GROUPS_WAIT = GroupTerms("wait", "waited", change.LONGER)

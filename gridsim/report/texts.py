@@ -11,7 +11,7 @@ from typing import Any
 
 from gridsim import words
 
-__all__ = ["templates", "texts"]
+__all__ = ["templates", "text_table", "texts"]
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -27,9 +27,15 @@ class _Formatter(string.Formatter):
 
 
 @cache
-def templates(subject: str) -> dict[str, str]:
-    """Templates of ``templates/SUBJECT.toml`` by name."""
+def templates(subject: str) -> dict[str, Any]:
+    """Templates and tables of ``templates/SUBJECT.toml`` by name."""
     return tomllib.loads((_FOLDER / f"{subject}.toml").read_text(encoding="utf-8"))
+
+
+def text_table(subject: str, name: str) -> dict[str, Any]:
+    """Table of a subject, such as titles by key."""
+    found: dict[str, Any] = templates(subject)[name]
+    return found
 
 
 def texts(subject: str) -> Callable[..., str]:

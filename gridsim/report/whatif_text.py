@@ -23,7 +23,7 @@ from gridsim.report.differences import intervals_are_of, shortage
 from gridsim.report.replicas_text import AGAIN, HEAD, TITLES, VERDICTS
 from gridsim.report.sheet import WIDTH, broken, either, sheet
 from gridsim.report.tables import shown
-from gridsim.report.texts import texts
+from gridsim.report.texts import text_table, texts
 from gridsim.report.trust import trust_in
 from gridsim.words import counted, duration, listed, number
 
@@ -289,23 +289,13 @@ FILE = "whatif.csv"
 FILES = frozenset((FILE, PARTS_FILE, "whatif.json", "whatif.html", *replicas_text.FILES))
 """Names of all files that `gridsim whatif` may write."""
 
-SHOWN = {
-    "wait_mean": "mean wait",
-    "wait_p95": "95th percentile",
-    "bounded_slowdown_mean": "bounded slowdown",
-    "utilisation": "utilisation",
-}
+SHOWN = text_table("whatif", "shown")
 """Metrics of the table with what they are called there."""
 
 NOTE = _text("note")
 """How to read the table."""
 
-_REAL = {
-    "better": "yes, shorter",
-    "worse": "yes, longer",
-    "no clear difference": "not clear",
-    "too little data": "too little data",
-}
+_REAL = text_table("whatif", "significance")
 
 
 _WAITS = change.Words("less", "longer", "as long")

@@ -20,6 +20,8 @@ def used() -> dict[tuple[str, str], set[str]]:
     for path in FOLDER.glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        tables = [it.args for it in calls if ast.unparse(it.func) == "text_table"]
+        found.update({(ast.literal_eval(subject), ast.literal_eval(name)): set() for subject, name in tables})
         subject = [ast.literal_eval(it.args[0]) for it in calls if ast.unparse(it.func) == "texts"]
         for it in calls:
             if ast.unparse(it.func) == "_text":
@@ -29,11 +31,15 @@ def used() -> dict[tuple[str, str], set[str]]:
     return found
 
 
+def fields(text: object) -> set[str]:
+    """Names of the values of a template; none of a table."""
+    parts = string.Formatter().parse(text) if isinstance(text, str) else ()
+    return {field.split(".")[0].split("[")[0] for _, field, _, _ in parts if field}
+
+
 def test_every_template_is_used_and_every_name_has_one() -> None:
     there = {
-        (path.stem, name): {
-            field.split(".")[0].split("[")[0] for _, field, _, _ in string.Formatter().parse(text) if field
-        }
+        (path.stem, name): fields(text)
         for path in (FOLDER / "templates").glob("*.toml")
         for name, text in module.templates(path.stem).items()
     }
