@@ -187,7 +187,7 @@ def _called(found: Explanation) -> str:
     return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
 
 
-_LACKED = text_table("explain", "lacked")
+_LACKED: dict[str, str] = text_table("explain", "lacked")
 """What a job lacked that is no resource and no pool."""
 
 
