@@ -192,6 +192,8 @@ class Workers:
         Told what the user should know; `warnings.warn` where left out.
     prepare : callable, optional
         What each worker does first, told how to *say* something.
+    preload : callable, optional
+        Called before this process is copied, to import modules once for all workers.
 
     Notes
     -----
@@ -212,10 +214,11 @@ class Workers:
         share: Sequence[Any] = (),
         say: Callable[[str], None] | None = None,
         prepare: Callable[[Callable[[str], None]], None] | None = None,
+        preload: Callable[[], None] | None = None,
     ) -> None:
         if count < 1:
             raise InputError(f"{count} workers; expected at least 1", field="workers")
-        self.count, self._share, self._prepare = count, tuple(share), prepare
+        self.count, self._share, self._prepare, self._preload = count, tuple(share), prepare, preload
         self._say = say or (lambda text: warnings.warn(text, stacklevel=4))
         self._told: dict[int, Callable[..., None]] = {}
         self._named: set[str] = set()
@@ -225,6 +228,8 @@ class Workers:
         if self.count > 1:
             _give_back()  # or each copy would have it too
             context = started_by(copies=True)
+            if self._preload is not None and context.get_start_method() == "fork":
+                self._preload()
             self._heard = context.SimpleQueue()
             given = (self._heard, self._share, self._prepare)
             self._processes = Processes(self.count, context=context, prepare=_ready, given=given)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from gridsim.calendar import loop
 from gridsim.calendar.events import BATCHED
-from gridsim.calendar.sizes import choose_size
+from gridsim.calendar.moldable_states import choose_size
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import kernels as plans
 from gridsim.policy.scheduler import plan_state
-from gridsim.profile.compiled import lean, verb, whole
+from gridsim.profile.compiled import lean, verb
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["compress", "enter_plan", "follow_plan", "note_broken", "planned", "planned_in_sizes"]
@@ -69,13 +69,13 @@ def note_broken(entry, state):  # type: ignore[no-untyped-def]
     """Note which promised ends are broken by a plan that was made anew."""
 
 
-@whole
+@lean
 def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan in which every arrival gets its earliest start; it is compressed after ends."""
     follow_plan(work, events, passes, Earliest(None))
 
 
-@whole
+@lean
 def planned_in_sizes(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan in which every arrival gets its size, too, by what is last in *passes*."""
     follow_plan(work, events, passes[:-1], Earliest(passes[-1]))

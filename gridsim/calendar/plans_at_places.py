@@ -15,7 +15,7 @@ from gridsim.calendar.plan_states import effort_of_plan, wake_of_plan
 from gridsim.model.time import IntArray
 from gridsim.policy.admission.vector_moves import STOPPED, compress, join, move_on, uproot
 from gridsim.policy.scheduler import plan_state
-from gridsim.profile.compiled import lean, whole
+from gridsim.profile.compiled import lean
 from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
 from gridsim.profile.nodes import DONE, FULL, LOGGED, log_place
 from gridsim.profile.running import begin_running, end_running, expect_end
@@ -46,7 +46,7 @@ class PlacedPlanState(NamedTuple):
     starts: IntArray
 
 
-@whole
+@lean
 def planned_at_places(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan on nodes or several pools."""
     run_loop(work, events, PlacedPlanState(passes, passes[3], passes[0][2], passes[0][1]))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
-    from gridsim.policy.machine import SiteChange
+    from gridsim.policy.site_policy import SiteChange
     from gridsim.workers import Workers
 
 __all__ = [
@@ -45,7 +45,7 @@ _GENERATOR = ("jobs", "load", "walltimes")
 
 def site_changes(args: Namespace) -> list[SiteChange]:
     """Values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
-    from gridsim.policy.machine import SiteChange  # numpy: not needed for --help
+    from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
 
     found = []
     for name, example in (("nodes", "+10 or gpu:+10"), ("add_pool", "matlab:4"), ("set_limit", "qos.gpu.GrpJobs=8")):
@@ -61,7 +61,7 @@ def site_changes(args: Namespace) -> list[SiteChange]:
 
 def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
     """Policies by label, those that know their site with these changes of it; one has to."""
-    from gridsim.policy.machine import SiteChange, changed, machine_of  # numpy: not needed for --help
+    from gridsim.policy.site_policy import SiteChange, changed, machine_of  # numpy: not needed for --help
 
     together = reduce(SiteChange.and_then, changes, SiteChange())
     if machine_of(policies.values()) is None:
@@ -119,10 +119,10 @@ def load(
         workload beside a log, and for what a transform refuses.
     """
     from gridsim.options import Run
-    from gridsim.policy.machine import machine, machine_of  # numpy: not needed for --help
     from gridsim.policy.pools import in_pools
+    from gridsim.policy.site_policy import machine, machine_of  # numpy: not needed for --help
+    from gridsim.run_setup import in_site_zone
     from gridsim.scenario import rules_for, transformed, with_users
-    from gridsim.world import in_site_zone
 
     if getattr(args, "out", None):
         from gridsim.cli.folder import check_inputs  # numpy: not needed for --help
@@ -217,7 +217,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
-    plain = [it for it in policies.values() if not capabilities_of(it).machine]
+    plain = [it for it in policies.values() if not capabilities_of(it).site]
     told = [*(left_aside(suited(workload, platform), platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
@@ -341,13 +341,14 @@ _WORTH = 10_000
 def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
     """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
     from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
+    from gridsim.profile.compiled import preload
     from gridsim.workers import Workers, usable_cores
 
     requests = len(workload) if workload.tasks is None else len(workload.tasks)
     count = args.workers
     if count is None:
         count = min(usable_cores(), runs) if requests * runs >= _WORTH else 1
-    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling)
+    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling, preload=preload)
 
 
 def command(words: Sequence[str] | None = None) -> str:

@@ -297,7 +297,7 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if quote is not None and quote.offer is not None and not self._agreed(request, quote.offer):
             # Some policies keep a job whose user declines, without any promise.
-            quote = call(self.scheduler, "declined", quote) if self.can.declined else None
+            quote = call(self.scheduler, "declined", quote) if self.can.guarantees else None
         if quote is None:
             self._turn_away(request)
             if not self._batched:

@@ -53,7 +53,7 @@ def recorded(
         more |= {"promises": _promises(outcome, schedulers), "cores_used": used}
         more["reasons"] = _reasons(schedulers) if until is None else None
         more["predictions"] = _predictions(outcome, schedulers)
-        more["requested"] = schedulers[0].requested() if capabilities_of(schedulers[0]).requested else None
+        more["requested"] = schedulers[0].requested() if capabilities_of(schedulers[0]).site else None
     else:
         begins, submit = workload.tasks.first[:-1], workload.submit
         more["tasks"] = TaskRecord(requests.ready, start, end, status, outcome.cluster, used)
@@ -103,16 +103,16 @@ def _come(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Reco
 def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     """What was promised, and which runs were cut short; None where the policy promises nothing and cut none."""
     can = [capabilities_of(scheduler) for scheduler in schedulers]
-    guarantees, preempts = any(each.guarantees for each in can), any(each.preempts for each in can)
+    guarantees, preempts = any(each.guarantees for each in can), any(each.preempts is not None for each in can)
     if not guarantees and not preempts and not outcome.cut and (outcome.cancelled_by >= NEVER).all():
         return None
     for scheduler, each in zip(schedulers, can, strict=True):
-        if each.broken:
+        if each.guarantees:
             outcome.broken |= scheduler.broken
     cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 4)
     request, began, ended, by = cut.T
     found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
-    rule = next((each.preempts_by for each in can if each.preempts_by), "")
+    rule = next((each.preempts for each in can if each.preempts), "")
     more: dict[str, Any] = {"guarantees": guarantees, "preempts_by": rule}
     return replace(found, **more, killed_by=by, cancelled_by=outcome.cancelled_by)
 

@@ -63,8 +63,8 @@ def capabilities_of(scheduler: Any) -> Capabilities:
     return Capabilities(
         withdraws=hasattr(scheduler, "leaving"),
         sizes=partition is not None and not fixes_sizes(partition),
-        guarantees=bool(getattr(scheduler, "guarantees", False)),
-        preempts=bool(getattr(scheduler, "preempts", False)),
+        guarantees=_guarantees(scheduler),
+        preempts=getattr(scheduler, "preempts", None),
         scope=scope_of(getattr(scheduler, "ordering", None)),
         effort=float(getattr(scheduler, "effort", 1.0)),
         **has,
@@ -88,10 +88,16 @@ def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
     return replace(declared, **more) if more else declared
 
 
-_MEMBERS = (
-    *("plan", "promise", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site"),
-    *("requested", "alone", "held", "machine", "pools", "timezone", "held_by", "labels_of"),
-)
+_MEMBERS = ("plan", "expected_starts", "reasons", "alone", "held", "epoch", "site")
+
+
+def _guarantees(scheduler: Any) -> bool:
+    """Return whether a scheduler of a plain file guarantees deadlines; it then has the methods for that."""
+    found = bool(getattr(scheduler, "guarantees", False))
+    missing = [name for name in ("promise", "declined", "broken") if not hasattr(scheduler, name)]
+    if found and missing:
+        raise PolicyError(f"{name_of(scheduler)} guarantees deadlines without {', '.join(missing)}")
+    return found
 
 
 def first_of(policy: Any, *methods: str) -> str | None:

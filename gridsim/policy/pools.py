@@ -19,7 +19,7 @@ from gridsim.model.site import NO_PARTITION
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import SiteChange, own_machine
+from gridsim.policy.site_policy import SiteChange, own_machine
 
 __all__ = ["changed_platform", "in_pools", "resized", "seen_by", "with_nodes_of"]
 
@@ -106,7 +106,7 @@ def _partitions(workload: Workload, platform: Platform, policies: Iterable[Any],
             raise InputError(f"cluster '{kinds.name}' has the kind '{kinds.kind}', and jobs of a log name none")
         found = replace(platform, by=PARTITION)
     else:
-        knowing = next((policy for policy in policies if capabilities_of(policy).pools), None)
+        knowing = next((policy for policy in policies if capabilities_of(policy).site), None)
         if knowing is None:
             raise InputError(UNSIZED)
         found = knowing.pools(named)
@@ -135,7 +135,7 @@ def seen_by(policy: Any, platform: Platform) -> Platform:
     InputError
         Where it knows one site and the machine is several.
     """
-    if not capabilities_of(policy).machine:
+    if not capabilities_of(policy).site:
         return platform
     if platform.by == CLUSTER:
         names = ", ".join(cluster.name for cluster in platform.clusters())
@@ -170,7 +170,7 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
         return replace(Platform.single(cores, origin=platform.origin), pooled=platform.pooled)
     if platform.by is None:
         raise InputError("only a machine of one cluster can be made larger here; give another --platform")
-    knowing = next((policy for policy in policies if capabilities_of(policy).pools), None)
+    knowing = next((policy for policy in policies if capabilities_of(policy).site), None)
     if knowing is not None and platform.by == PARTITION:
         named = [cluster.name for cluster in clusters if cluster.name != NO_PARTITION]
         found: Platform = knowing.sized(cores).pools(named)

@@ -416,11 +416,12 @@ class Capabilities:
     sizes : bool
         It starts moldable jobs on other numbers of cores than they ask for.
     guarantees : bool
-        It promises deadlines, and keeps them.
-    preempts : bool
-        A running request may have to make room for another one.
-    preempts_by : str
-        Label that decides which requests may preempt which (``qos``, ``partition``); empty for none.
+        It guarantees deadlines. It has ``promise(request, deadline, now) -> Quote | None``, its quote if the user
+        requested that deadline, ``declined(quote) -> Quote | None``, what remains for a request whose user does not
+        accept an offer, and ``broken``, (n,) bool, requests whose guarantees an overrun broke.
+    preempts : str or None
+        Running requests may be stopped for others: the label that decides which requests may preempt which (``qos``,
+        ``partition``), empty for none. None: it does not preempt.
     scope : {"cluster", "grid"}
         Whether its order depends on other clusters too, so that all decide whenever one does.
     effort : float
@@ -428,43 +429,30 @@ class Capabilities:
     plan : bool
         It has ``plan``, a `gridsim.policy.admission.plan.Plan`: whoever is taken in has a planned start, and its quotes
         say where.
-    promise : bool
-        It has ``promise(request, deadline, now) -> Quote | None``: its quote, if the user asked for that deadline.
-    declined : bool
-        It has ``declined(quote) -> Quote | None``: what remains for a request whose user does not take an offer.
-    broken : bool
-        It has ``broken``: (n,) bool, requests whose promises fell to one that outlived its estimate.
     expected_starts : bool
         It has ``expected_starts(now)``: when it expects each waiting request to start, whole microseconds by request.
     reasons : bool
         It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
-    requested : bool
-        It has ``requested() -> gridsim.record.Requested``: resources that it reads from the labels of the jobs.
-    longest : bool
-        It has ``longest(workload)``: (n,) int64, the most time that each job may ask for, whole microseconds.
     alone : bool
         It has ``alone(now)``, told before `dispatch` where nothing is to happen any more but what it is woken for.
-    notices : bool
-        It has ``notices``: what the files of its site say and it does not follow.
     epoch : bool
         It has ``epoch``: Unix time of second 0, s; where it is None, a run sets it to that of the workload.
-    timezone : bool
-        It has ``timezone``, the zone of local dates in its files, which a run sets likewise, and
-        ``outside(first, last, longest)``: notices of what lies outside the time between two instants and has no effect
-        on jobs of up to that walltime, whole microseconds.
-    held_by : bool
-        It has ``held_by(request, now)``: the limit that holds a request back, in a word, or the `Refusal` of one that
-        was not taken; empty for none.
-    labels_of : bool
-        It has ``labels_of(demand)``: labels by which jobs request what a `Demand` does, where it reads labels instead.
     site : bool
-        It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
-    machine : bool
-        It has ``machine() -> Platform``, that of its site, ``on_nodes() -> Platform``, the same with its nodes, and
-        ``node_cores``. ``sized(cores)`` and ``changed(change)`` (`gridsim.policy.machine.SiteChange`) return the policy
-        for another machine; ``binding_limits(record)`` lists the limits that held jobs back.
-    pools : bool
-        It has ``pools(names) -> Platform``: that machine in these partitions, or `InputError` why it is not.
+        It follows the configuration files of a site. It has ``epoch`` and
+
+        - ``site``: a `gridsim.model.site.Site` or None, whose names jobs may request;
+        - ``timezone``: the zone of local dates in the files; where it is None, a run sets it to that of the workload;
+        - ``notices``: settings of the files that it does not follow, and ``outside(first, last, longest)``: notices of
+          dates outside a run and its longest walltime (whole microseconds);
+        - ``machine()``, ``on_nodes()`` and ``pools(names)``: the `Platform` of the site as one pool of cores, with its
+          nodes, and with some partitions as clusters (or `InputError`), and ``node_cores``;
+        - ``sized(cores)`` and ``changed(change)``: the policy for another machine, after a
+          `gridsim.policy.site_policy.SiteChange`;
+        - ``longest(workload)``: (n,) int64, the longest time that each job may request, whole microseconds;
+        - ``labels_of(demand)``: the labels by which a job requests what a `Demand` does, and ``requested() ->
+          gridsim.record.Requested``: the resources that it read from labels;
+        - ``held_by(request, now)``: the limit that holds a request back, or the `Refusal` of a rejected one; empty for
+          none; ``binding_limits(record)``: the limits that held jobs back.
     nodes : Capacity or None
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     takes_more : bool
@@ -490,8 +478,6 @@ class Capabilities:
         of the same policy that an earlier window of the requests was played with. *rows* (w,) int64 are the rows here
         of the requests there, -1 for those that are over, *came* how many had come; the answer is who waits, by rows
         here, in queue order: the first in what ``passes`` is given.
-    picks : bool
-        Whether a pass names the next request anew after each start: the loop over trees of clusters knows such.
     vectors_in_python : str
         Why they cannot on a machine of nodes, or of several pools; empty where they can.
     """
@@ -499,27 +485,15 @@ class Capabilities:
     withdraws: bool = False
     sizes: bool = False
     guarantees: bool = False
-    preempts: bool = False
-    preempts_by: str = ""
+    preempts: str | None = None
     scope: Literal["cluster", "grid"] = "cluster"
     effort: float = 1.0
     plan: bool = False
-    promise: bool = False
-    declined: bool = False
-    broken: bool = False
     expected_starts: bool = False
     reasons: bool = False
-    requested: bool = False
-    longest: bool = False
     alone: bool = False
-    notices: bool = False
     epoch: bool = False
-    timezone: bool = False
-    held_by: bool = False
-    labels_of: bool = False
     site: bool = False
-    machine: bool = False
-    pools: bool = False
     takes_more: bool = True
     predicts: bool = False
     oracle: bool = False
@@ -527,7 +501,6 @@ class Capabilities:
     passes: bool = False
     in_python: str = ""
     goes_on: bool = False
-    picks: bool = False
     vectors_in_python: str = "the machine has nodes or several pools, or jobs ask for more than cores"
     vectors: bool = False
     nodes: Capacity | None = None

@@ -1,7 +1,6 @@
-"""One way to compile a loop: when it is first called, and kept on disk for as long as no compiled loop changes.
+"""Decorators of compiled loops: a loop is compiled at its first call and cached until a source of any loop changes.
 
-The compiler is loaded with the first loop that needs it: 0.3 CPU s and 90 MB that a command does without where its
-loops are called as the machine code that is kept of them (`gridsim.profile.machine_code`).
+numba is imported with the first loop that is called, since the import takes 0.3 CPU s and 90 MB.
 """
 
 from __future__ import annotations
@@ -26,10 +25,21 @@ from typing import Any
 import numpy as np
 
 from gridsim.files import distrust
-from gridsim.profile.machine_code import MachineCode, is_possible
 
-__all__ = ["Loop", "compiled", "folder", "is_heard", "is_kept", "lean", "listen", "pays", "phase", "phase_verb"]
-__all__ += ["records", "state_of", "tell_compiling", "verb", "warn", "when_compiling", "whole"]
+__all__ = [
+    "Loop",
+    "compiled",
+    "folder",
+    "is_heard",
+    "is_kept",
+    "lean",
+    "listen",
+    "pays",
+    "phase",
+    "phase_verb",
+    "preload",
+]
+__all__ += ["preload", "records", "state_of", "tell_compiling", "verb", "warn", "when_compiling"]
 
 
 def _setting(name: str) -> Any:
@@ -160,14 +170,6 @@ def phase(function: Callable[..., Any]) -> Any:
     return _made(function, _PHASE)
 
 
-def whole(function: Callable[..., Any]) -> Any:
-    """A lean loop that is called a few times for much work, and returns nothing.
-
-    A call costs 10 µs, but does without the compiler where the loop is kept.
-    """
-    return _made(function, _LEAN, alone=True)
-
-
 def verb(stub: Callable[..., Any], options: dict[str, Any] = _LEAN) -> Any:
     """Make a function with one implementation for each class of its first argument, in Python and in compiled loops.
 
@@ -187,10 +189,10 @@ def phase_verb(stub: Callable[..., Any]) -> Any:
     return verb(stub, _PHASE)
 
 
-def _made(function: Callable[..., Any], options: dict[str, Any], *, alone: bool = False) -> Any:
+def _made(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     if _is_plain():
         return function
-    loop = Loop(function, options, _FOLDER, alone=alone and is_possible())
+    loop = Loop(function, options, _FOLDER)
     if "numba" not in sys.modules:
         _WAITING.append(loop)
         return loop
@@ -199,32 +201,25 @@ def _made(function: Callable[..., Any], options: dict[str, Any], *, alone: bool 
 
 
 class Loop:
-    """A loop that has not needed the compiler yet. It becomes one of the compiler's as soon as any loop needs that.
+    """A loop for which numba has not been imported yet; `_load` replaces it by numba's dispatcher in all modules.
 
     Parameters
     ----------
     function : callable
-        The loop's source.
+        Source of the loop.
     options : dict
-        The compiler's options.
+        Options of `numba.njit`.
     folder : str
-        Where what is compiled is kept; empty where it is not kept.
-    alone : bool
-        Whether its machine code is kept by itself, too.
+        Folder of the cache; empty for no cache.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], folder: str, *, alone: bool) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], folder: str) -> None:
         functools.update_wrapper(self, function)
         self.py_func, self._options, self._folder = function, options, folder
-        self._code = MachineCode(self._path) if alone and folder else None
         self._compiled: Any = None
 
     def __call__(self, *args: Any) -> Any:
-        """Call what is kept, or the compiler's."""
-        if self._compiled is not None:
-            return self._compiled(*args)
-        if self._code is not None and self._code.call(args):
-            return None
+        """Call numba's dispatcher."""
         return self.made(*args)
 
     def __getattr__(self, name: str) -> Any:
@@ -234,26 +229,15 @@ class Loop:
 
     @property
     def made(self) -> Any:
-        """The compiler's, which is loaded for it."""
+        """numba's dispatcher of the loop; imports numba."""
         if self._compiled is None:
             _load()
         return self._compiled
 
     def make(self) -> Any:
-        """Let the compiler have it."""
-        path = None if self._code is None else self._path
-        self._compiled = _compiler().make(self.py_func, self._folder, self._options, path)
+        """Create numba's dispatcher."""
+        self._compiled = _compiler().make(self.py_func, self._folder, self._options)
         return self._compiled
-
-    @functools.cache  # noqa: B019 (loops live as long as their modules)
-    def is_alone(self) -> bool:
-        """Whether its machine code was kept by itself when this was asked first."""
-        return self._code is not None and any(Path(self._folder).glob(self._path("").name.rpartition("-")[0] + "-*"))
-
-    def _path(self, kinds: str) -> Path:
-        """Where its machine code is kept by itself, by the kinds of its arguments."""
-        kind = hashlib.sha256(kinds.encode()).hexdigest()[:16]
-        return Path(self._folder, f"{self.py_func.__module__}.{self.py_func.__qualname__}-{kind}.code")
 
 
 _WAITING: list[Loop] = []
@@ -265,8 +249,15 @@ def _compiler() -> Any:
     return importlib.import_module("gridsim.profile.compiler")
 
 
+def preload() -> None:
+    """Import numba with all that the first loop needs, so that copies of this process have it."""
+    if not _is_plain():
+        _load()
+        _compiler().load_target()
+
+
 def _load() -> None:
-    """Load the compiler, and put its loops in the place of those that have waited for it: they are called quicker."""
+    """Import numba and replace the loops that were defined before by its dispatchers, which are faster to call."""
     with _LOADING:
         compiler = _compiler()
         while _NOTICES:
@@ -305,16 +296,13 @@ def _on_disk(stem: str) -> bool:
 
 
 def pays(loop: Any, many: bool) -> bool:
-    """Whether to call a loop in place of what is slower and needs no compiler.
+    """Return whether a compiled loop is faster than slower code without it, compile and import time included.
 
-    It does where nothing has to be loaded or compiled for it, and where there is *many* times that to do.
+    *many* states that the loop has so much work that it pays in any case.
     """
-    plain = getattr(loop, "py_func", None)
-    if plain is None:
-        return False  # Python itself
-    if many or not isinstance(loop, Loop):
-        return many or is_kept(loop)
-    return loop.is_alone()
+    if getattr(loop, "py_func", None) is None:
+        return False  # not compiled at all
+    return many or (not isinstance(loop, Loop) and is_kept(loop))
 
 
 class _Hearing:

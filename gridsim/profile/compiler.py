@@ -1,8 +1,13 @@
-"""How loops are compiled: by numba, which is loaded with this and takes a while, put together from parts, each once.
+"""How numba compiles the loops: each function once, as a part that its callers link and optimise.
 
-The compiler keeps what it made by the source of each loop alone. A loop that has taken in another one from another file
-would then go on with what that one was before an update: what is kept has a folder for each state of all sources
-(`gridsim.profile.compiled.folder`).
+Plain numba optimises and generates code for each function and again for each of its callers, which takes three to four
+times as long on nodes and for Slurm. For that this module replaces private classes and methods of numba while a loop is
+compiled. `setup.cfg` therefore has an upper bound on numba, and where its internals differ (`_is_known`) each loop is
+compiled in numba's own way. The module can go once numba compiles a chain of functions without repeating its callees'
+optimisation, or once the first compile of all loops in its own way takes less than 30 s.
+
+numba's cache depends on the source file of one function alone, but a loop contains functions of other files. The cache
+folder therefore depends on the content of all sources (`gridsim.profile.compiled.folder`).
 """
 
 from __future__ import annotations
@@ -37,17 +42,16 @@ from numba.extending import overload
 
 from gridsim.files import distrust
 from gridsim.profile.compiled import warn
-from gridsim.profile.linking import link
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["make", "make_verb", "register"]
+__all__ = ["load_target", "make", "make_verb", "register"]
 
 _OPTIONS: Any = numba.config
 
 
-def make(function: Callable[..., Any], folder: str, options: dict[str, Any], path: Callable[[str], Path] | None) -> Any:
+def make(function: Callable[..., Any], folder: str, options: dict[str, Any]) -> Any:
     """A loop of the compiler's.
 
     Parameters
@@ -56,8 +60,6 @@ def make(function: Callable[..., Any], folder: str, options: dict[str, Any], pat
         Where what it makes of the loop is kept; empty where it is not kept.
     options : dict
         The compiler's, for this loop.
-    path : callable, optional
-        The file that its machine code is kept in by itself, by the types of its arguments; left out, where it is not.
     """
     decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # nobody calls a loop from C
     before = _OPTIONS.CACHE_DIR
@@ -71,7 +73,7 @@ def make(function: Callable[..., Any], folder: str, options: dict[str, Any], pat
     if hasattr(made, "get_call_template"):
         _for_any_value(made)
     if folder and hasattr(made, "compile"):
-        _by_one(made, Path(folder, f"{function.__module__}.{function.__qualname__}.lock"), path)
+        _by_one(made, Path(folder, f"{function.__module__}.{function.__qualname__}.lock"))
     return made
 
 
@@ -103,7 +105,7 @@ def _for_any_value(made: Any) -> None:
     made.get_call_template = template_of_types
 
 
-def _by_one(made: Any, lock: Path, path: Callable[[str], Path] | None) -> None:
+def _by_one(made: Any, lock: Path) -> None:
     """Have a loop look for what is kept, and else compile it, while no other process does so.
 
     A loop calls others, and none of them calls it: nobody waits for who waits for him. What is compiled because another
@@ -115,14 +117,11 @@ def _by_one(made: Any, lock: Path, path: Callable[[str], Path] | None) -> None:
 
     def compile_or_take(signature: Any) -> Any:
         with global_compiler_lock:  # before the file: whoever compiles has it, and wants files
-            _load_compiler()
+            load_target()
             with _compiling as is_part, _held(lock), _without_entry(options, is_part):
                 if not is_part and isinstance(signature, tuple) and _is_part(made.overloads.get(signature)):
                     del made.overloads[signature]
-                found = make(signature)
-                if path is not None and not is_part:
-                    _keep_alone(made, path)
-                return found
+                return make(signature)
 
     def add_overload(compiled: Any) -> None:
         if _is_part(compiled):
@@ -211,32 +210,6 @@ class _CheckedFiles(_FILES):  # type: ignore[misc]
 
 _CHECKSUM = 32
 """Bytes of a checksum."""
-
-
-def _keep_alone(made: Any, path: Callable[[str], Path]) -> None:
-    """Keep what was compiled of a loop as code that is called without the compiler, where it is such."""
-    if not hasattr(JITCodeLibrary, "_get_module_for_linking"):
-        return
-    for compiled in made.overloads.values():
-        kinds = _described(compiled.signature.args)
-        if kinds and compiled.signature.return_type == types.none and not path(kinds).exists():
-            with suppress(OSError, RuntimeError):  # a full disk, another LLVM: then it is the compiler's alone
-                link(compiled.library._get_module_for_linking(), compiled.fndesc.llvm_func_name, path(kinds), kinds)
-
-
-def _described(kinds: Any) -> str:
-    """The types of arguments as `gridsim.profile.linking.described` has their values; empty where it has none."""
-    words = []
-    for kind in kinds:
-        if kind == types.int64:
-            words.append("i")
-        elif isinstance(kind, types.Array) and kind.aligned and kind.layout == "C":
-            words.append(f"{kind.dtype}x{kind.ndim}{'' if kind.mutable else 'r'}")
-        elif isinstance(kind, types.BaseAnonymousTuple) and (within := _described(kind)):
-            words.append(f"({within})")
-        else:
-            return ""
-    return ",".join(words)
 
 
 _NO_ENTRY = "no_cpython_wrapper"
@@ -528,8 +501,8 @@ _BLAS = "scipy.linalg.cython_blas"
 
 
 @functools.cache
-def _load_compiler() -> None:
-    """Load what the compiler loads for its first loop.
+def load_target() -> None:
+    """Import the modules that numba imports for its first loop.
 
     SciPy's linear algebra stays out: 0.13 s that no loop here needs. The compiler asks whether it is there by loading
     it. It is told so, and loads it when a loop calls it.
@@ -540,6 +513,8 @@ def _load_compiler() -> None:
             importlib.import_module("numba.np.arraymath")
         finally:
             del sys.modules[_BLAS]
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from gridsim.model.site_file import SetLimit
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import SiteChange, changed, fitted, like, nodes_to
 from gridsim.policy.pools import changed_platform, resized
+from gridsim.policy.site_policy import SiteChange, changed, fitted, like, nodes_to
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated
 from gridsim.record import Record
@@ -340,7 +340,7 @@ def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteC
     InputError
         For nodes, pools and limits that are not there, and for what is no number of them.
     """
-    found, knows = [], capabilities_of(policy).machine
+    found, knows = [], capabilities_of(policy).site
     for each in changes:
         after = changed(policy, each) if knows else None
         size = changed_platform(platform, each) if after is None else like(after, platform)
@@ -365,7 +365,7 @@ def _owners(limit: SetLimit, policy: Any) -> Iterator[tuple[str, str]]:
 
 def _machine(policy: Any, platform: Platform) -> ClusterSpec | None:
     """The cluster that a policy decides for, with its nodes and pools where these are known; None for several."""
-    known: Platform = fitted(policy, platform).on_nodes() if capabilities_of(policy).machine else platform
+    known: Platform = fitted(policy, platform).on_nodes() if capabilities_of(policy).site else platform
     clusters = list(known.clusters())
     return clusters[0] if len(clusters) == 1 else None
 
@@ -429,6 +429,6 @@ def sized(workload: Workload, platform: Platform, size: float, policies: Sequenc
     how = counted(abs(nodes.more), "more node" if nodes.more >= 0 else "fewer node")
     label = f"{how} of {counted(nodes.each, 'core')} ({part})"
     rounded = "" if abs(cores - size) < 0.01 else f"{number(size)} cores became {label}, {number(cores)} in all"
-    knowing = next(each for each in policies if capabilities_of(each).machine)
+    knowing = next(each for each in policies if capabilities_of(each).site)
     grown = node_changes(_nodes(knowing, platform), _nodes(knowing, larger))
     return Change(label, larger, workload, rounded, nodes=grown)

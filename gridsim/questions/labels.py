@@ -17,7 +17,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import checked_label, label_of
-from gridsim.world import notices_of as notices_under
+from gridsim.run_setup import notices_of as notices_under
 
 __all__ = ["folders", "labelled", "notices_of"]
 
@@ -173,5 +173,5 @@ def notices_of(policies: Mapping[str, Any], workload: Workload) -> dict[str, tup
     return {
         label: notices_under(policy, workload, last)
         for label, policy in policies.items()
-        if capabilities_of(policy).notices
+        if capabilities_of(policy).site
     }

@@ -31,16 +31,16 @@ from gridsim.policy.admission.quoting import (
     search,
 )
 from gridsim.policy.capabilities import capabilities_of, search_of
-from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
+from gridsim.policy.site_policy import machine
 from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import labelled
 from gridsim.questions.quotation import Alternative, Answer, Price, Quoted, State
+from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 from gridsim.words import when
-from gridsim.world import in_site_zone
 
 __all__ = ["DEFAULT_POLICIES", "LABELS", "busiest_moment", "last_event", "numbered", "owned", "quote"]
 
@@ -82,7 +82,7 @@ def quote(
     made = {label: make_policy(what) for label, what in labelled(policies).items()}
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}
-    sited = any(capabilities_of(setup.scheduler).labels_of for setup in setups.values())
+    sited = any(capabilities_of(setup.scheduler).site for setup in setups.values())
     cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)
     if not len(workload):
@@ -100,7 +100,7 @@ def quote(
     for label, setup in setups.items():
         hear = None if progress is None else partial(progress, label)
         moments[label] = job.moment(workload, setup, hear)
-        if demand is not None and not capabilities_of(setup.scheduler).labels_of:
+        if demand is not None and not capabilities_of(setup.scheduler).site:
             _check_demand(label, moments[label])
         answers[label] = _answer(label, moments[label], setup, wanted)
     if job.at > last_event(workload) and not any(it.running + it.waiting for it in answers.values()):
@@ -151,7 +151,7 @@ class _Job(NamedTuple):
         Under a policy that reads labels the state is that of the log, where the log has one.
         """
         labels, demand, recorded = dict(self.labels), self.demand, False
-        if capabilities_of(setup.scheduler).labels_of:
+        if capabilities_of(setup.scheduler).site:
             recorded = workload.has_recorded_schedule
             if recorded:
                 workload = as_recorded(workload, self.at)
@@ -255,7 +255,7 @@ def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Ans
     mine: Any = moment.cluster.scheduler
     if found.promise == "none":
         found = replace(found, start=_expected(moment, setup), keeps=None if wanted is None else False)
-        held = mine.held_by(moment.job, moment.now) if capabilities_of(mine).held_by else ""
+        held = mine.held_by(moment.job, moment.now) if capabilities_of(mine).site else ""
         return replace(found, held_by=held) if isinstance(held, str) else replace(found, refused_by=held)
     now = moment.now
     guarantee = earliest_guarantee(mine, moment.job, now)

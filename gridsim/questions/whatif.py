@@ -24,15 +24,16 @@ from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import fitted, machine, nodes_to
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import fitted, machine, nodes_to
 from gridsim.questions.calibrate import own_policy
 from gridsim.questions.changes import NOW, Change, Effect, LimitEffect, PartEffect, WhatIf, changes_of, job_parts, sized
 from gridsim.questions.labels import labelled
 from gridsim.questions.replicas import settled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
-from gridsim.simulation import run, with_clock
+from gridsim.run_setup import with_clock
+from gridsim.simulation import run
 from gridsim.workers import Awaited, Known, Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
@@ -319,7 +320,7 @@ def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEff
     """
     made = fitted(make_policy(policy if change.policy is None else change.policy), change.platform)
     added = _added(change)
-    if not added or not capabilities_of(made).machine:
+    if not added or not capabilities_of(made).site:
         return ()
     requesting = {(it.kind, it.value): it.rows for it in job_parts(record.workload)}
     everybody = np.ones(len(record), dtype=np.bool_)

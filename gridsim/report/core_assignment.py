@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.profile.compiled import lean, whole
+from gridsim.profile.compiled import lean
 
 __all__ = ["CoreAssignment", "assign_cores"]
 
@@ -100,7 +100,7 @@ FAILED, FREE, FULL = range(3)
 """What a sweep tells: the job that did not fit, or -1, and the cores free then; whether it had no room for pieces."""
 
 
-@whole
+@lean
 def sweep(machine, jobs, holes, found, told):  # type: ignore[no-untyped-def]
     """Hand out cores from a sorted list of holes, over *jobs*: starts, ends, widths, and rows by start and by end.
 

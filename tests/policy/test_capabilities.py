@@ -186,7 +186,20 @@ class Told(Plain):
     ordering = FairShare(scope="grid")
     partition = Greedy()
 
+    broken = ()
+
     def reasons(self) -> None: ...
+
+    def promise(self, request: int, deadline: int, now: int) -> None: ...
+
+    def declined(self, quote: Any) -> None: ...
+
+
+def test_a_plain_file_that_guarantees_deadlines_has_the_methods_for_that() -> None:
+    scheduler: Any = Plain()
+    scheduler.guarantees = True
+    with pytest.raises(gs.PolicyError, match=r"Plain\(\) guarantees deadlines without promise, declined, broken"):
+        capabilities_of(scheduler)
 
 
 def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
@@ -211,9 +224,6 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
             Capabilities(
                 plan=True,
                 guarantees=True,
-                promise=True,
-                declined=True,
-                broken=True,
                 effort=100,
                 passes=True,
                 vectors=True,
@@ -237,18 +247,10 @@ def test_every_scheduler_of_the_registry_declares_and_has_what_it_declares() -> 
             ClusterView(4, Requests(gs.Workload.from_columns(submit=[0], runtime=[1], cores=[1]))), stream(0)
         )
         can = capabilities_of(scheduler)
-        for name in (
-            "plan",
-            "promise",
-            "declined",
-            "broken",
-            "expected_starts",
-            "reasons",
-            "longest",
-            "notices",
-            "site",
-        ):
+        for name in ("plan", "expected_starts", "reasons", "site"):
             assert hasattr(scheduler, name) == getattr(can, name), (policy, name)
+        for name in ("promise", "declined", "broken"):
+            assert hasattr(scheduler, name) == can.guarantees, (policy, name)
 
 
 ROOT = Path(gs.__file__).parent

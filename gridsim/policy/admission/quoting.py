@@ -83,8 +83,7 @@ def keeps_starts(scheduler: Any) -> bool:
 
 def keeps_deadlines(scheduler: Any) -> bool:
     """Whether a scheduler answers to deadlines with guarantees."""
-    can = capabilities_of(scheduler)
-    return keeps_starts(scheduler) and can.guarantees and can.promise
+    return keeps_starts(scheduler) and capabilities_of(scheduler).guarantees
 
 
 def asking(scheduler: Any, request: int, now: int) -> Ask:

@@ -75,7 +75,7 @@ class Guaranteed(Planned):
     @property
     def capabilities(self) -> Capabilities:
         """It promises deadlines, by a plan."""
-        able = replace(super().capabilities, guarantees=True, promise=True, declined=True, broken=True)
+        able = replace(super().capabilities, guarantees=True)
         able = replace(able, vectors_in_python=Capabilities.vectors_in_python)  # its loop is of one pool of cores
         in_python = self._in_python()
         return replace(able, passes=not in_python, in_python=in_python, goes_on=False, effort=100.0)

@@ -27,9 +27,9 @@ from gridsim.model.site.vocabulary import Effect
 from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
 from gridsim.model.workload import Workload
-from gridsim.policy.machine import SiteChange
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
+from gridsim.policy.site_policy import SiteChange
 from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
 from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.bookings import Bookings
@@ -156,7 +156,7 @@ class Slurm:
     def capabilities(self) -> Capabilities:
         """What Slurm can do; whether jobs may have to give way is known when a run has been set up."""
         by = self.site.preemption.kind if self.site is not None and self._gives_way else ""
-        return replace(_CAN, preempts=self._gives_way, preempts_by=by, nodes=self.capacity())
+        return replace(_CAN, preempts=by if self._gives_way else None, nodes=self.capacity())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
@@ -712,16 +712,8 @@ _CAN = Capabilities(
     effort=400.0,
     expected_starts=True,
     reasons=True,
-    requested=True,
-    longest=True,
     alone=True,
-    notices=True,
-    machine=True,
-    pools=True,
     epoch=True,
-    timezone=True,
-    held_by=True,
-    labels_of=True,
     site=True,
     in_python="the scheduler of Slurm runs under SimPy only",
 )

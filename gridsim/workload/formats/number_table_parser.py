@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.profile.compiled import lean, pays, whole
+from gridsim.profile.compiled import lean, pays
 
 __all__ = ["table_of"]
 
@@ -50,7 +50,7 @@ def table_of(block: bytes, columns: int, many: bool) -> tuple[FloatArray, IntArr
     return (table[:rows], lines[:rows]) if found[SOUND] else None
 
 
-@whole
+@lean
 def parse(text, table, lines, found):  # type: ignore[no-untyped-def]
     """Fill in *table* (rows, columns) and the line of each row; says in *found* how far that is the whole *text*."""
     columns, end = table.shape[1], text.shape[0]

@@ -1,4 +1,4 @@
-"""The machine that a policy knows, as one that reads its site does, and that policy on a larger or smaller one."""
+"""Policies that follow a site: its machine, and the same policy on a larger or smaller one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any
 
 def machine_of(policies: Iterable[Any]) -> Platform | None:
     """The machine of the first policy that knows it; None where none does."""
-    found: Platform | None = next((policy.machine() for policy in policies if capabilities_of(policy).machine), None)
+    found: Platform | None = next((policy.machine() for policy in policies if capabilities_of(policy).site), None)
     return found
 
 
@@ -82,7 +82,7 @@ def changed(policy: Any, change: SiteChange) -> Any:
     InputError
         Where it does not know its site, and for a change that is none of it.
     """
-    if not capabilities_of(policy).machine:
+    if not capabilities_of(policy).site:
         option = next((name.replace("_", "-") for name, text in change._asdict().items() if text), "nodes")
         raise InputError("needs a policy that knows its site; give slurm?conf=…, or --cores", field=option)
     found = policy.changed(change)
