@@ -45,7 +45,7 @@ from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_state import ListState
 from gridsim.policy.scheduler.moldable_state import MoldableState
-from gridsim.policy.scheduler.ordering_strategy import turn_of
+from gridsim.policy.scheduler.ordering_strategy import cycle_for
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import InQueue
 from gridsim.record import Predictions as PredictionRecord
@@ -166,7 +166,7 @@ class Backfilling:
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
         self._state: ListState | MoldableState = state
         self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts
-        self._turn: Callable[[int], Sequence[Any]] = turn_of(self.ordering, state, cluster)
+        self._cycle: Callable[[int], Sequence[Any]] = cycle_for(self.ordering, state, cluster)
         self._known = cluster.requests.known
         self._holds = frozenset()
 
@@ -232,7 +232,7 @@ class Backfilling:
 
     def dispatch(self, now: int) -> Decision:
         """One pass over the queue; nothing starts without an event."""
-        started = self._turn(now)
+        started = self._cycle(now)
         if self._predictions is not None:
             for request in started:
                 self._predictions.began(request, now)

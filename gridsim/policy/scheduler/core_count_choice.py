@@ -24,7 +24,7 @@ ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
 
 
 class Sizes(NamedTuple):
-    """What is known of the sizes of all requests, and which are tried.
+    """The sizes of all requests, and which of them are tried.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
 
 @lean
 def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
-    """What a time on the cores asked for is on others, whole microseconds; *curve* is as ``table[CURVE, row]``."""
+    """Scale a time on the requested cores to others, whole microseconds; *curve* is as ``table[CURVE, row]``."""
     if cores == asked:
         return time
     return max(1, np.int64(np.rint(time * relative[curve + cores] / relative[curve + asked])))

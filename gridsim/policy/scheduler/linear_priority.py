@@ -1,11 +1,11 @@
-"""Compiled passes for orders that are lines in time: request ``r`` has the key ``(t + lines[0, r]) / lines[1, r]``.
+"""Linear priority: request ``r`` has the key ``(t + lines[0, r]) / lines[1, r]`` at time ``t``, largest first.
 
-Keys are compared exactly. Nobody keeps such a queue sorted: requests lie in slots, slots in blocks, and each block
-knows its first request and until when no other of the block can pass it. A pass looks at the blocks, and into those
-that have changed or whose time is over: a pick costs about as much as there are blocks.
+Keys are compared exactly. The queue is not sorted: requests are in slots, slots in blocks, and each block stores its
+first request and the instant until which no other request of the block can pass it. A cycle looks at the blocks, and
+into those that have changed or expired: the time for each start is proportional to the number of blocks.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The decorators hide types from a type checker: they are in the docstrings.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -111,7 +111,7 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
 
 @lean
 def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type: ignore[no-untyped-def]
-    """A pass in which nobody passes: start the request of the largest line while it fits; returns how many started.
+    """A cycle in which none passes: start the request of the largest line while it fits; return how many started.
 
     *queue* is `Slots` as a plain tuple.
     """

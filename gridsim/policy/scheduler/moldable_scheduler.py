@@ -84,4 +84,4 @@ class Molding(Backfilling):
         self._known = cluster.requests.known
         self._holds = frozenset()
         self._state, self._predictions = state, None
-        self._turn, self._starts = state.run_cycle, list
+        self._cycle, self._starts = state.run_cycle, list

@@ -1,4 +1,4 @@
-"""How the requests of a pass take their turns, by how often their ordering is asked."""
+"""Scheduling cycles under an ordering, by how often its ranks change: never, in time, each cycle, each start."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gridsim.policy.scheduler.random_selection import drawing, nothing_drawn
 from gridsim.policy.scheduler.sequential_selection import NOBODY
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["Turn", "turn_of"]
+__all__ = ["Cycle", "cycle_for"]
 
-Turn = Callable[[int], Sequence[int]]
-"""A pass at an instant: the requests that it starts."""
+Cycle = Callable[[int], Sequence[int]]
+"""A scheduling cycle at an instant: the requests that it starts."""
 
 
-def turn_of(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
-    """The pass for an ordering: kept sorted, along lines in time, sorted at each pass, after each start, or picked."""
+def cycle_for(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
+    """Return the cycle for an ordering: static, linear, sorted in each cycle or after each start, or selected."""
     can = of_ordering(ordering)
     changes = can.changes
     if changes == "static":
@@ -41,7 +41,7 @@ def turn_of(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
     return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state, draws=can.pick)
 
 
-def _static(ordering: Any, state: ListState) -> Turn:
+def _static(ordering: Any, state: ListState) -> Cycle:
     rows = np.arange(len(state.requests))
     first_come = type(ordering) is Fifo
     if type(ordering) is FifoTask:
@@ -57,25 +57,25 @@ def _static(ordering: Any, state: ListState) -> Turn:
     if state.requests.moves and not first_come and not state.by_ready:
         return _ranked_on_coming(ordering, state)
 
-    def turn(now: int) -> Sequence[int]:
+    def cycle(now: int) -> Sequence[int]:
         return () if waits and state.blocked else state.run_pass(now)
 
-    return turn
+    return cycle
 
 
-def _ranked_on_coming(ordering: Any, state: ListState) -> Turn:
-    """Ranks of requests whose submits and deadlines are not known before they have come."""
+def _ranked_on_coming(ordering: Any, state: ListState) -> Cycle:
+    """Rank requests on arrival, if submit times and deadlines are unknown before."""
 
-    def turn(now: int) -> Sequence[int]:
+    def cycle(now: int) -> Sequence[int]:
         new = state.arrivals()
         if len(new):
             state.set_places(new, ranks_of(ordering, state.queue(new), now / 1e6))
         return state.run_pass(now)
 
-    return turn
+    return cycle
 
 
-def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
+def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
     everyone = state.queue(np.arange(len(state.requests)))
     keys = _lines_of(ordering, everyone, cluster.tick)
 
@@ -93,16 +93,16 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
 
         state.hand_over("strict_lines", arrays)
 
-        def strict_turn(now: int) -> Sequence[int]:
+        def strict_cycle(now: int) -> Sequence[int]:
             come()
             return state.strict_linear(now, arrays)
 
-        return strict_turn
+        return strict_cycle
 
     def sort(now: int) -> None:
         linear_priority.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
 
-    def turn(now: int) -> Sequence[int]:
+    def cycle(now: int) -> Sequence[int]:
         come()
         state.take_in()
         if state.empty:
@@ -112,7 +112,7 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
 
     state.hand_over_ordered(Order(sort, lines=keys))
 
-    return turn
+    return cycle
 
 
 def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
@@ -132,12 +132,12 @@ def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
 
 
 def _sort(ordering: Any, state: ListState, now: int) -> None:
-    """Put the queue into the order of this instant; equal ranks by job order."""
+    """Sort the queue for this instant; ties by job order."""
     rows = state.rows_in_job_order()
     rows[:] = rows[np.argsort(ranks_of(ordering, state.queue(rows), now / 1e6), kind="stable")]
 
 
-def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Turn:
+def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Cycle:
     ageing = state.ageing(ordering)
 
     def sort(now: int) -> None:
@@ -146,7 +146,7 @@ def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Turn:
         else:
             state.sort_by_age(now, ageing)
 
-    def turn(now: int) -> Sequence[int]:
+    def cycle(now: int) -> Sequence[int]:
         state.take_in()
         if state.empty or (not draws and state.full(now)):
             return ()
@@ -156,13 +156,13 @@ def _each_pass(ordering: Any, state: ListState, *, draws: bool) -> Turn:
     drawn = drawing(ordering.stream) if draws_alone(ordering) else None
     state.hand_over_ordered(Order(sort, ageing=ageing, draws=draws, drawn=drawn))
 
-    return turn
+    return cycle
 
 
-def _each_start(ordering: Any, state: ListState) -> Turn:
-    """Begun again after each start, since that changes the order."""
+def _each_start(ordering: Any, state: ListState) -> Cycle:
+    """Sort again after each start, since a start changes the order."""
 
-    def turn(now: int) -> Sequence[int]:
+    def cycle(now: int) -> Sequence[int]:
         started: list[int] = []
         state.take_in()
         while not state.empty and not state.full(now):
@@ -173,13 +173,13 @@ def _each_start(ordering: Any, state: ListState) -> Turn:
             started.extend(more)
         return started
 
-    return turn
+    return cycle
 
 
-def _picked(ordering: Any, state: ListState, *, holds: bool) -> Turn:
-    """The ordering names the next request until one does not fit or no core is free; nobody passes.
+def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
+    """The ordering names the next request until one does not fit or no core is free; none passes.
 
-    Where it *holds*, the one that does not fit is the next of the coming pass too. The queue stays in job order.
+    If it *holds*, a request that does not fit is the next one of the coming cycle too. The queue stays in job order.
     """
     held = NOBODY
     draws = drawing(ordering.stream) if draws_alone(ordering) else None
@@ -200,10 +200,10 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Turn:
     return _selecting(state, index_at)
 
 
-def _selecting(state: ListState, index_at: Callable[[int, int], int]) -> Turn:
+def _selecting(state: ListState, index_at: Callable[[int, int], int]) -> Cycle:
     """Start the request at an index of the queue until one does not fit; *index_at* is told how many have started."""
 
-    def turn(now: int) -> Sequence[int]:
+    def cycle(now: int) -> Sequence[int]:
         started: list[int] = []
         state.take_in()
         while not state.empty and state.available(now):
@@ -213,11 +213,11 @@ def _selecting(state: ListState, index_at: Callable[[int, int], int]) -> Turn:
             started.append(request)
         return started
 
-    return turn
+    return cycle
 
 
-def _grouped(ordering: Any, state: ListState) -> Turn:
-    """Every start changes the order of groups, such as shares; inside a group the queue's job order holds."""
+def _grouped(ordering: Any, state: ListState) -> Cycle:
+    """Each start changes the order of groups, such as shares; job order is kept within a group."""
     group = state.requests.labels.get(ordering.group)
     if group is None or (len(group) and group.min() < 0):
         raise InputError(f"{name_of(ordering)} needs jobs with a {ordering.group}", field=ordering.group)

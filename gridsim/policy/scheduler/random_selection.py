@@ -26,7 +26,7 @@ _FACTOR = (0x2360ED051FC65DA4, 0x4385DF649FCCF645)
 
 
 def drawing(rng: Any) -> npt.NDArray[np.uint64] | None:
-    """What `draw_below` goes on from: where a generator stands; None for one that is not NumPy's default."""
+    """Return the state of a generator for `draw_below`; None for one that is not NumPy's default."""
     if not isinstance(rng, Generator) or type(rng.bit_generator) is not PCG64:
         return None
     found: Any = rng.bit_generator.state
@@ -35,7 +35,7 @@ def drawing(rng: Any) -> npt.NDArray[np.uint64] | None:
 
 
 def nothing_drawn() -> npt.NDArray[np.uint64]:
-    """What loops are given where nobody draws."""
+    """Return the argument of loops in which nothing is drawn."""
     return np.zeros(_KEPT + 2, dtype=np.uint64)
 
 
@@ -76,7 +76,7 @@ def draw_below(draws, most):  # type: ignore[no-untyped-def]
 
 @lean
 def draw_order(draws, waiting, meta, keys, ties):  # type: ignore[no-untyped-def]
-    """Put a queue into a drawn order: one after the other of those who are left, these in their own order."""
+    """Put a queue into a random order: draw each next request from the rest, which stays in its order."""
     sort(waiting, meta, keys, ties)
     for place in range(meta[HEAD], meta[TAIL]):
         i = place + draw_below(draws, meta[TAIL] - place)
