@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import doctest
-import importlib
 import io
 import os
 import re
@@ -39,6 +38,7 @@ from gridsim import cli, registry
 from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep
+from gridsim.cli.arguments import add_arguments
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.policy.presets import PRESETS
 from gridsim.scenario import Scenario
@@ -326,7 +326,7 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
 @pytest.mark.parametrize("verb", cli.VERBS)
 def test_every_option_of_a_verb_is_in_the_reference(site: Path, verb: str) -> None:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"gridsim.cli.{verb}").add_arguments(parser)
+    add_arguments(parser, verb)
     pages = (site / "reference" / "command-line.html", site / "howto" / "log.html")
     described = set(re.findall(r'<span class="pre">(--[\w-]+)', "".join(page.read_text("utf-8") for page in pages)))
     assert not set(options(parser)) - described

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.cli import reproduce
+from gridsim.cli.arguments import add_arguments
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -42,7 +42,7 @@ def test_what_the_commands_write_is_not_left_untracked_in_a_clone() -> None:
     campaigns = [Path(command.split()[2]).stem for command in commands() if "gridsim sweep" in command]
     assert campaigns
     default = argparse.ArgumentParser()
-    reproduce.add_arguments(default)
+    add_arguments(default, "reproduce")
     folders = ["gridsim-results", *(f"{stem}-results" for stem in campaigns), default.get_default("out")]
     for folder in folders:
         found = subprocess.run(["git", "check-ignore", "-q", f"{folder}/runs.csv"], cwd=ROOT, check=False)

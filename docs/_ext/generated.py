@@ -6,7 +6,6 @@ Nothing that can be asked of the program is written by hand in the pages.
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 import itertools
 import re
@@ -21,6 +20,7 @@ from pygments.lexers.shell import BashSessionLexer
 from sphinx.application import Sphinx
 
 from gridsim import registry
+from gridsim.cli.arguments import add_arguments
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import (
@@ -207,7 +207,7 @@ def recipes() -> Iterator[nodes.Node]:
 def verb(name: str) -> Iterator[nodes.Node]:
     """Usage and options of a verb, and of the verbs below it."""
     parser = argparse.ArgumentParser(prog=f"gridsim {name}")
-    importlib.import_module(f"gridsim.cli.{name}").add_arguments(parser)
+    add_arguments(parser, name)
     yield from _usage(parser)
 
 

@@ -15,25 +15,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from gridsim.cli.arguments import add_arguments, declared
 from gridsim.errors import GridsimError
 
 __all__ = ["main"]
 
-VERBS = {
-    "compare": "several policies on one workload: sentences, table, page",
-    "run": "one scenario from a recipe file",
-    "report": "the page of runs that are there, from their records alone",
-    "sweep": "thousands of scenarios from one recipe, resumable, on one core or a cluster",
-    "reproduce": "a published study done again: figures, tables, a verdict on each claim",
-    "explain": "why did this job wait, and when would it have started under each policy",
-    "whatif": "more nodes, more load, better estimates: what each would do to the waits",
-    "calibrate": "how near a replay of a log comes to what the machine did",
-    "quote": "what could be promised to one more job at a moment of a log, and at what price",
-    "workload": "describe, check, convert, slice or generate workloads",
-    "list": "policies, orderings, rules … with their parameters",
-    "verify": "run conformance cases",
-    "validate": "check a schedule against the invariants, whoever made it",
-}
+VERBS = {name: it["summary"] for name, it in declared()["command"].items() if " " not in name}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -65,8 +52,10 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
         below = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name == verb:
             module = importlib.import_module(f"gridsim.cli.{name}")
-            module.add_arguments(below)
+            add_arguments(below, name)
             below.set_defaults(run=module.run)
+            if hasattr(module, "describe"):
+                module.describe(below)
     return parser
 
 

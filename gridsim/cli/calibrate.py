@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source, workers
+from gridsim.cli import source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,41 +16,7 @@ if TYPE_CHECKING:
     from gridsim.metrics.agreement import Agreement
     from gridsim.questions.replay import Calibration
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument(
-        "log", nargs="+", help="log that says when its jobs started (SWF, sacct, PBS); several of sacct or PBS as one"
-    )
-    source.add_log_options(parser, "log [log ...]")
-    source.add_platform(parser)
-    parser.add_argument(
-        "--policy",
-        action="append",
-        metavar="POLICY",
-        help="the site's own, or those that it may have, each with a label if you like (today=slurm?conf=slurm.conf); "
-        "several times (default: easy, conservative, fcfs)",
-    )
-    parser.add_argument("--own", metavar="LABEL", help=source.OWN)
-    parser.add_argument(
-        "--overrun",
-        choices=("kill", "extend"),
-        default="extend",
-        help="at the walltime (default: extend, jobs run as long as they did)",
-    )
-    parser.add_argument(
-        "--instant",
-        choices=("batched", "per-event"),
-        default="batched",
-        help="decisions of an instant (default: batched)",
-    )
-    source.add_engine(parser)
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of policies that draw (default: 1)")
-    workers.add_workers(parser)
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
-    parser.set_defaults(transform=None, jobs=None, load=None)
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.policy.presets import policy
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import labelled
-    from gridsim.report.calibration import as_dict
+    from gridsim.report.trust import as_dict
 
     options = Run(
         overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions, engine=args.engine
@@ -72,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     told = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), told)
     progress = JobsProgress(len(workload), len(policies))
-    with workers.workers_for(args, workload, len(policies), progress) as team, progress:
+    with source.workers_for(args, workload, len(policies), progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show, "workers": team}
         found = calibrate(workload, policies, platform=platform, own=args.own, **how)
     caveats = source.notice_lines(workload, policies, platform)
@@ -85,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.calibration import alone, sentences, why
     from gridsim.report.sheet import either
+    from gridsim.report.trust import alone, sentences, why
     from gridsim.words import duration, number, percent
 
     console = Terminal()

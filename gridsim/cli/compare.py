@@ -10,9 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source, workers
-from gridsim.cli.clock import duration
-from gridsim.errors import InputError
+from gridsim.cli import source
 
 if TYPE_CHECKING:
     from gridsim.model.workload import Workload
@@ -23,103 +21,10 @@ if TYPE_CHECKING:
     from gridsim.result import Result
     from gridsim.workers import Awaited, Workers
 
-__all__ = ["add_arguments", "add_figures", "add_flurries", "add_replicas", "run", "tell_of", "with_and_without"]
+__all__ = ["run", "tell_of", "with_and_without"]
 
 _CHANGES = 4
 """That ``--what-if`` asks under a policy, mostly."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    source.add_arguments(parser)
-    source.add_users(parser)
-    source.add_site_changes(parser)
-    parser.add_argument(
-        "--policy",
-        action="append",
-        metavar="POLICY",
-        help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class, each with a "
-        "label if you like (today=slurm?conf=slurm.conf); give it several times; comparisons are with the site's own "
-        "policy (--own, else the first with conf=), else with the first one (default: easy, conservative, fcfs; see "
-        "gridsim list)",
-    )
-    parser.add_argument("--own", metavar="LABEL", help=source.OWN)
-    run = parser.add_argument_group("simulation")
-    run.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
-    run.add_argument(
-        "--instant",
-        choices=("batched", "per-event"),
-        default="batched",
-        help="one decision after all events of an instant, or one after each (default: batched)",
-    )
-    run.add_argument(
-        "--limits",
-        choices=("refuse", "clip", "split"),
-        default="refuse",
-        help="what users do whose jobs ask for more time than the site of a policy allows: they are turned away, ask "
-        "for the limit and are killed there, or go on in a chain of pieces no longer than it (default: refuse)",
-    )
-    run.add_argument(
-        "--balancer", default="expected-queue", metavar="NAME", help="of routers, on a grid (see gridsim list)"
-    )
-    run.add_argument(
-        "--split", choices=("task", "kind-group"), default="task", help="of jobs that no child can hold whole"
-    )
-    source.add_engine(run)
-    workers.add_workers(run)
-    told = parser.add_argument_group("what is told")
-    told.add_argument(
-        "--what-if",
-        action="store_true",
-        help="ask too what 10 and 20 %% more cores, 20 %% more load and estimates twice as good would do, under the "
-        "first and the best policy: up to eight runs more",
-    )
-    add_replicas(told, default=None)
-    add_flurries(told)
-    told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
-    told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
-    told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
-    told.add_argument("--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)")
-    told.add_argument("--table", choices=("csv", "parquet"), default="csv", help="format of the per-job tables")
-    source.add_measures(told)
-    add_figures(told)
-    told.add_argument("--no-page", action="store_true", help="do not make the HTML page")
-    told.add_argument("--json", action="store_true", help="print everything as JSON")
-
-
-def add_replicas(group: argparse._ActionsContainer, default: int | None = 0) -> None:
-    """Add the options that ask the same of many workloads made of one; *default* is the number of shaken ones."""
-    group.add_argument(
-        "--shake",
-        type=int,
-        default=default,
-        metavar="N",
-        help="simulate N workloads with slightly different submit times too, and report in how many of them the answer "
-        f"is the same ({'default: 8 if that is cheap; ' if default is None else ''}0: none)",
-    )
-    group.add_argument("--shake-by", type=int, metavar="S", help="by up to so many seconds (default: 60)")
-    group.add_argument(
-        "--resample",
-        type=int,
-        default=0,
-        metavar="N",
-        help="run everything on N workloads too whose users are drawn anew from those of the log, each with all their "
-        "jobs in weeks of their own",
-    )
-    group.add_argument(
-        "--resample-load", type=float, metavar="X", help="with X times as many users, and so the load (default: 1)"
-    )
-
-
-def add_flurries(group: argparse._ActionsContainer, default: str | None = None) -> None:
-    """Add the option that leaves floods of jobs by one user out; by default all is asked both ways where one is."""
-    group.add_argument(
-        "--flurries",
-        choices=("keep", "drop", "both"),
-        default=default,
-        help="floods of jobs by one user in a log: they stay, they are left out, or everything runs with and without, "
-        f"and what changes is told (default: {default or 'both where there is one'})",
-    )
 
 
 def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
@@ -129,35 +34,6 @@ def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
     if args.flurries is not None:
         return bool(args.flurries == "both")
     return bool(flurries(workload))
-
-
-def add_figures(group: argparse._ActionsContainer) -> None:
-    """Add the option that writes figures as files for a paper."""
-    group.add_argument(
-        "--figures",
-        choices=("pdf", "svg", "png"),
-        metavar="KIND",
-        help="write each figure as a file for a paper too, in DIR/figures: pdf, svg or png",
-    )
-
-
-def _duration(text: str) -> float:
-    """Seconds of ``90``, ``15m``, ``12h``, ``2d`` or ``1w``, as an option's type."""
-    try:
-        return duration(text, "duration")
-    except InputError as error:
-        raise argparse.ArgumentTypeError(error.message) from error
-
-
-def _bound(text: str) -> float:
-    """Seconds above 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is no bound; expected seconds above 0, such as 10")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -211,14 +87,14 @@ def run(args: argparse.Namespace) -> int:
     both = with_and_without(args, workload)
     runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)
     progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
-    with workers.workers_for(args, workload, runs, progress) as team, progress:
+    with source.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
         answers = under_way(workload, policies, team, platform=platform, **how)
         near = {label: answers[label].result() for label in (policies if own is None else [own])}
         replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, own=own, policies=policies, command=workers.command(), **cuts)
+        evidence = evidence_of(results, options=options, own=own, policies=policies, command=source.command(), **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}

@@ -5,21 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument("result", metavar="RESULT", help="folder that gridsim compare or gridsim run wrote")
-    what = "its number or id: 387, 41206_5 of an array, 41479+1 of a heterogeneous job (default: the longest wait)"
-    parser.add_argument("job", metavar="JOB", nargs="?", help=what)
-    parser.add_argument(
-        "--policy",
-        metavar="LABEL",
-        help="policy of the folder (default: the site's own, as gridsim compare --own names it, else the nearest to "
-        "the log)",
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,7 +13,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.errors import UnknownNameError  # numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.questions.explain import explain, waits
-    from gridsim.questions.schedules import read_schedules, usual_policy
+    from gridsim.questions.replay import usual_policy
+    from gridsim.questions.schedules import read_schedules
     from gridsim.report.explain_text import from_log, sentences
 
     schedules = read_schedules(args.result)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gridsim.policy.presets import Preset
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
 KINDS = (
     "policies",
@@ -40,12 +40,6 @@ KINDS = (
     "transforms",
     "mappings",
 )
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument("kind", nargs="?", metavar="KIND|FILE.py", help=f"only these ({', '.join(KINDS)}), or a file's")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
-from gridsim.cli.clock import duration, instant
+from gridsim.cli.arguments import duration, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,73 +16,10 @@ if TYPE_CHECKING:
     from gridsim.model.demand import Demand
     from gridsim.questions.quotation import Quoted
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
-_OWNER = {
-    "user": "whose job it is, for fair share and limits",
-    "account": "account that it is charged to",
-    "partition": "partition that it asks for, several with commas",
-    "qos": "its quality of service",
-}
-"""What may be said of the job, and what that is."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    job = parser.add_argument_group("the job and the moment")
-    job.add_argument("--cores", dest="width", type=int, required=True, metavar="N", help="cores of the job")
-    job.add_argument(
-        "--walltime", required=True, metavar="D", help="its walltime: 7200 (seconds), 90m, 2h, 3d4h, 2:00:00"
-    )
-    job.add_argument(
-        "--at",
-        metavar="T",
-        help="when it is submitted, on the log's clock, up to the last event of the log: 183600 (seconds), 51h, 2d3h, "
-        "or a date such as 1996-07-01T12:00 where the log says when it began, or now: when the log was written, its "
-        "last submit where no job ran still "
-        "(default: the arrival that meets the longest queue under easy)",
-    )
-    job.add_argument(
-        "--deadline", metavar="T", help="ask about this deadline too: as --at, or +3h for so much after the moment"
-    )
-    beside = parser.add_argument_group("what the job asks of nodes and pools, beside cores")
-    beside.add_argument(
-        "--tasks",
-        type=int,
-        metavar="N",
-        help="tasks, each on one node, that share its cores evenly (default: 1 with --task-memory or --task-gpus, else "
-        "cores on any nodes)",
-    )
-    beside.add_argument("--task-memory", metavar="M", help="memory of each task: 4096 (MiB), 512M, 32G")
-    beside.add_argument("--task-gpus", type=float, metavar="N", help="GPUs of each task: 0.5 of one, 1, 2 …")
-    beside.add_argument(
-        "--gpu-kind", action="append", metavar="KIND", help="a kind of GPU that it can have; give it several times"
-    )
-    beside.add_argument(
-        "--feature", action="append", metavar="WORD", help="what its nodes must have; give it several times"
-    )
-    beside.add_argument("--exclusive", action="store_true", help="nobody else on its nodes")
-    beside.add_argument(
-        "--pool", action="append", metavar="NAME=N", help="so much of a pool, such as licences; give it several times"
-    )
-    for label, what in _OWNER.items():
-        job.add_argument(f"--{label}", metavar="NAME", help=f"{what}, as in the log (default: not known)")
-    source.add_arguments(parser, machine="--machine")
-    parser.add_argument(
-        "--policy",
-        action="append",
-        metavar="POLICY",
-        help="who is asked, as in gridsim compare; give it several times "
-        "(default: conservative, msb, mrt, qops, fqops)",
-    )
-    parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
-    parser.add_argument(
-        "--instant",
-        choices=("batched", "per-event"),
-        default="batched",
-        help="one decision after all events of an instant, or one after each (default: batched)",
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+_OWNER = ("user", "account", "partition", "qos")
+"""What may be said of the job."""
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,27 +15,12 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
     from gridsim.questions.recorded import Recorded
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument(
-        "folders",
-        nargs="+",
-        metavar="DIR",
-        help="folder that gridsim run or gridsim compare wrote, with a label if you like (today=out/easy); several "
-        "are of the same jobs, the first is the baseline",
-    )
-    parser.add_argument(
-        "--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, draw, tell."""
-    from gridsim.cli import workers
+    from gridsim.cli import source
     from gridsim.cli.compare import tell_of
     from gridsim.cli.folder import Earlier
     from gridsim.errors import InputError
@@ -49,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("is a result directory itself; expected another folder for the page", path=folder, field="out")
     earlier = Earlier.of(folder)
     made = _Made(folder / f".{PAGE}.parts", found)
-    comparison = Comparison.view(_evidence(found, workers.command(), made))
+    comparison = Comparison.view(_evidence(found, source.command(), made))
     drawn = comparison.draw(made)
     numbers = comparison.write(folder)
     page = comparison.page(folder / PAGE, drawn=drawn)

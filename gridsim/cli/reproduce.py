@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
     from gridsim.cli.progress import RunsProgress
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
 _HEADS = ("id", "verdict", "effect", "p", "n", "claim")
 _STYLES = {
@@ -30,36 +30,10 @@ _STYLES = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
+def describe(parser: argparse.ArgumentParser) -> None:
+    """List the papers below the options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "papers:\n" + "\n".join(_cited(papers()))
-    parser.add_argument("paper", nargs="?", metavar="PAPER", help="one of those below (default: all of them)")
-    parser.add_argument("--list", action="store_true", help="name the papers and their variants, and run nothing")
-    parser.add_argument("--figure", metavar="N", help="draw this figure alone, and run only what it needs")
-    parser.add_argument(
-        "--scale",
-        default="small",
-        help="tiny (seconds), small (an hour or two for all), full (as published) (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--variant",
-        default="",
-        metavar="NAME",
-        help="run otherwise: a variant of the paper (--list names them)",
-    )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the archive's logs")
-    parser.add_argument(
-        "--cases",
-        type=Path,
-        metavar="DIR",
-        help="folder of exact cases, which decide some claims (default: those that come with gridsim)",
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("gridsim-reproduction"), metavar="DIR", help="folder (default: %(default)s)"
-    )
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
-    parser.add_argument("--format", choices=("png", "svg"), default="png", help="of figures (default: %(default)s)")
 
 
 def _cited(known: Mapping[str, Paper]) -> Iterator[str]:

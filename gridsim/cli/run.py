@@ -13,29 +13,7 @@ from gridsim.cli import source
 if TYPE_CHECKING:
     from gridsim.scenario import Scenario
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.usage = "gridsim run RECIPE.toml [options]"
-    parser.add_argument("recipe", help="TOML file: [workload], policy, [options]")
-    parser.add_argument(
-        "--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--table", choices=("csv", "parquet"), default="csv", help="format of the jobs (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--stream",
-        action="store_true",
-        help="block by block, in memory for what waits and runs: a .parquet file or a model of any length, to "
-        "jobs.parquet; where its record is there, nothing is simulated",
-    )
-    source.add_site_changes(parser)
-    source.add_engine(parser, default=None)
-    source.add_measures(parser)
-    parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,8 +1,12 @@
-"""What every verb that takes a workload shares: its options, how it is loaded, and how that is told."""
+"""What the verbs that take a workload share: how it is loaded and told, and how many processes do their runs."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace, _ActionsContainer
+import argparse
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,23 +17,17 @@ from gridsim.workload.problems import KINDS, Problem, option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from gridsim.cli.progress import JobsProgress
     from gridsim.model.capacity import Capacity
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
     from gridsim.policy.site_policy import SiteChange
+    from gridsim.workers import Workers
 
 __all__ = [
-    "add_arguments",
-    "add_engine",
-    "add_generator_options",
-    "add_log_options",
-    "add_machine",
-    "add_platform",
-    "add_site_changes",
-    "add_transform",
-    "add_users",
     "capacities",
+    "command",
     "load",
     "nodes_given",
     "notice_lines",
@@ -38,116 +36,11 @@ __all__ = [
     "site_changes",
     "summary_lines",
     "with_changes",
+    "workers_for",
 ]
 
-OWN = (
-    "which of the policies is the site's own: how far its replay is from the log is told (default: the first that "
-    "names a conf)"
-)
-"""Help of the option that says so."""
 
 _GENERATOR = ("jobs", "load", "walltimes")
-
-
-def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
-    """Add the log, the options for reading it, and those of the workload that is made when there is no log.
-
-    *machine* is the option for the size of the machine, for verbs whose ``--cores`` are those of a job.
-    """
-    parser.add_argument(
-        "log",
-        nargs="*",
-        help="job log (SWF, sacct, PBS; also .gz or .xz), several of sacct or PBS as one; a synthetic workload where "
-        "left out",
-    )
-    add_log_options(parser, "[log ...]", machine)
-    add_platform(parser, machine)
-    add_transform(parser)
-    add_generator_options(parser)
-
-
-def add_machine(parser: ArgumentParser, machine: str = "--cores") -> None:
-    """Add the machine as a file."""
-    parser.add_argument(
-        "--platform",
-        metavar="FILE",
-        help=f"the machine as a tree of clusters (TOML) or a slurm.conf, instead of {machine}",
-    )
-
-
-def add_platform(parser: ArgumentParser, machine: str = "--cores") -> None:
-    """Add the machine as a file, and what becomes of its partitions."""
-    add_machine(parser, machine)
-    parser.add_argument(
-        "--partitions",
-        choices=("apart", "pooled"),
-        help="that jobs name: each a queue and a pool of its own, or all cores one pool (default: apart where their "
-        "sizes are known and no two share a node)",
-    )
-
-
-def add_engine(parser: _ActionsContainer, default: str | None = "auto") -> None:
-    """Add the option that says by what runs go on; *default* is None where a recipe says so."""
-    usual = "that of the recipe, or auto" if default is None else default
-    parser.add_argument(
-        "--engine",
-        choices=("auto", "simpy", "compiled"),
-        default=default,
-        help="what a run goes on by, which changes no result: events of SimPy, or one compiled loop, for rigid jobs on "
-        "one cluster under policies whose passes are compiled; auto takes the loop where it can, but no small run "
-        f"waits for it to be compiled (default: {usual})",
-    )
-
-
-def add_transform(parser: ArgumentParser) -> None:
-    """Add the option that changes the workload."""
-    parser.add_argument(
-        "--transform",
-        action="append",
-        metavar="SPEC",
-        help="change the workload (duplicate?load=1.4, deadlines?stringency=0.2 …; see gridsim list transforms); give "
-        "it several times, they are applied in this order",
-    )
-
-
-def add_measures(parser: _ActionsContainer) -> None:
-    """Add the options that ask for metrics and charges beside the usual ones."""
-    for kind, what in (("metric", "show a number more"), ("charge", "say what jobs pay")):
-        parser.add_argument(
-            f"--{kind}",
-            action="append",
-            default=[],
-            metavar="SPEC",
-            help=f"{what}: by name (see gridsim list {kind}s) or file.py:Class; several times for several",
-        )
-
-
-def add_site_changes(parser: _ActionsContainer, *, platform: bool = False) -> None:
-    """Add the options that change the nodes, licences and limits of sites, and the nodes of a *platform* too."""
-    parser.add_argument(
-        "--nodes",
-        action="append",
-        metavar="[PARTITION:]+N",
-        help="a site (slurm?conf=...) with N nodes more, like the commonest of the partition, or of the default one; "
-        + ("a platform of nodes with N more of a group, or of the largest; " if platform else "")
-        + "-N for fewer; several times or with commas",
-    )
-    parser.add_argument(
-        "--add-pool",
-        action="append",
-        metavar="NAME:N",
-        help="add N licences of that name to a site"
-        + (", or N units to a pool of a platform" if platform else "")
-        + " (matlab:4); -N for fewer; several times or with commas",
-    )
-    parser.add_argument(
-        "--set-limit",
-        action="append",
-        metavar="OWNER.NAME.LIMIT=VALUE",
-        help="set a limit of a site, with the name and value that sacctmgr or slurm.conf has for it: "
-        "qos.gpu.GrpTRES=gres/gpu=14, account.bio.GrpTRES=cpu=64, user.ann.MaxJobs=-1 (no limit), "
-        "partition.gpu.MaxTime=2-0; several times",
-    )
 
 
 def site_changes(args: Namespace) -> list[SiteChange]:
@@ -174,86 +67,6 @@ def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> 
     if machine_of(policies.values()) is None:
         changed(next(iter(policies.values())), together)  # refuses it
     return {label: changed(it, together) if machine_of([it]) else it for label, it in policies.items()}
-
-
-def add_users(parser: ArgumentParser) -> None:
-    """Add the option that lets users react."""
-    parser.add_argument(
-        "--users",
-        default="fixed",
-        metavar="SPEC",
-        help="fixed: jobs come at the times of the log; react: a think time after what their user waited for has ended "
-        "(react?think=1200&gap=3600), as found before any --transform (default: fixed)",
-    )
-
-
-def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores") -> None:
-    """Add machine size, format, and one option a kind of damaged line; *words* are what the verb takes beside options.
-
-    The options for damaged lines are forty lines when all are written out, so the usage does not.
-    """
-    parser.usage = f"{parser.prog} [options] {words}"
-    parser.add_argument(
-        machine, dest="cores", type=int, metavar="N", help="cores of the machine (default: what the log says)"
-    )
-    parser.set_defaults(machine_option=machine)
-    parser.add_argument(
-        "--format",
-        metavar="NAME",
-        help="format of the log: a reader (see gridsim list readers) or file.py:Class (default: found out from the "
-        "file)",
-    )
-    parser.add_argument(
-        "--timezone",
-        metavar="ZONE",
-        help="zone of the clock that printed local times, such as Europe/Berlin (default: times as they are)",
-    )
-    parser.add_argument(
-        "--cluster",
-        action="append",
-        metavar="NAME",
-        help="of a log of several clusters (sacct): which to read; several times for several, or all, kept apart",
-    )
-    parser.add_argument(
-        "--mapping",
-        metavar="FILE|NAME",
-        help="of a table (CSV, TSV, Parquet, JSON): which column is what of a job, a TOML file or a preset (see "
-        "gridsim list mappings)",
-    )
-    parser.add_argument(
-        "--memory",
-        choices=("requested", "used"),
-        help="of a log in SWF: which of its fields of memory jobs ask for beside cores (default: neither)",
-    )
-    group = parser.add_argument_group(
-        "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
-    )
-    for kind in KINDS.values():
-        group.add_argument(
-            option(kind.name),
-            choices=kind.rules,
-            help=f"{kind.meaning.split('. ')[0].rstrip('.')} (default: {kind.default})",
-        )
-
-
-def add_generator_options(parser: ArgumentParser) -> None:
-    """Add the options of the built-in synthetic workload."""
-    group = parser.add_argument_group("built-in workload (Lublin-Feitelson), without a log")
-    group.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
-    group.add_argument("--load", type=float, metavar="X", help="offered load, as a fraction of the machine")
-    group.add_argument(
-        "--walltimes",
-        choices=("modal", "multiples"),
-        help="that users ask for: modal ones, few popular values and a tail, as in logs, or multiples of runtimes "
-        "(default: modal)",
-    )
-    group.add_argument(
-        "--seed",
-        type=int,
-        default=1,
-        metavar="N",
-        help="seed of its random numbers, and of policies that draw (default: %(default)s)",
-    )
 
 
 def rules(args: Namespace) -> dict[str, str]:
@@ -397,7 +210,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     from gridsim.model.applicable_demands import suited
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
-    from gridsim.questions.notices import notices_of  # numpy: not needed for --help
+    from gridsim.questions.labels import notices_of  # numpy: not needed for --help
     from gridsim.report.notices import left_aside, sentences
     from gridsim.report.pools import pooled
 
@@ -519,3 +332,33 @@ def _machine_origin(origin: str) -> str:
         "MaxNodes": "MaxNodes in the header, no MaxProcs",
     }
     return words.get(origin, origin)
+
+
+_WORTH = 10_000
+"""Jobs in all runs below which processes take longer to send and fetch than they save: about half a second of EASY."""
+
+
+def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
+    """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
+    from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
+    from gridsim.profile.compiled import preload
+    from gridsim.workers import Workers, usable_cores
+
+    requests = len(workload) if workload.tasks is None else len(workload.tasks)
+    count = args.workers
+    if count is None:
+        count = min(usable_cores(), runs) if requests * runs >= _WORTH else 1
+    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling, preload=preload)
+
+
+def command(words: Sequence[str] | None = None) -> str:
+    """The command line as it is kept beside results, without the number of workers: it changes nothing in them."""
+    kept = iter(sys.argv[1:] if words is None else words)
+    told = []
+    for word in kept:
+        name, equals, _ = word.partition("=")
+        if not (name.startswith("--wo") and "--workers".startswith(name)):  # it may be shortened
+            told.append(word)
+        elif not equals:
+            next(kept, None)
+    return shlex.join(["gridsim", *told])

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli.compare import add_figures, add_flurries, add_replicas
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,29 +15,10 @@ if TYPE_CHECKING:
     from gridsim.campaign.store import Store
     from gridsim.campaign.sweep import Combination, Sweep
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
 _SHOWN = 10
 """Failures that are told one by one."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.usage = "gridsim sweep CAMPAIGN.toml [options]\n       gridsim sweep merge STORE [STORE ...] --out DIR"
-    parser.add_argument("campaign", help="TOML file: a recipe of gridsim run with a table [factors]; or the word merge")
-    parser.add_argument("stores", nargs="*", metavar="STORE", help="after merge: folders that shards were written to")
-    parser.add_argument("--out", metavar="DIR", help="folder of the results (default: CAMPAIGN-results)")
-    where = parser.add_argument_group("where runs are made")
-    where.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
-    where.add_argument("--dask", metavar="ADDRESS", help="of a Dask scheduler, such as tcp://node1:8786")
-    where.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; merge the folders afterwards")
-    parser.add_argument("--status", action="store_true", help="say how far it is, and run nothing")
-    parser.add_argument("--retry-failed", action="store_true", help="run again what failed before")
-    alike = parser.add_argument_group("other workloads beside those of the recipe, as a factor more")
-    add_replicas(alike)
-    add_flurries(alike, "keep")
-    add_figures(parser)
-    parser.add_argument("--json", action="store_true", help="print where it stands as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -142,9 +122,7 @@ def _are_made(made: Path, of: dict[str, Any]) -> bool:
 def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]:
     """Compare what is to be compared, and write its tables; returns their paths."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
-    from gridsim.report.campaign_sentences import sentences
-    from gridsim.report.campaign_tables import terminal, write_tables
-    from gridsim.report.comparison_figures import figures
+    from gridsim.report.campaign import figures, sentences, terminal, write_tables
     from gridsim.report.gallery import FOLDER
     from gridsim.report.replicas_text import few
 

@@ -8,52 +8,7 @@ from dataclasses import replace
 
 from gridsim.cli import source
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument(
-        "schedule",
-        metavar="SCHEDULE",
-        help="result directory, SWF file whose wait field is the schedule, per-job CSV, or Batsim's jobs.csv",
-    )
-    parser.add_argument(
-        "log",
-        metavar="WORKLOAD",
-        nargs="?",
-        help="job log that was scheduled (SWF, also .gz or .xz); the jobs of a result directory where left out",
-    )
-    source.add_log_options(parser, "SCHEDULE [WORKLOAD]")
-    source.add_transform(parser)
-    parser.add_argument(
-        "--allocations",
-        metavar="FILE",
-        help="where jobs ran: a CSV with the columns of allocations.csv, a row a node of each run (default: that of a "
-        "result directory)",
-    )
-    parser.add_argument(
-        "--platform",
-        metavar="FILE",
-        help="the machine as a slurm.conf or a platform file (TOML), which tell what its nodes have, or as a tree of "
-        "clusters, instead of --cores",
-    )
-    parser.add_argument(
-        "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"
-    )
-    parser.add_argument(
-        "--overrun",
-        choices=("kill", "extend"),
-        help="what happens to a job that reaches its requested time (default: what a result directory says, else kill)",
-    )
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        default=0.0,
-        metavar="SECONDS",
-        help="times that differ by less are equal (default: 0)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the violations as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,24 +9,13 @@ from typing import Any
 
 from gridsim.errors import GridsimError, InputError
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
 _SHOWN = 6
 """Differences shown of a case."""
 
 _WIDTH = 120
 """Letters shown of what is not supported."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="JSON case, or folder of them (searched to the bottom); those that come with gridsim where left out",
-    )
-    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
 
 
 def run(args: argparse.Namespace) -> int:

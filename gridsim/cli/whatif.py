@@ -10,8 +10,8 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source, workers
-from gridsim.cli.compare import add_flurries, add_replicas, with_and_without
+from gridsim.cli import source
+from gridsim.cli.compare import with_and_without
 from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -19,64 +19,7 @@ if TYPE_CHECKING:
 
     from gridsim.questions.changes import WhatIf
 
-__all__ = ["add_arguments", "run"]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Arguments of the verb."""
-    source.add_arguments(parser, machine="--machine")
-    source.add_users(parser)
-    parser.set_defaults(cores=None)
-    ask = parser.add_argument_group(
-        "what is changed, one thing at a time", "Each several times or with commas; a usual set where none is given."
-    )
-    ask.add_argument(
-        "--cores",
-        dest="more",
-        metavar="+P%|N",
-        action="append",
-        help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: -10%%",
-    )
-    source.add_site_changes(ask, platform=True)
-    ask.add_argument(
-        "--together",
-        action="store_true",
-        help="take all values of --nodes, --add-pool and --set-limit as one change (default: each is a change of its "
-        "own)",
-    )
-    ask.add_argument(
-        "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
-    )
-    ask.add_argument("--estimates", metavar="X", action="append", help="X times less is asked for too much: 2")
-    ask.add_argument(
-        "--halve",
-        nargs="?",
-        const="wait_mean",
-        metavar="METRIC",
-        help="find the machine that halves it (default: wait_mean)",
-    )
-    ask.add_argument(
-        "--node",
-        type=int,
-        metavar="N",
-        help="cores that are added at a time to find it (default: a node where the policy knows its nodes, else 1 %% "
-        "of the machine)",
-    )
-    parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
-    parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
-    source.add_engine(parser)
-    parser.add_argument(
-        "--limits",
-        choices=("refuse", "clip", "split"),
-        default="refuse",
-        help="what users do above a limit of time of the policy's site, as in gridsim compare (default: refuse)",
-    )
-    workers.add_workers(parser)
-    alike = parser.add_argument_group("the same asked of other jobs")
-    add_replicas(alike)
-    add_flurries(alike)
-    parser.add_argument("--out", metavar="DIR", help="write a page and its numbers (whatif.html, .csv, .json) there")
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+__all__ = ["run"]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,10 +33,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.policy.protocols import name_of
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.changes import NOW, changes_of, site_changes
-    from gridsim.questions.enough import cores_for
     from gridsim.questions.labels import labelled
     from gridsim.questions.replicate import families
-    from gridsim.questions.whatif import Pending
+    from gridsim.questions.whatif import Pending, cores_for
     from gridsim.report.whatif_text import as_dict
     from gridsim.result import Result
 
@@ -128,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     runs = (len(changes) + 1) * (1 + sum(each.replicas for each in alike) + both)
     runs += replays_once_more(workload, options)
     progress = JobsProgress(len(workload), runs)
-    with workers.workers_for(args, workload, runs, progress) as team, progress:
+    with source.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"platform": platform, "options": options, "progress": progress.show}
         if args.halve is not None:
             enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
@@ -154,16 +96,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import whatif_alike, whatif_parts
+    from gridsim.report import whatif_text
     from gridsim.report.whatif_text import sentences, table
 
     console = Terminal()
     console.print()
     console.print(table([found], width=console.width))
-    if (parts := whatif_parts.table(found, width=console.width)) is not None:
+    if (parts := whatif_text.part_table(found, width=console.width)) is not None:
         console.print(parts)
     for each in found.replicated:
-        console.print(whatif_alike.table(each, width=console.width))
+        console.print(whatif_text.replica_table(each, width=console.width))
     for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)
 
@@ -171,18 +113,18 @@ def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
 def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
     """Write the page and its numbers; returns where they are."""
     from gridsim.files import write_json, write_text
-    from gridsim.report import tables, whatif_alike, whatif_parts, whatif_text
+    from gridsim.report import tables, whatif_text
     from gridsim.report.whatif_page import render
 
     folder = Path(args.out)
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
-    header, *parts = whatif_parts.rows([found])
+    header, *parts = whatif_text.part_file_rows([found])
     if parts:
-        write_text(folder / whatif_parts.FILE, tables.csv_text(header, parts))
-    for name, columns, rows in whatif_alike.files(found):
+        write_text(folder / whatif_text.PARTS_FILE, tables.csv_text(header, parts))
+    for name, columns, rows in whatif_text.replica_files(found):
         write_text(folder / name, tables.csv_text(columns, rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))
-    write_text(folder / "whatif.html", render(found, title=title, command=workers.command(), caveats=caveats))
+    write_text(folder / "whatif.html", render(found, title=title, command=source.command(), caveats=caveats))
     return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
 
 

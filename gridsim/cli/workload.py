@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, _SubParsersAction
+from argparse import Namespace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import audit, publish, source
-from gridsim.errors import InputError
+from gridsim.cli import source
+from gridsim.cli.folder import check_inputs
+from gridsim.errors import CheckFailed, InputError
 from gridsim.workload.problems import option
 
 if TYPE_CHECKING:
@@ -17,105 +19,175 @@ if TYPE_CHECKING:
     from gridsim.cli.terminal import Terminal
     from gridsim.model.workload import Workload
     from gridsim.workload.archive import ArchiveLog
+    from gridsim.workload.audit import Audit, Machine
     from gridsim.workload.problems import Problem
 
-__all__ = ["add_arguments", "run"]
-
-_LIKE_IT = "file to write; SWF where it ends in .swf or IN is none of sacct; .gz and .xz compress; - is standard output"
-_SWF = "SWF file to write; .gz and .xz compress; - is standard output"
+__all__ = ["run"]
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the sub-verbs."""
-    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+def _audit_files(args: Namespace) -> None:
+    """Audit, and say what was found; `CheckFailed` where rows or amounts got lost."""
+    from gridsim.report import audit_text  # numpy: not needed for --help
 
-    _add_looks(verbs)
+    found = _audited(args)
+    if args.json:
+        import json
 
-    convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
-    _add_files(convert)
-    convert.add_argument(
-        "--anonymise",
-        metavar="KEYFILE",
-        help="replace names by pseudonyms under the key in this file, keep no other text",
-    )
-    source.add_log_options(convert, "IN [IN ...] OUT")
-    convert.set_defaults(workload_action=_convert)
+        from gridsim.files import plain
 
-    anonymise = verbs.add_parser("anonymise", help="write a log without names, so that it may leave a site")
-    _add_files(anonymise, _LIKE_IT)
-    key = anonymise.add_mutually_exclusive_group(required=True)
-    key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
-    key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
-    anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
-    source.add_log_options(anonymise, "(--key FILE | --key-text TEXT) IN [IN ...] OUT")
-    anonymise.set_defaults(workload_action=_anonymise)
-
-    given = verbs.add_parser("publish", help="a trace to give away: without names, described, checked, with figures")
-    publish.add_arguments(given)
-    given.set_defaults(workload_action=publish.run)
-
-    part = verbs.add_parser("slice", help="write a part of a log: of sacct in its own lines, of others as SWF")
-    _add_files(part, _LIKE_IT)
-    part.add_argument("--first", type=int, default=0, metavar="N", help="position of the first job, from 0")
-    part.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
-    part.add_argument("--start", type=float, metavar="S", help="submitted from this second on")
-    part.add_argument("--end", type=float, metavar="S", help="submitted before this second")
-    part.add_argument(
-        "--from", dest="since", metavar="DATE", help="jobs that were there from this date on (2026-01-01)"
-    )
-    part.add_argument("--to", dest="until", metavar="DATE", help="jobs that had come before this date")
-    part.add_argument("--origin", action="store_true", help="shift times so that the first submit is 0")
-    source.add_log_options(part, "IN [IN ...] OUT")
-    part.set_defaults(workload_action=_slice)
-
-    generate = verbs.add_parser("generate", help="write a synthetic log")
-    _add_output(generate)
-    generate.add_argument("--model", choices=("lublin",), default="lublin", help="what it is drawn from")
-    generate.add_argument("--cores", type=int, metavar="N", help="cores of the machine")
-    source.add_generator_options(generate)
-    generate.set_defaults(workload_action=_generate)
-
-    fetch = verbs.add_parser("fetch", help="download logs of the Parallel Workloads Archive, checked by their sha256")
-    fetch.add_argument(
-        "name", metavar="NAME", nargs="*", help="log of the archive: ctc, sdsc …, or the name of its file"
-    )
-    fetch.add_argument("--list", action="store_true", help="say which logs there are")
-    fetch.add_argument("--out", metavar="DIR", default=".", help="folder for the files (default: this one)")
-    fetch.add_argument("--mirror", metavar="URL", help="take them from a copy of the archive (also: GRIDSIM_ARCHIVE)")
-    fetch.add_argument("--force", action="store_true", help="replace a file of that name that is another one")
-    fetch.set_defaults(workload_action=_fetch)
+        print(json.dumps(plain(audit_text.as_json(found)), indent=2, allow_nan=False))
+    else:
+        _print_audit(found)
+    if not found.conserved:
+        raise CheckFailed("rows or amounts got lost")
+    if args.strict and (odd := audit_text.findings(found)):
+        raise CheckFailed(f"odd (--strict): {', '.join(odd)}")
 
 
-def _add_looks(verbs: _SubParsersAction[ArgumentParser]) -> None:
-    """Sub-verbs that look at a log and write none."""
-    describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
-    describe.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    describe.add_argument("--json", action="store_true", help="print the facts as JSON")
-    source.add_log_options(describe, "FILE [FILE ...]")
-    describe.set_defaults(workload_action=_describe)
+def _audited(args: Namespace) -> Audit:
+    """What was found in the files that were given."""
+    from gridsim.workload.audit import LogRows, TableRows, audit  # numpy: not needed for --help
+    from gridsim.workload.formats.table import mapping_of
 
-    check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
-    check.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    check.add_argument("--json", action="store_true", help="print the findings as JSON")
-    source.add_log_options(check, "FILE [FILE ...]")
-    check.set_defaults(workload_action=_check)
+    if args.mapping is None:
+        log = source.read(args.file, args)
+        return audit(LogRows(log), _machine_of(args, log))
+    if rules := source.rules(args):
+        given = ", ".join(f"--on-{name}" for name in rules)
+        raise InputError(f"{given}: rows of a table are audited as they are; leave it out")
+    mapping = mapping_of(args.mapping)
+    if mapping.unverified:
+        from gridsim.cli.terminal import tell  # rich: not needed for --help
 
-    whole = verbs.add_parser("audit", help="does a trace hold together: rows, times, demand against what there is")
-    audit.add_arguments(whole)
-    whole.set_defaults(workload_action=audit.run)
+        if not args.json:
+            tell([f"mapping '{mapping.name}': {mapping.unverified}"])
+    return audit(TableRows(args.file, mapping, args.timezone), _machine_of(args))
 
-    flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
-    flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    flurries.add_argument("--json", action="store_true", help="print them as JSON")
-    for name, kind, metavar, what in (
-        ("times", float, "X", "at least so many times the median of jobs in a window (default: 2)"),
-        ("share", float, "X", "at least this share of the jobs of the window (default: 0.5)"),
-        ("least", int, "N", "at least so many jobs in it (default: 500)"),
-        ("window", float, "S", "length of a window, s (default: 604800, a week)"),
-    ):
-        flurries.add_argument(f"--{name}", type=kind, metavar=metavar, help=what)
-    source.add_log_options(flurries, "FILE [FILE ...]")
-    flurries.set_defaults(workload_action=_flurries)
+
+def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
+    """What there is: as given, else as the mapping says, else as the log does."""
+    from gridsim.workload.audit import Machine  # numpy: not needed for --help
+    from gridsim.workload.formats.table import mapping_of
+
+    if args.platform is not None:
+        if args.cores is not None:
+            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+        return Machine.of_capacities(source.capacities(args.platform))
+    said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
+    if args.cores is None and not said.totals and log is not None and log.cores_stated is not None:
+        return Machine({"cores": float(log.cores_stated)})
+    return said if args.cores is None else Machine({**said.totals, "cores": float(args.cores)}, said.kinds)
+
+
+def _print_audit(found: Audit) -> None:
+    from rich.table import Table
+
+    from gridsim.cli.terminal import Terminal
+    from gridsim.report import audit_text
+
+    console = Terminal()
+    if not console.is_terminal:
+        console.width = 120
+    plain = Table(title=found.name, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, text in audit_text.facts(found):
+        plain.add_row(name, text.replace("[", r"\["))
+    console.print(plain)
+    table = Table(*audit_text.COLUMNS, box=None, title="demand", title_justify="left")
+    for row in audit_text.rows(found):
+        table.add_row(*row)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print(table)
+    for sentence in audit_text.verdict(found):
+        console.print(sentence, markup=False)
+
+
+def _publish(args: Namespace) -> None:
+    """Write the folder."""
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.model.platform import machine_cores  # numpy: not needed for --help
+    from gridsim.report.publication import PROMPTS, description
+    from gridsim.workload.anonymise import anonymised
+    from gridsim.workload.describe import describe
+    from gridsim.workload.formats.swf_writer import write_swf
+    from gridsim.workload.formats.table.writer import write_jobs
+
+    check_inputs(args.out, source.input_files(args))
+    folder, about = _folder(args.out), None if args.about is None else _text_of(args.about)
+    key = _key(args)
+    log = source.read(args.file, args)
+    if log.tasks is not None:
+        raise InputError("holds workflows, which no field of a published trace is for; expected independent jobs")
+    public = anonymised(log, key, shift=args.shift)
+    found = _audit_public(public, args)
+    facts = describe(public, machine_cores(public, args.cores)[0])
+    write_swf(anonymised(log, key, shift=args.shift, numbers=True), folder / "trace.swf.gz")
+    columns = write_jobs(public, folder)
+    drawn = _draw(public, found, folder)
+    text = description(public, facts, found, columns, title=args.title, about=about, drawn=drawn, shifted=args.shift)
+    _write_page(folder, text, found, facts, public)
+    left = log.provenance.get("jobs_read", len(log)) - len(log)
+    print(f"{args.out}: {len(public):,} jobs{f', {left:,} left out' if left else ''}; README.md describes them")
+    if about is None:
+        tell([f"README.md has {len(PROMPTS)} sections that only the site can write; give them as --about FILE.md"])
+    tell(["Look at all of it before you give it away: who knows of a certain job can find it (see the description)."])
+
+
+def _key(args: Namespace) -> bytes:
+    from gridsim.workload.anonymise import check_key, read_key  # numpy: not needed for --help
+
+    return check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
+
+
+def _folder(path: str) -> Path:
+    """The folder, which holds nothing that somebody else put there: it is to be given away whole."""
+    from gridsim.report.publication import FILES  # numpy: not needed for --help
+
+    folder = Path(path)
+    if folder.is_dir():
+        others = sorted({it.name for it in folder.iterdir()}.difference(name.rstrip("/") for name in FILES))
+        if others:
+            told = f"holds {', '.join(others[:3])}, which publish did not write; expected a new or empty folder"
+            raise InputError(told, path=path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _text_of(path: str) -> str:
+    from gridsim.files import read_text
+
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read ({error}); expected a text in UTF-8", path=path) from error
+
+
+def _audit_public(public: Workload, args: Namespace) -> Audit:
+    from gridsim.workload.audit import LogRows, audit  # numpy: not needed for --help
+
+    return audit(LogRows(public), _machine_of(args, public))
+
+
+def _draw(public: Workload, found: Audit, folder: Path) -> list[str]:
+    from gridsim.report.gallery import FOLDER, Gallery
+    from gridsim.report.publication import figures
+
+    gallery = Gallery(lambda: figures(public, found))
+    gallery.save(folder / FOLDER, "svg")
+    gallery.save(folder / FOLDER, "pdf")
+    return [*gallery]
+
+
+def _write_page(folder: Path, text: str, found: Audit, facts: dict[str, Any], public: Workload) -> None:
+    """The description, the checks as data, and the checksums of all."""
+    from gridsim.files import checksum, write_json, write_text
+    from gridsim.report import audit_text
+
+    checks = {"facts": facts, "problems": public.provenance.get("problems", []), "audit": audit_text.as_json(found)}
+    write_json(folder / "checks.json", checks)
+    write_text(folder / "README.md", text)
+    files = sorted(it for it in folder.rglob("*") if it.is_file() and it.name != "SHA256SUMS")
+    write_text(folder / "SHA256SUMS", "".join(f"{checksum(it)}  {it.relative_to(folder).as_posix()}\n" for it in files))
 
 
 def run(args: Namespace) -> int:
@@ -124,22 +196,8 @@ def run(args: Namespace) -> int:
         from gridsim.files import check_output
 
         check_output(args.output, source.input_files(args), overwrite=args.overwrite)
-    args.workload_action(args)
+    _ACTIONS[args.action](args)
     return 0
-
-
-def _add_files(parser: ArgumentParser, output: str = _SWF) -> None:
-    parser.add_argument("file", metavar="IN", nargs="+", help="job log; several of sacct or PBS are one")
-    _add_output(parser, output)
-
-
-def _add_output(parser: ArgumentParser, output: str = _SWF) -> None:
-    parser.add_argument("output", metavar="OUT", type=_output, help=output)
-    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists; an input is never replaced")
-
-
-def _output(text: str) -> str:
-    return "/dev/stdout" if text == "-" else text
 
 
 def _describe(args: Namespace) -> None:
@@ -515,3 +573,17 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
             f"{option(problem.kind)} {problem.rule}",
         )
     console.print(found if found.row_count else "no problems")
+
+
+_ACTIONS = {
+    "describe": _describe,
+    "check": _check,
+    "audit": _audit_files,
+    "flurries": _flurries,
+    "convert": _convert,
+    "anonymise": _anonymise,
+    "publish": _publish,
+    "slice": _slice,
+    "generate": _generate,
+    "fetch": _fetch,
+}

@@ -29,16 +29,7 @@ from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record, Status
 
-__all__ = [
-    "COMPARED",
-    "COMPARED_DAGS",
-    "COMPARED_MOLDABLE",
-    "MATTERS",
-    "MATTERS_SECONDS",
-    "Evidence",
-    "GroupRow",
-    "best",
-]
+__all__ = ["COMPARED", "MATTERS", "MATTERS_SECONDS", "Evidence", "GroupRow", "best"]
 
 COMPARED = ("wait", "bounded_slowdown")
 """Metrics whose differences are tested; each is a family of tests of its own."""

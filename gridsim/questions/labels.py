@@ -8,11 +8,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gridsim import registry
 from gridsim.errors import InputError
+from gridsim.model.site import Notice
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import checked_label, label_of
+from gridsim.run_setup import notices_of as notices_under
 
-__all__ = ["folders", "labelled"]
+__all__ = ["folders", "labelled", "notices_of"]
+
 
 _WHEN = frozenset({"boot", "timezone", "epoch"})
 """Parameters that say when a log was, and not what a policy does."""
@@ -156,3 +164,14 @@ def folders(labels: Iterable[str]) -> dict[str, str]:
         taken.add(name.casefold())
         found[label] = name
     return found
+
+
+def notices_of(policies: Mapping[str, Any], workload: Workload) -> dict[str, tuple[Notice, ...]]:
+    """Notices by label, of those policies that know a site; the last job is expected to end as in the log."""
+    latest, end = workload.submit + workload.estimate, workload.logged_end
+    last = int((latest if end is None else np.where(end < NEVER, end, latest)).max(initial=0))
+    return {
+        label: notices_under(policy, workload, last)
+        for label, policy in policies.items()
+        if capabilities_of(policy).site
+    }

@@ -12,7 +12,7 @@ from gridsim.model.dates import Calendar
 from gridsim.model.demand import Demand
 from gridsim.record import Refusal
 
-__all__ = ["TIMES", "Alternative", "Answer", "Forecast", "Price", "Quoted", "State"]
+__all__ = ["Alternative", "Answer", "Forecast", "Price", "Quoted", "State"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,8 +16,8 @@ from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
 from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, seconds, whole
-from gridsim.model.workload import Workload
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, whole
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Run
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.quoting import (
@@ -33,16 +34,16 @@ from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.policy.site_policy import machine
+from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import labelled
-from gridsim.questions.owner import numbered, owned
-from gridsim.questions.quotation import Alternative, Answer, Price, Quoted
-from gridsim.questions.recorded_state import as_recorded, last_event, recorded_state
+from gridsim.questions.quotation import Alternative, Answer, Price, Quoted, State
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 from gridsim.words import when
 
-__all__ = ["DEFAULT_POLICIES", "busiest_moment", "quote"]
+__all__ = ["DEFAULT_POLICIES", "LABELS", "busiest_moment", "last_event", "numbered", "owned", "quote"]
+
 
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Who is asked when nobody says who."""
@@ -353,3 +354,144 @@ def _alternatives(workload: Workload, job: _Job, setups: Mapping[str, Setup]) ->
     for smaller in job.smaller():
         starts = {label: _expected(smaller.moment(workload, setup), setup) for label, setup in setups.items()}
         yield Alternative(smaller.cores, float(seconds(smaller.estimate)), starts)
+
+
+LABELS = ("user", "account", "partition", "qos")
+"""What may be said of the job."""
+
+_SHOWN = 5
+"""Names that are told where one is unknown."""
+
+
+def owned(
+    workload: Workload, names: Mapping[str, str], policies: Iterable[Any] = ()
+) -> tuple[Workload, dict[str, int]]:
+    """Numbers of names by label, and the workload, which knows them.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        Name by label, as in the log; numbers where the log has no names.
+    policies : iterable of object
+        Names that their sites know are taken too (`gridsim.model.site.Site.names`).
+
+    Raises
+    ------
+    InputError
+        For a name that neither the log nor a site knows, with those that are near.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0], runtime=[9], cores=[8], labels={"user": [7]})
+    >>> owned(log, {"user": "7"})[1]
+    {'user': 7}
+    """
+    sites = [policy.site for policy in policies if capabilities_of(policy).site and policy.site is not None]
+    found: dict[str, int] = {}
+    for label, name in names.items():
+        if label not in LABELS:
+            raise InputError(f"is nothing that is said of a job; expected one of {', '.join(LABELS)}", field=label)
+        known = {other: None for site in sites for other in site.names(label)}
+        workload, found[label] = _numbered(workload, label, name, list(known))
+    return workload, found
+
+
+def numbered(workload: Workload, label: str, value: int | str) -> tuple[Workload, int]:
+    """Number of a value of a label, and the workload, which has the label and the name."""
+    if isinstance(value, str):
+        return _numbered(workload, label, value, [value])
+    column = workload.labels.get(label, np.full(len(workload), UNKNOWN, dtype=np.int64))
+    return replace(workload, labels={**workload.labels, label: column}), value
+
+
+def _numbered(workload: Workload, label: str, name: str, of_sites: list[str]) -> tuple[Workload, int]:
+    """Number of one name; one that only a site knows is added."""
+    column, names = workload.labels.get(label), workload.names.get(label)
+    if column is None:
+        column, names = np.full(len(workload), UNKNOWN, dtype=np.int64), ("",)
+    if names is None:
+        numbers = {str(number): number for number in np.unique(column[column != UNKNOWN]).tolist()}
+        if name not in numbers:
+            raise _unknown(label, name, list(numbers))
+        return workload, numbers[name]
+    if name in names and name:
+        return workload, names.index(name)
+    known = dict.fromkeys([*filter(None, names), *of_sites])
+    parts = name.split(",") if label == "partition" else [name]
+    for part in parts:
+        if part not in known:
+            raise _unknown(label, part, list(known))
+    added = {"labels": {**workload.labels, label: column}, "names": {**workload.names, label: (*names, name)}}
+    return replace(workload, **added), len(names)  # type: ignore[arg-type]
+
+
+def _unknown(label: str, name: str, known: list[str]) -> InputError:
+    if not known:
+        return InputError(f"'{name}' cannot be found: the log names none, and no policy knows a site", field=label)
+    near = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=0.5) or sorted(known)[:_SHOWN]
+    others = len(known) - len(near)
+    more = f" and {others:,} more" if others else ""
+    return InputError(f"'{name}' is no {label} of the log or of a site; known: {', '.join(near)}{more}", field=label)
+
+
+def last_event(workload: Workload) -> int:
+    """The last submission, start or end in the log, whole microseconds; without starts, jobs start at once."""
+    start, end = workload.logged_last_start, workload.logged_end
+    if start is None or end is None:
+        return int((workload.submit + workload.runtime).max(initial=0))
+    known = [column[column < NEVER] for column in (start, end, _running_until(workload, start, end))]
+    return int(np.concatenate([workload.submit, *known]).max(initial=0))
+
+
+def _running_until(workload: Workload, start: IntArray, end: IntArray) -> IntArray:
+    """Until when jobs are known to run that have not ended in the log; `NEVER` for all others."""
+    return np.where((start < NEVER) & (end >= NEVER), start + workload.runtime, NEVER)
+
+
+def recorded_state(workload: Workload, at: int) -> State:
+    """Jobs that run and wait in the log at an instant, whole microseconds: after its ends and its starts.
+
+    A job of several runs waits until the last one, since the log does not contain the ends of the others.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 0, 5], runtime=[9, 9, 9], cores=[4, 2, 2], logged={"wait": [0, 7, 9]})
+    >>> recorded_state(log, 6_000_000)
+    State(running=1, busy=4, waiting=2)
+    """
+    start, end = _schedule(workload)
+    running = (start <= at) & (end > at)
+    waiting = (workload.submit <= at) & (start > at) & (_withdrawn(workload) > at)
+    return State(int(running.sum()), int(workload.cores[running].sum()), int(waiting.sum()))
+
+
+def as_recorded(workload: Workload, at: int) -> Workload:
+    """The workload with jobs that start and end as in the log up to an instant.
+
+    A policy that reads `RECORDED_WAIT` starts them as recorded. Jobs that exceeded their walltime in the log are not
+    killed at it; one that still runs is expected to end next.
+    """
+    start, end = _schedule(workload)
+    started = start <= at
+    held = np.where(end < NEVER, end - start, np.maximum(workload.runtime, at - start + MICROSECOND))
+    ran = np.where(started, np.minimum(held, at - start + MICROSECOND), 0)
+    return replace(
+        workload,
+        runtime=np.where(started, held, workload.runtime),
+        estimate=np.maximum(workload.estimate, ran),
+        labels={**workload.labels, RECORDED_WAIT: start - workload.submit},
+    )
+
+
+def _schedule(workload: Workload) -> tuple[IntArray, IntArray]:
+    """Starts and ends in the log, which has them."""
+    start, end = workload.logged_last_start, workload.logged_end
+    assert start is not None
+    assert end is not None
+    return start, end
+
+
+def _withdrawn(workload: Workload) -> IntArray:
+    """When jobs were cancelled that did not start; `NEVER` where they were not."""
+    after = workload.labels.get("withdrawn", np.full(len(workload), UNKNOWN))
+    return np.where(after >= 0, workload.submit + after * MICROSECOND, NEVER)

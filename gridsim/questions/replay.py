@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.metrics.agreement import Agreement, Disagreement, ModelFailures
+from gridsim.errors import InputError
+from gridsim.metrics.agreement import Agreement, Disagreement, ModelFailures, start_error
 from gridsim.metrics.preemption import LoggedRuns
+from gridsim.questions.explain import Explanation
+from gridsim.questions.schedules import JobSchedule
+from gridsim.run_folder import read_run
 from gridsim.words import duration
 
-if TYPE_CHECKING:  # explanations read schedules, which choose the nearest policy
-    from gridsim.questions.explain import Explanation
-
-__all__ = ["FAR", "NEAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy"]
+__all__ = ["FAR", "NEAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy", "usual_policy"]
 
 FAR = 2.0
 """Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
@@ -63,6 +65,35 @@ def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
     'slurm'
     """
     return min(errors, key=lambda label: [math.inf if math.isnan(error) else error for error in errors[label]])
+
+
+def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
+    """Label of the policy that a question is about: the site's own, where ``run.json`` has it, else the nearest one.
+
+    Nearest is the policy with the least median error of a start (`nearest_policy`), where the
+    log has starts; else the first.
+
+    Raises
+    ------
+    InputError
+        When ``run.json`` names an own policy that the folder does not have.
+    """
+    own = read_run(folder).get("own")
+    if own is not None:
+        if own not in schedules:
+            message = f"is {own!r}; expected one of {', '.join(schedules)}"
+            raise InputError(message, path=Path(folder) / "run.json", field="own")
+        return str(own)
+    return nearest_policy({label: _start_error(schedule) for label, schedule in schedules.items()})
+
+
+def _start_error(schedule: JobSchedule) -> tuple[float, float]:
+    if schedule.logged_start is None:
+        return math.nan, math.nan
+    start = schedule.start.copy()
+    if schedule.cut is not None:
+        np.fmin.at(start, schedule.cut.row, schedule.cut.start)
+    return start_error(start, schedule.logged_start)
 
 
 def agrees(wait: float, logged: float) -> bool:

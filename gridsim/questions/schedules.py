@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.metrics.agreement import start_error
 from gridsim.metrics.groups import called
 from gridsim.metrics.stranding import lacking
 from gridsim.model.dates import Calendar, calendar_of
@@ -20,12 +18,11 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
-from gridsim.questions.replay import nearest_policy
 from gridsim.record import Record
 from gridsim.run_folder import read_run, read_run_table
 from gridsim.tables import read_names
 
-__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules", "usual_policy"]
+__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules"]
 
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
@@ -195,35 +192,6 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
     if not told["folders"]:
         raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
     return {label: _read(folder / place, read_run(folder / place)) for label, place in told["folders"].items()}
-
-
-def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
-    """Label of the policy that a question is about: the site's own, where ``run.json`` has it, else the nearest one.
-
-    Nearest is the policy with the least median error of a start (`gridsim.questions.replay.nearest_policy`), where the
-    log has starts; else the first.
-
-    Raises
-    ------
-    InputError
-        When ``run.json`` names an own policy that the folder does not have.
-    """
-    own = read_run(folder).get("own")
-    if own is not None:
-        if own not in schedules:
-            message = f"is {own!r}; expected one of {', '.join(schedules)}"
-            raise InputError(message, path=Path(folder) / "run.json", field="own")
-        return str(own)
-    return nearest_policy({label: _start_error(schedule) for label, schedule in schedules.items()})
-
-
-def _start_error(schedule: JobSchedule) -> tuple[float, float]:
-    if schedule.logged_start is None:
-        return math.nan, math.nan
-    start = schedule.start.copy()
-    if schedule.cut is not None:
-        np.fmin.at(start, schedule.cut.row, schedule.cut.start)
-    return start_error(start, schedule.logged_start)
 
 
 def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:

@@ -5,10 +5,13 @@ What may be changed is in `gridsim.questions.changes`; the answers in words are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.metrics.agreement import model_failures
@@ -17,22 +20,24 @@ from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import cut, metrics
 from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.platform import Platform
+from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.site_policy import fitted, machine
+from gridsim.policy.site_policy import fitted, machine, nodes_to
 from gridsim.questions.calibrate import own_policy
-from gridsim.questions.change_effects import limit_effects, part_effects
-from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
+from gridsim.questions.changes import NOW, Change, Effect, LimitEffect, PartEffect, WhatIf, changes_of, job_parts, sized
 from gridsim.questions.labels import labelled
 from gridsim.questions.replicas import settled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
+from gridsim.run_setup import with_clock
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Known, Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
-__all__ = ["Pending", "record_under", "whatif"]
+__all__ = ["Pending", "cores_for", "whatif"]
 
 
 def whatif(
@@ -274,3 +279,205 @@ def record_under(
 ) -> Record:
     """What the policy does on a machine that its site is made to fit."""
     return run(workload, platform, fitted(make_policy(policy), platform), options, progress=progress)
+
+
+MATTERS = 0.05
+"""Share of the waiting time of the jobs that request a resource from which a limit on it is reported."""
+
+MOST_LIMITS = 3
+"""Limits that are reported of a change."""
+
+
+def part_effects(
+    changes: Sequence[Change], records: Mapping[str, Record], rows: Any, bound: float
+) -> dict[str, tuple[PartEffect, ...]]:
+    """Waits of each part of the jobs under each change, against those now; the part is a family of its own (Holm)."""
+    found: dict[str, list[PartEffect]] = {each.label: [] for each in changes}
+    if len(records) < 2:
+        return {}
+    concerned = {each.label: _concerned(each) for each in changes}
+    for part in job_parts(records[NOW].workload, [it for each in changes for it in each.owners]):
+        within = part.rows & rows
+        if not (within & records[NOW].ran).any():
+            continue
+        for wait in paired(records, metric="wait", baseline=NOW, bound=bound, rows=within, moved=True):
+            found[wait.policy].append(PartEffect(part, wait, (part.kind, part.value) in concerned[wait.policy]))
+    return {label: tuple(parts) for label, parts in found.items()}
+
+
+def _concerned(change: Change) -> set[tuple[str, str]]:
+    """Kinds and values of the parts of the jobs that a change is made for."""
+    nodes = [each.node for each in change.nodes]
+    found = {("partition", name) for node in nodes for name in node.partitions} | set(change.owners)
+    found |= {("gpu", "") for node in nodes if node.gpus} | {("gpu type", node.gpu_kind) for node in nodes if node.gpus}
+    return found | {("pool", name) for name, _ in change.pools}
+
+
+def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEffect, ...]:
+    """Limits that hold jobs back though the change adds units of what they limit, those with the longest waits first.
+
+    Only of a policy that knows the limits of its site.
+    """
+    made = fitted(make_policy(policy if change.policy is None else change.policy), change.platform)
+    added = _added(change)
+    if not added or not capabilities_of(made).site:
+        return ()
+    requesting = {(it.kind, it.value): it.rows for it in job_parts(record.workload)}
+    everybody = np.ones(len(record), dtype=np.bool_)
+    waited, found = np.nan_to_num(record.wait), []
+    for limit in with_clock(made, record.workload).binding_limits(record):
+        if limit.resource not in added:
+            continue
+        name, _, value = limit.resource.partition(":" if limit.resource.startswith(GPUS) else "/")
+        keys = {GPUS: [("gpu type", value), ("gpu", "")], LICENCE[:-1]: [("pool", value)]}.get(name, [])
+        jobs = next((requesting[key] for key in keys if key in requesting), everybody)
+        if limit.held.sum() < MATTERS * waited[jobs].sum():
+            continue
+        alone = limit.available is not None and not limit.each and not (jobs & ~limit.members).any()
+        found.append(LimitEffect(limit, limit.available - limit.most if alone and limit.available else 0))
+    return tuple(found[:MOST_LIMITS])
+
+
+def _added(change: Change) -> set[str]:
+    """TRES names of the resources of which a change adds units; limits on the number of jobs concern each addition."""
+    found: Counter[str] = Counter({f"{LICENCE}{name}": more for name, more in change.pools})
+    for nodes, node in change.nodes:
+        found[NODE] += nodes
+        found[CPU] += nodes * node.capacity.get("cores", 0)
+        found[MEMORY] += nodes * node.capacity.get("memory", 0)
+        found[GPUS] += nodes * node.gpus
+        found[f"{GPUS}:{node.gpu_kind}"] += nodes * node.gpus
+    added = {name for name, more in found.items() if more > 0}
+    return added | ({JOBS} if added else set())
+
+
+_FINEST = 0.01
+"""Part of the machine in whose steps its size is searched where nobody says how large a node is."""
+
+_LARGEST = 64
+"""Times the machine up to which a size is searched."""
+
+
+def cores_for(
+    workload: Workload,
+    platform: Platform,
+    *,
+    part: float = 0.5,
+    metric: str = "wait_mean",
+    node: int | None = None,
+    policy: Any = "easy",
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
+) -> Change:
+    """The smallest machine, in steps of a node, on which a number is at most a part of what it is now.
+
+    Parameters
+    ----------
+    part : float
+        Above 0 and below 1: 0.5 halves it.
+    metric : str
+        Of `gridsim.metrics.summary.METRICS`, one of which less is better.
+    node : int, optional
+        Cores that are added at a time; where left out, those of a node of a policy that knows its nodes, else a
+        hundredth of the machine.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+    workers : int or Workers
+        Processes that simulate: sizes that may be asked for next are tried beside those that are. The answer is the
+        same with any number.
+
+    Raises
+    ------
+    InputError
+        When the number is 0 already or not known, when no machine up to 64 times as large is enough, and when *node*
+        is no whole number of the nodes of the policy.
+
+    Notes
+    -----
+    The size is found by doubling what is added and then halving the gap: on most logs waits fall as the machine grows,
+    though not always from one step to the next.
+    """
+    options = options or Run()
+    if not 0 < part < 1:
+        raise InputError(f"a part of {part:g}; expected one above 0 and below 1", field="part")
+    if node is not None and node < 1:
+        raise InputError(f"{node} cores; expected 1 or more to add at a time", field="node")
+    asked = [make_policy(policy)]
+    known = nodes_to(asked, platform.cores)
+    if known is not None and node is not None and node % known.each:
+        raise InputError(f"{node} cores at a time; the nodes of the site have {known.each}", field="node")
+    step = node or (max(1, round(platform.cores * _FINEST)) if known is None else known.each)
+
+    def tried(more: int, workers: Workers) -> Awaited[float]:
+        change = sized(workload, platform, platform.cores + more * step, asked)
+        told = None if progress is None else partial(progress, change.label)
+        what = (change.workload, change.platform, policy, options, metric)
+        return workers.submit(_value, *what, name="the policy", progress=told)
+
+    with crew(workers, share=[workload]) as team:
+        trials = _Trials(partial(tried, workers=team), team.count, _LARGEST * platform.cores // step)
+        wanted = trials.value(0, [1, 2]) * part
+        if not wanted > 0:
+            why = "is 0 on the machine as it is; nothing is left to gain"
+            why = why if wanted == 0 else "is not known on this machine"
+            raise InputError(f"{metric} {why}", field="metric")
+        more = _least(trials, wanted)
+        if more is None:
+            raise InputError(
+                f"{metric} does not fall to {part:g} of what it is on any machine up to {_LARGEST} times as large"
+            )
+        return sized(workload, platform, platform.cores + more * step, asked)
+
+
+@dataclass
+class _Trials:
+    """Values of machines of so many steps more, each simulated once; with several workers some of the next in advance.
+
+    Attributes
+    ----------
+    begin : callable
+        Has a machine simulated.
+    workers : int
+        How many are simulated at once.
+    most : int
+        Steps beyond which nothing is tried.
+    """
+
+    begin: Callable[[int], Awaited[float]]
+    workers: int
+    most: int
+    _known: dict[int, Awaited[float]] = field(default_factory=dict)
+
+    def value(self, more: int, then: Iterable[int]) -> float:
+        """The value; *then* are those that may be asked for next, the likelier first."""
+        later = [steps for steps in then if 0 < steps <= self.most]
+        for steps in [more, *later][: self.workers]:
+            if steps not in self._known:
+                self._known[steps] = self.begin(steps)
+        return self._known[more].result()
+
+
+def _least(trials: _Trials, wanted: float) -> int | None:
+    """The fewest steps by which a value is no more than is wanted; None where it is not up to the most of them."""
+    low, more = 0, 1
+    while trials.value(more, [2 * more, 4 * more]) > wanted:
+        low, more = more, 2 * more
+        if more > trials.most:
+            return None
+    while more - low > 1:
+        middle = (low + more) // 2
+        next_two = [(low + middle) // 2, (middle + more) // 2]
+        low, more = (middle, more) if trials.value(middle, next_two) > wanted else (low, middle)
+    return more
+
+
+def _value(
+    workload: Workload,
+    platform: Platform,
+    policy: Any,
+    options: Run,
+    metric: str,
+    progress: Callable[[int], None] | None = None,
+) -> float:
+    return metrics(record_under(workload, platform, policy, options, progress))[metric]

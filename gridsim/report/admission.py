@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.metrics.agreement import failed_jobs
 from gridsim.record import Status
-from gridsim.report.job_counts import job_counts
+from gridsim.report.texts import texts
 from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["answer", "caveats", "of_deadlines"]
+__all__ = ["answer", "caveats", "job_counts", "of_deadlines"]
+
+_text = texts("rejections")
+
 
 _MOST = 4
 """Policies that one sentence names where there are more than one more."""
@@ -106,10 +110,7 @@ def _later(comparison: Evidence) -> Iterator[str]:
     for label in _promising(comparison):
         numbers = comparison.metrics[label]
         if numbers["offers_made"]:
-            yield (
-                f"Under {label}, {number(numbers['offers_taken'])} of {number(numbers['offers_made'])} jobs that were "
-                "offered a later deadline took it."
-            )
+            yield _text("offers", label=label, numbers=numbers)
 
 
 def _killed(comparison: Evidence) -> Iterator[str]:
@@ -117,10 +118,7 @@ def _killed(comparison: Evidence) -> Iterator[str]:
         numbers = comparison.metrics[label]
         if numbers["kills"]:
             times = "one run" if numbers["kills"] == 1 else f"{number(numbers['kills'])} runs"
-            yield (
-                f"To make room, {label} killed {times}, to begin anew later: {numbers['lost_area'] / _HOUR:,.3g} "
-                "core-hours were lost."
-            )
+            yield _text("killed_runs", label=label, times=times, lost_area=numbers["lost_area"] / _HOUR)
 
 
 def _without_a_deadline(comparison: Evidence) -> Iterator[str]:
@@ -152,16 +150,68 @@ def _other_jobs(comparison: Evidence) -> Iterator[str]:
         cancelled = any(map(np.any, left_out.values()))
         yield f"{compared}{'; the others were cancelled while they waited' if cancelled else ''}."
         return
-    yield (
-        f"{compared}. A policy that rejects jobs has more free cores for the others, so shorter waits alone do not "
-        "make it better."
-    )
+    yield _text("rejecting_policy", compared=compared)
 
 
 def _chaotic(comparison: Evidence) -> Iterator[str]:
     counts = {comparison.metrics[label].get("deadline_guaranteed") for label in _promising(comparison)}
     if of_deadlines(comparison) and len(counts) > 1:
-        yield (
-            "Which deadlines can be guaranteed is chaotic: one early acceptance changes all that follow. How many were "
-            "is what happened here; which policy guarantees more elsewhere takes several workloads to tell."
-        )
+        yield _text("chaotic_guarantees")
+
+
+_MOST_RUNS = 4
+"""Runs that the line names where there are more than one more."""
+
+
+def job_counts(
+    ran: Mapping[str, npt.NDArray[np.bool_]],
+    kept: npt.NDArray[np.bool_],
+    provenance: Mapping[str, Any],
+    *,
+    every: str = "in every run",
+) -> list[str]:
+    """The line, or nothing where all counted jobs ran in every run.
+
+    A number that equals the one before it is left out, but for that of the jobs that ran.
+
+    Parameters
+    ----------
+    ran : mapping of str to mask
+        Jobs that ran, by the words for the run ("under easy").
+    kept : mask
+        Jobs that are counted.
+    provenance : mapping
+        Numbers of jobs that were read and kept.
+    every : str
+        The words for all runs together.
+
+    Examples
+    --------
+    >>> ran = {"under a": np.array([True, True, False]), "under b": np.array([True, False, False])}
+    >>> job_counts(ran, np.ones(3, dtype=bool), {"jobs_read": 4, "jobs_kept": 3})
+    ['Jobs: 4 in the log, 3 kept; 2 ran under a and 1 under b, 1 of them in every run.']
+    """
+    runs = {name: int((mask & kept).sum()) for name, mask in ran.items()}
+    common, counted = int((np.logical_and.reduce([*ran.values()]) & kept).sum()), int(kept.sum())
+    if common == counted:
+        return []
+    steps = {
+        "in the log": provenance.get("jobs_read"),
+        "kept": provenance.get("jobs_kept"),
+        "after transforms": len(kept),
+        "counted": counted,
+    }
+    parts: list[str] = []
+    last = None
+    for step, count in steps.items():
+        if isinstance(count, int) and count != last:
+            parts.append(f"{number(count)} {step}" if parts or step == "in the log" else number(count))
+            last = count
+    if set(runs.values()) == {common}:
+        where = f" {every}" if len(runs) > 1 else ""
+        return [f"Jobs: {', '.join(parts)}; {number(common)} ran{where}."]
+    named = list(runs) if len(runs) <= _MOST_RUNS + 1 else list(runs)[:_MOST_RUNS]
+    told = [f"{number(runs[name])} {'' if row else 'ran '}{name}" for row, name in enumerate(named)]
+    if others := [runs[name] for name in runs if name not in named]:
+        told.append(f"{number(min(others))} to {number(max(others))} in {len(others)} other runs")
+    return [f"Jobs: {', '.join(parts)}; {listed(told)}, {number(common)} of them {every}."]

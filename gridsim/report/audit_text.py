@@ -6,22 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from gridsim.report.texts import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
 
 __all__ = ["COLUMNS", "as_json", "facts", "findings", "rows", "verdict"]
 
-COLUMNS = (
-    "",
-    "there is",
-    "all requests",
-    "as it ran: mean",
-    "peak",
-    "time above",
-    "nobody waits: mean",
-    "peak",
-    "time above",
-)
+_text = texts("audit")
+
+COLUMNS = text_table("audit", "columns")["cells"]
 """Headings of the table of demands: as it ran, then as if nobody waited."""
 
 _IDLE = 0.1
@@ -127,10 +120,7 @@ def _fit(audit: Audit) -> Iterator[str]:
     grows = [it for it in known if it.unwaited is not None and it.unwaited.mean > it.capacity]
     if grows:
         told = [f"{percent((it.unwaited.mean if it.unwaited else 0) / it.capacity)} of {_noun(it)}" for it in grows]
-        yield (
-            f"The trace does not fit the machine: if nobody waited, it would need {listed(told)} on average, so that "
-            "the queue can only grow."
-        )
+        yield _text("does_not_fit", told=told)
     ran = [(it, it.ran) for it in known if it.ran is not None]
     idle = bool(ran) and all(use.peak <= _IDLE * it.capacity for it, use in ran)
     if not grows and not idle:
@@ -140,16 +130,10 @@ def _fit(audit: Audit) -> Iterator[str]:
     elif idle:
         together = max(ran, key=lambda pair: pair[0].asked / pair[0].capacity)[0]
         peak = max(use.peak / it.capacity for it, use in ran)
-        yield (
-            f"This is no log of a busy machine, peak {percent(peak)} of capacity: as it ran, never more than "
-            f"{_peaks(audit)} were in use."
-        )
+        yield _text("idle_machine", peak=peak, peaks=_peaks(audit))
         if together.asked > 0.5 * together.capacity:
             share = percent(together.asked / together.capacity)
-            yield (
-                f"All requests together are {share} of {_noun(together)}, but not at once{_life(audit)}: a packing "
-                "problem, to be run without departures."
-            )
+            yield _text("packing_problem", share=share, together=_noun(together), life=_life(audit))
     over = [(it, use) for it, use in ran if use.above > 0]
     if over:
         told = [f"{percent(use.above)} of the time more {_noun(it)}" for it, use in over]

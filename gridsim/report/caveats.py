@@ -21,10 +21,13 @@ from gridsim.report import (
     replicas_text,
     users,
 )
-from gridsim.report.whatif_parts import node_text
+from gridsim.report.texts import texts
+from gridsim.report.whatif_text import node_text
 from gridsim.words import between, counted, duration, listed, number, percent
 
 __all__ = ["caveats"]
+
+_text = texts("caveats")
 
 
 def caveats(comparison: Evidence) -> list[str]:
@@ -186,10 +189,7 @@ def _predictions(records: Mapping[str, Record], metrics: Mapping[str, Mapping[st
         hours, share = _beyond(record)
         shown = number(hours) if hours >= 100 else f"{hours:.3g}"
         if share:
-            yield (
-                f"Under {label}, jobs that outlived what was first believed of them held {shown} core-hours "
-                f"beyond it, {percent(share)} of all that was held."
-            )
+            yield _text("overruns", label=label, shown=shown, share=share)
         if numbers.get("starts_late", 0.0) > 0:
             late = f"{percent(numbers['starts_late'])} of the jobs started after their first planned start"
             by = f"{duration(numbers['start_late_mean'])} on average, at most {duration(numbers['start_late_max'])}"

@@ -22,15 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINS",
-    "DAYS",
     "FILES",
     "PERIODS",
-    "DeadlineRow",
-    "Distribution",
-    "DistributionRow",
-    "FairnessRow",
-    "LoadRow",
-    "OverTimeRow",
     "busy_share",
     "busy_share_by",
     "distribution",

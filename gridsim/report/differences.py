@@ -15,12 +15,12 @@ from gridsim.questions.evidence import Evidence
 from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record
 from gridsim.report import change
+from gridsim.report.texts import texts
 from gridsim.words import counted, duration, listed, number, percent, times
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 __all__ = [
     "MOST",
-    "Findings",
     "Terms",
     "changed",
     "findings",
@@ -31,6 +31,8 @@ __all__ = [
     "shortage",
     "sure",
 ]
+
+_text = texts("comparison")
 
 CONFIDENCE = 0.95
 
@@ -148,10 +150,7 @@ def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
     means = f"({shown(it.policy_mean)} against {shown(it.baseline_mean)})"
     here = f"{changed(it, terms.words)} under {it.policy} in this log {means}"
     if it.verdict == "too little data":
-        return (
-            f"There is too little data to compare {it.policy} with {it.baseline}: {shortage(it)}; the {terms.mean} is "
-            f"{here}."
-        )
+        return _text("too_little_data", it=it, shortage=shortage(it), terms=terms, here=here)
     return (
         f"The log does not show whether {terms.longer} under {it.policy} or under {it.baseline}: {here}, "
         f"95 % interval {_interval(it, terms.words)}{_although(comparison, it)}."
@@ -250,10 +249,7 @@ def intervals_are_of(found: Iterable[Difference], replicated: Sequence[Replicate
         return
     yield "Intervals are for other periods of this length with the same users on this machine."
     if resampled is not None:
-        yield (
-            f"{counted(resampled.replicas, 'resampled workload')} are too few for an interval of other users; "
-            f"--resample {FEWEST_REPLICAS} gives one."
-        )
+        yield _text("few_replicas", resampled=resampled, fewest_replicas=FEWEST_REPLICAS)
     elif _has_few_users_or_weeks(record):
         yield (
             f"With few users or weeks, single users decide the result; --resample {FEWEST_REPLICAS} shows by how much."

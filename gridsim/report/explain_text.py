@@ -9,9 +9,12 @@ from gridsim.questions.explain import SHOWN, Explanation, Other
 from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
+from gridsim.report.texts import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 
 __all__ = ["from_log", "refusal", "sentences"]
+
+_text = texts("explain")
 
 
 def from_log(found: Explanation) -> list[str]:
@@ -59,10 +62,7 @@ def sentences(found: Explanation, label: str) -> list[str]:
     told = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
     told += _said(found) if found.room == "nodes" else _room(found)
     if runs > 1:
-        told.append(
-            f"Its last {_run(found)} started {duration(found.start - found.submit)} after it came; what follows is of "
-            "the time until then."
-        )
+        told.append(_text("last_run", run=_run(found), start=found.start - found.submit))
     told.append(_queue(found))
     if found.holders:
         all_of_it = found.room in WHOLE or found.reach >= found.machine
@@ -111,14 +111,7 @@ def _dates(found: Explanation) -> list[str]:
 WHOLE = ("machine", "pooled")
 """Rooms that are all of the machine."""
 
-MEANING = {
-    "Priority": "others came first",
-    "Resources": "too little was free on nodes that it could have",
-    "ReqNodeNotAvail": "nodes were kept for a reservation or for jobs of other partitions",
-    "Reservation": "its reservation had not begun",
-    "BeginTime": "it was not to begin yet",
-    "Dependency": "another job had not ended",
-}
+MEANING = text_table("explain", "reasons")
 """What reasons of Slurm mean; all others are limits, and named after them."""
 
 
@@ -194,12 +187,7 @@ def _called(found: Explanation) -> str:
     return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
 
 
-_LACKED = {
-    "order": "it could have started, and had to wait for its turn",
-    "several": "no single thing that it lacked would have let it start",
-    "features": "only nodes of other features, partitions or GPUs had room for it",
-    "nodes": "only its limits on nodes, or that it wants them to itself, kept it from starting",
-}
+_LACKED: dict[str, str] = text_table("explain", "lacked")
 """What a job lacked that is no resource and no pool."""
 
 
@@ -222,10 +210,7 @@ def _room(found: Explanation) -> list[str]:
         told = [f"{when}; all the time {kept}"]
     if found.first:
         one = found.first[0]
-        told.append(
-            f"For {percent(one.share)} of that time {_short(one)}, which asked for {counted(one.cores, 'core')}, "
-            "stood first."
-        )
+        told.append(_text("first_in_queue", one=one, job=_short(one)))
     return told
 
 

@@ -12,10 +12,13 @@ from gridsim.questions.evidence import Evidence
 from gridsim.questions.replicas import mean_of
 from gridsim.report import sentences
 from gridsim.report.tables import shown
+from gridsim.report.texts import texts
 from gridsim.words import between, counted, listed, number, percent, times
 from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
 
 __all__ = ["answer", "caveats", "in_log", "named", "rows", "without"]
+
+_text = texts("caveats")
 
 _NUMBERS = re.compile(r"[\d.,]+(?: ?(?:%|d|h|min|s|times)\b)*")
 
@@ -58,10 +61,7 @@ def in_log(workload: Workload, *, asked: bool) -> list[str]:
     found = [] if asked else [it for it, _ in flurries(workload)]
     if not found:
         return []
-    return [
-        f"One user floods the log: {_told(workload, found)}. Such a flurry may decide an answer that says nothing of "
-        "other users; --flurries both tells it with and without."
-    ]
+    return [_text("flurry", told=_told(workload, found))]
 
 
 def answer(comparison: Evidence) -> Iterator[str]:

@@ -15,6 +15,8 @@ policies.
 
 from __future__ import annotations
 
+import base64
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,24 +36,61 @@ from gridsim.policy.ranks import unavoidable_delays
 from gridsim.questions.parts import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
-from gridsim.report.bands import Bands, by_partition, placed
-from gridsim.report.by_node import Axis, by_node
 from gridsim.report.calendar import embedded
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
-from gridsim.report.packed import TICKS, encoded, narrowed
-from gridsim.words import between, duration, number
+from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
+from gridsim.report.texts import texts
+from gridsim.words import between, duration
 
-__all__ = [
-    "MOST_JOBS",
-    "MOST_ROWS",
-    "Window",
-    "critical_tasks",
-    "pack",
-    "placement",
-    "task_placement",
-    "task_window",
-    "window",
-]
+__all__ = ["MOST_JOBS", "MOST_ROWS", "critical_tasks", "pack", "placement", "task_placement", "task_window", "window"]
+
+_text = texts("gantt")
+
+
+TICKS = 2**31 - 1
+"""The largest number of a column of whole ones; larger numbers are floats."""
+
+_PLAIN_BYTES = 200_000
+"""Up to here columns are embedded as they are; beyond they are deflated and the browser inflates them.
+
+Before that the bytes of a column are put in order of their place in a number, all lowest bytes first: those of high
+places are much alike, and a fifth is saved.
+"""
+
+
+def encoded(*groups: Mapping[str, Any]) -> bool:
+    """Turn all columns into text; whether that is deflated."""
+    columns = [column for group in groups for column in _columns(group)]
+    packed = sum(int(column["bytes"]) for column in columns) > _PLAIN_BYTES
+    for column in columns:
+        _encode(column, packed)
+    return packed
+
+
+def narrowed(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """Narrowest type that holds the values; text comes later, when the size of all is known."""
+    if values.dtype.kind == "f" or (len(values) and values.max() > TICKS):
+        exact = values.astype("<f8")
+        return {"type": "f8", "length": len(exact), "bytes": exact.nbytes, "data": exact}
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    kind = "u1" if low >= 0 and high < 2**8 else "u2" if low >= 0 and high < 2**16 else "i4"
+    array = values.astype(f"<{kind}")
+    return {"type": kind, "length": len(array), "bytes": array.nbytes, "data": array}
+
+
+def _columns(group: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [value for value in group.values() if isinstance(value, dict)]
+
+
+def _encode(column: dict[str, Any], deflate: bool) -> None:
+    values = column.pop("data")
+    del column["bytes"]
+    if deflate:
+        planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
+        column["data"] = base64.b64encode(zlib.compress(planes, 7)).decode("ascii")
+    else:
+        column["data"] = base64.b64encode(values.tobytes()).decode("ascii")
+
 
 MOST_JOBS = 150_000
 """Jobs that a page holds at most."""
@@ -80,11 +119,7 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
     first = int(np.argmax(total[most:] - total[:-most]))
     given = record.workload_given
     begin, end = (float(seconds(int(given.submit[row]))) for row in (first, first + most - 1))
-    note = (
-        f"The chart shows {number(most)} of {number(len(record))} jobs, so that the page stays light: those submitted "
-        f"from {_during(begin, end, given)}, the stretch with the most waiting. Every number and every other figure is "
-        "from all jobs."
-    )
+    note = _text("jobs_shown", most=most, count=len(record), during=_during(begin, end, given))
     return Window(slice(first, first + most), note)
 
 
@@ -404,11 +439,7 @@ def task_window(records: Mapping[str, Record], most: int = MOST_JOBS) -> Window:
     begin = int(np.argmax(total[last] - total[:-1]))
     rows = slice(begin, int(last[begin]))
     count = int(tasks.first[rows.stop] - tasks.first[rows.start])
-    note = (
-        f"The chart shows {number(rows.stop - rows.start)} of {number(len(record))} jobs ({number(count)} tasks), so "
-        "that the page stays light: the stretch with the longest responses. Every number and every other figure is "
-        "from all jobs."
-    )
+    note = _text("dags_shown", shown=rows.stop - rows.start, jobs=len(record), tasks=count)
     return Window(rows, note)
 
 

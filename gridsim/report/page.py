@@ -35,6 +35,7 @@ from gridsim.report import (
     whatif_text,
 )
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
+from gridsim.report.texts import texts
 from gridsim.report.trust import trust
 from gridsim.words import between, counted, duration, listed, number, percent, together
 from gridsim.workload.problems import KINDS, Problem, option
@@ -46,13 +47,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PageParts", "draw", "render", "told_of"]
 
+_text = texts("comparison")
+
 METHOD = (
     "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
-    "Waits of neighbouring jobs are correlated, so the evidence is in eight blocks of consecutive jobs: the interval "
-    "is the jackknife's over these blocks with a scaled t distribution that allows for correlation between blocks.",
+    _text("intervals_note"),
     "The interval of the difference in seconds is that of the ratio at this log's mean.",
-    "p values are corrected by Holm's method for all pairs of one metric, and for all groups of one kind. There is too "
-    "little data with fewer than 80 jobs, or if the interval excludes neither half nor double.",
+    _text("p_values_note"),
 )
 
 

@@ -15,6 +15,7 @@ from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
 from gridsim.report import admission, curves, figures
 from gridsim.report.differences import group_name
+from gridsim.report.texts import texts
 from gridsim.report.users import inequality, large_users_held
 from gridsim.words import duration, listed, number, percent
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from gridsim.record import Record
 
 __all__ = ["Drawing", "Picture", "Shown", "caption_of_groups", "over_users", "pictures", "winners"]
+
+_text = texts("pictures")
 
 
 class Drawing(NamedTuple):
@@ -69,8 +72,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     yield Picture(
         "How long jobs wait",
         caption_by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
-        + f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left "
-        "edge is the share that did not wait at all.",
+        + _text("wait_distribution", names=names),
         Drawing(figures.waits(records, rows), "waits"),
         "distributions.csv",
     )
@@ -133,8 +135,7 @@ def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
     drawn = {label: it.each(every) for label, it in found.items()}
     yield Picture(
         "Load against performance",
-        f"Each point is a day with at least {LEAST} jobs: how much work came, and how slowly that was served, under "
-        f"{names}. Rank correlation: {told}. What a day suffers is partly what earlier days left." + few,
+        _text("slowdown_by_load", least=LEAST, names=names, told=told) + few,
         Drawing(figures.load_against_slowdown(drawn), "load"),
         "load.csv",
     )
@@ -158,8 +159,7 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     calendar = calendar_of(comparison.records[comparison.baseline].workload.provenance)
     yield Picture(
         "How unequally users are slowed down",
-        "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
-        f"are slowed down alike, towards 1 where one of them bears it all. {inequality(found)}",
+        _text("inequality", inequality=inequality(found)),
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
@@ -197,8 +197,7 @@ def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[P
         )
         yield Picture(
             "How long jobs wait for their first task",
-            f"Share of the jobs whose first task started at most so long after they arrived, under {names}. Higher is "
-            "better; the height at the left edge is the share that did not wait at all.",
+            _text("start_distribution", names=names),
             Drawing(figures.waits(records, rows), "waits"),
             "distributions.csv",
         )
@@ -221,11 +220,7 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
     base, metric = comparison.baseline, comparison.headline
     rows = [row for row in comparison.groups if row.kind == "work" and row.baseline == base and row.ratio == row.ratio]
     if rows:
-        text = (
-            f"Mean SLR of each tenth of the jobs by work, as a multiple of that under {base}, with 95 % intervals: "
-            f"left of 1 they finish sooner than under {base}, right of 1 later. An interval to the edge is wider than "
-            "the picture, and none is drawn where there are too few jobs to tell."
-        )
+        text = _text("slr_by_work", base=base)
         yield Picture(
             "By work",
             text,

@@ -12,6 +12,7 @@ from gridsim.model.time import FloatArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.report import audit_text
 from gridsim.report.figures import INK, PALETTE, drawing, legend
+from gridsim.report.texts import text_table, texts
 from gridsim.words import between, counted, duration, number, percent
 from gridsim.workload.audit import Audit
 from gridsim.workload.formats.table.writer import TableColumn
@@ -21,23 +22,14 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CAPTIONS", "FILES", "PROMPTS", "description", "figures"]
+__all__ = ["FILES", "PROMPTS", "description", "figures"]
 
-PROMPTS = {
-    "System": "Which machine is it, with which nodes and network? Who uses it, for what? Which scheduler, with which "
-    "policy, queues and limits, ran it in this time? What changed meanwhile?",
-    "What makes it interesting": "Which problems of scheduling does this workload show?",
-    "Licence and citation": "Under which licence may the trace be used, and how is it to be cited?",
-}
+_text = texts("audit")
+
+PROMPTS = text_table("audit", "prompts")
 """Sections that only the site can write, with what they are to answer."""
 
-CAPTIONS = {
-    "arrivals": "Share of jobs by the hour of the day in which they were submitted.",
-    "sizes": "Share of jobs, and of core-seconds, of jobs with at most so many cores.",
-    "runtimes": "Share of jobs that ran, and that asked for, at most so long.",
-    "usage": "What is in use over time, as a share of what there is (of the most in use where that is not known).",
-    "users": "Share of core-seconds of the heaviest users.",
-}
+CAPTIONS = text_table("audit", "captions")
 """What the figures show."""
 
 _DAY, _HOUR = 86_400, 3_600
@@ -201,16 +193,7 @@ def _about(about: str | None) -> Iterator[str]:
         yield f"*To be written by the site: {prompt}*"
 
 
-FILES = {
-    "README.md": "",
-    "trace.swf.gz": "the trace in the Standard Workload Format, version 2.2",
-    "jobs.csv": "the same jobs with what that format has no fields for: a row a job",
-    "schema.json": "types, units and meaning of its columns (Table Schema)",
-    "mapping.toml": "how gridsim reads it",
-    "checks.json": "what was counted and checked, and all facts, as data",
-    "figures/": "the figures below, as SVG and PDF",
-    "SHA256SUMS": "checksums of all files",
-}
+FILES = text_table("audit", "files")
 """Files of a published trace, with their descriptions in its ``README.md``."""
 
 
@@ -256,14 +239,10 @@ def _made(workload: Workload, shifted: bool) -> Iterator[str]:
             ((f"`{it.kind}`", number(it.count), it.outcome) for it in problems),
         )
     yield (
-        "Users, groups, accounts, names of jobs, queues, partitions and features are pseudonyms: HMAC-SHA-256 of the "
-        "name under a key that stays at the site, 48 bits of it. Comments, file names and other texts were dropped."
+        _text("pseudonyms")
         + (" Times were shifted so that the first submit is 0; dates are not told." if shifted else "")
     )
-    yield (
-        "Numbers of jobs, times, sizes, run times and outcomes are as they were: whoever knows of a certain job that "
-        "it ran may find it, with all other jobs of its user."
-    )
+    yield _text("remaining_risk")
 
 
 def _checks(audit: Audit) -> Iterator[str]:

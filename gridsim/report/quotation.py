@@ -13,6 +13,7 @@ from gridsim.questions.quotation import Forecast, Price, Quoted, State
 from gridsim.report import change
 from gridsim.report.explain_text import refusal
 from gridsim.report.sheet import WIDTH, either, sheet
+from gridsim.report.texts import texts
 from gridsim.words import clock, counted, duration, listed, number, percent, when
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ __all__ = [
     "sentences",
     "state_lines",
 ]
+
+_text = texts("quotation")
 
 _LABELS = {"qos": "QOS"}
 
@@ -235,10 +238,7 @@ def _asked(quotation: Quoted) -> Iterator[str]:
     yield f"{listed(able)} could promise {asked}." if able else f"No policy asked could promise {asked}."
     for it in quotation.answers:
         if not it.keeps and it.guaranteed <= quotation.deadline:
-            yield (
-                f"{it.policy} refuses it, although it could promise the earlier {_at(quotation, it.guaranteed)}: its "
-                "search does not find a plan for every later deadline."
-            )
+            yield _text("refused_although_earlier", it=it, at=_at(quotation, it.guaranteed))
 
 
 def _delays(quotation: Quoted) -> Iterator[str]:
@@ -275,10 +275,7 @@ def _price(quotation: Quoted) -> Iterator[str]:
     elif not any(it.possible and not it.deadline >= guaranteed for it in quotation.prices):
         yield f"Under {quotation.priced_by} no tighter deadline of the table could be met by killing one running job."
     if any(not math.isnan(it.charge) for it in quotation.prices):
-        yield (
-            "A QoS charge of 1 is for a deadline that asks for the slowdown which such jobs have under easy; half that "
-            "slowdown costs 2."
-        )
+        yield _text("qos_charge")
 
 
 def _tightest(quotation: Quoted, first: Price) -> str:
@@ -291,10 +288,7 @@ def _tightest(quotation: Quoted, first: Price) -> str:
 def _without(quotation: Quoted) -> Iterator[str]:
     names = [it.policy for it in quotation.answers if it.promise == "none"]
     if names:
-        yield (
-            f"{listed(names)} promise{'s' if len(names) == 1 else ''} nothing; the start with a question mark is where "
-            "the job would come if all jobs took as long as estimated and nobody else came."
-        )
+        yield _text("estimated_starts", names=names, plural="s" if len(names) == 1 else "")
 
 
 def _forecasts(quotation: Quoted) -> Iterator[str]:
@@ -317,17 +311,11 @@ def _forecasts(quotation: Quoted) -> Iterator[str]:
 def _expected(quotation: Quoted, it: Forecast) -> str:
     ahead = f"in {duration(it.start - quotation.at)} if all jobs took as long as estimated and nobody else came"
     if math.isnan(it.late):
-        return (
-            f"Under {it.policy} the job would start {ahead}. Too few jobs that had to wait have started until then to "
-            "say how far to trust that."
-        )
+        return _text("too_few_observations", it=it, ahead=ahead)
     jobs = f"{number(it.jobs)} jobs {'of its size and length' if it.alike else 'of any size'}"
     early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
     if math.isnan(late):
-        return (
-            f"Under {it.policy} the job would start {ahead}. When it really would cannot be said: of {jobs} that had "
-            "to wait before, the slowest quarter waited so much longer than expected that no bound would be of use."
-        )
+        return _text("no_useful_bound", it=it, ahead=ahead, jobs=jobs)
     bounded = not math.isnan(latest)
     turned_out = _by_share(it, bounded) if it.scale == "share" else _by_seconds(it, bounded)
     within = f", 9 of 10 within {duration(latest)}" if bounded else "; for the slowest tenth no bound can be given"
@@ -356,7 +344,4 @@ def _rest(quotation: Quoted) -> Iterator[str]:
     dated = [it.policy for it in quotation.answers if it.promise == "deadline"]
     if dated and quotation.undated:
         jobs = "1 job" if quotation.undated == 1 else f"{number(quotation.undated)} jobs"
-        yield (
-            f"{jobs} of the log until then asked for no deadline; {listed(dated)} made one up for each (see relaxation "
-            "and artificial_floor in gridsim list policies), and keep it too."
-        )
+        yield _text("assumed_deadlines", jobs=jobs, dated=dated)

@@ -13,12 +13,15 @@ from gridsim.metrics.preemption import LoggedRuns
 from gridsim.model.time import NEVER
 from gridsim.record import Record, Status
 from gridsim.report import admission
+from gridsim.report.texts import texts
 from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
 __all__ = ["NOTABLE", "answer", "caveats", "failures", "preempted", "preempted_in_log", "refused"]
+
+_text = texts("rejections")
 
 NOTABLE = 0.01
 """Share of the jobs by which a policy has to turn away more than another one for the answer to begin with it."""
@@ -96,10 +99,7 @@ def failures(found: Mapping[str, ModelFailures]) -> Iterator[str]:
         parts = [f"{reason}: {number(count)}" if several else reason for reason, count in each.reasons[:_MOST]]
         reasons = f" ({listed(parts)})" if parts else ""
         them = "it" if each.jobs == 1 else "them"
-        yield (
-            f"{counted(each.jobs, 'job')} ran in the log but the simulation rejects {them} under {listed(labels)}"
-            f"{reasons}: the model of the site is wrong about {them}."
-        )
+        yield _text("model_failures", each=each, them=them, labels=labels, reasons=reasons)
 
 
 def _clipped(record: Record) -> str:
@@ -110,10 +110,7 @@ def _clipped(record: Record) -> str:
     told = f"{_jobs(above)} asked for more time than they may have and got the limit"
     if not cut.any():
         return f"{told}, which was enough for all of them"
-    return (
-        f"{told}: {number(cut.sum())} of them {'was' if cut.sum() == 1 else 'were'} cut short there, and the "
-        f"{lost:,.3g} core-hours that they had run for came to nothing"
-    )
+    return _text("clipped", told=told, cut=cut.sum(), were="was" if cut.sum() == 1 else "were", lost=lost)
 
 
 def _split(record: Record) -> str:
@@ -125,10 +122,7 @@ def _split(record: Record) -> str:
     chained = above & (record.beyond.pieces > 0)
     others = int(above.sum() - chained.sum())
     more = f" ({number(others)} more ended within the limit)" if others else ""
-    return (
-        f"{_jobs(chained)} that asked for more time than they may have went on in chains of {number(pieces - others)} "
-        f"pieces in all{more}; their waits are those of all their pieces together, and going on costs them nothing"
-    )
+    return _text("chains", jobs=_jobs(chained), pieces=pieces - others, more=more)
 
 
 def _jobs(which: npt.NDArray[np.bool_]) -> str:

@@ -11,7 +11,8 @@ from gridsim.questions.evidence import Evidence, best
 from gridsim.questions.replicas import Pair, Replicated, Role, Spread, mean_of
 from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
-from gridsim.words import counted, duration, listed
+from gridsim.report.texts import text_table, texts
+from gridsim.words import duration, listed
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 if TYPE_CHECKING:
@@ -37,28 +38,14 @@ __all__ = [
     "tables",
 ]
 
+_text = texts("caveats")
+
 FILES = tuple(f"{role}{kind}.csv" for role in get_args(Role) for kind in ("", "_pairs"))
 """Names of the files of spreads and pairs."""
 
-TITLES = {
-    "wait_mean": "wait",
-    "response_mean": "response",
-    "bounded_slowdown_mean": "bounded slowdown",
-    "mean_slr": "SLR",
-}
+TITLES = text_table("caveats", "replica_titles")
 
-VERDICTS = {
-    "shake": {
-        "does not change": "shaking does not change it",
-        "turned round": "shaking turns it round",
-        "noise": "within the noise of the input",
-    },
-    "resample": {
-        "does not change": "it holds in workloads like this one",
-        "turned round": "in workloads like this one it is the other way round",
-        "noise": "it depends on the workload",
-    },
-}
+VERDICTS = text_table("caveats", "replica_verdicts")
 
 AGAIN = {"shake": "Shaken so, ", "resample": "Drawn so, "}
 
@@ -124,10 +111,7 @@ def few(info: Mapping[str, Any]) -> Iterator[str]:
     """The same of one family, from the users and weeks of its log."""
     users, weeks = info.get("users_of_log", FEW_USERS), info.get("weeks", FEW_WEEKS)
     if users < FEW_USERS or weeks < FEW_WEEKS:
-        yield (
-            f"Users drawn anew are those of {counted(users, 'user')} in {counted(weeks, 'week')}: with fewer than "
-            f"{FEW_USERS} or in fewer than {FEW_WEEKS} weeks single persons decide, and such workloads say little."
-        )
+        yield _text("few_users", users=users, weeks=weeks, few_users=FEW_USERS, few_weeks=FEW_WEEKS)
 
 
 def _part(it: Pair) -> str:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridsim.report import change
+from gridsim.report.texts import texts
 from gridsim.words import listed, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence, GroupRow
 
 __all__ = ["FEWEST", "WeightCategory", "answer", "categories"]
+
+_text = texts("comparison")
 
 FEWEST = 10
 """Jobs below which a category is left out."""
@@ -122,10 +125,7 @@ class _Verdict(NamedTuple):
             least = change.at_least()
             return f"Not robust: {self.policy} is clearly worse than {baseline}, {least}, for {lost}{few}."
         if self.undecided:
-            return (
-                f"The log is too short to say whether {self.policy} is robust; in it, of {of} the mean response is "
-                f"{happened} than under {baseline}."
-            )
+            return _text("short_log", policy=self.policy, of=of, happened=happened, baseline=baseline)
         told = f"{self.policy} is clearly worse than {baseline}, {change.at_least()}, for none of {of}"
         return f"Robust here: {told}; the mean is {happened}{few}."
 

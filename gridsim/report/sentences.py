@@ -1,34 +1,313 @@
-"""The answer in sentences: which policy is best, by how much, how certain that is, and for which jobs it is worse."""
+"""What a comparison shows, in sentences: of waits, of schedule length ratios, and of groups of jobs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gridsim.metrics.compare import Difference
-from gridsim.questions.evidence import Evidence, best
-from gridsim.report import admission, change, dag_sentences, pools, refusals, robustness
-from gridsim.report.differences import Terms, changed, findings, intervals_are_of, no_common_job, saturated, sure
-from gridsim.report.group_sentences import GroupTerms, in_general, next_to_the_headline
-from gridsim.words import duration, percent
+from gridsim.metrics.responsiveness import measure, summarise
+from gridsim.questions.evidence import Evidence, GroupRow, best
+from gridsim.report import admission, change, pools, refusals, robustness
+from gridsim.report.differences import (
+    MOST,
+    Terms,
+    changed,
+    findings,
+    group_name,
+    intervals_are_of,
+    no_common_job,
+    saturated,
+    sure,
+)
+from gridsim.report.texts import text_table, texts
+from gridsim.words import counted, duration, listed, number
 
 __all__ = ["answer"]
 
-_WAITS = Terms(
-    mean="mean wait",
-    least="Jobs wait least under {policy}: {mean} on average",
-    plain="Under {policy} jobs wait {mean} on average",
-    longer="jobs wait longer",
-    equal="Every job waits exactly as long",
-)
+_text = texts("comparison")
 
-_RESPONSES = Terms(
-    mean="mean response",
-    least="Jobs have the shortest responses under {policy}: {mean} on average",
-    plain="Under {policy} jobs have responses of {mean} on average",
-    longer="jobs have longer responses",
-    equal="Every job takes exactly as long",
-)
+
+NOTABLE = 2.0
+"""Ratio from which on a group is named without a significant difference, and the longest wait too."""
+
+NOTABLE_SECONDS = 60.0
+"""Difference of the means, s, below which no ratio of a group counts."""
+
+LONGEST_SECONDS = 3600.0
+"""Difference of the longest waits, s, below which no ratio counts."""
+
+WEIGHTED = 1.25
+"""Ratio of the means weighted by core-seconds from which on they are reported."""
+
+_KINDS = {"size": "cores", "length": "run time", "user": "user", "work": "work"}
+"""Kinds of groups that are compared, with what jobs are grouped by."""
+
+
+class GroupTerms(NamedTuple):
+    """What the jobs of a group do: ``wait`` longer, ``waited`` in this log, and the words of a change."""
+
+    present: str
+    past: str
+    words: change.Words
+
+
+class _Losses(NamedTuple):
+    """Groups that lose significantly, groups that lose in this log, and how many of all have too little data.
+
+    *slight*: a group loses significantly, but by less than what counts as a loss.
+    """
+
+    significant: list[GroupRow]
+    in_log: list[GroupRow]
+    unknown: int
+    slight: bool
+    groups: int
+    kinds: list[str]
+
+
+def next_to_the_headline(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator[str]:
+    """What belongs directly behind the sentence that names the best policy."""
+    rows = _losses(comparison, winner).significant
+    for baseline in dict.fromkeys(row.baseline for row in rows):
+        own = [row for row in rows if row.baseline == baseline]
+        parts = [f"{_jobs(row)} {_change(row, terms)} (95 % interval {_span(row, terms)})" for row in own[:MOST]]
+        yield _text("groups_that_lose", terms=terms, winner=winner, baseline=baseline, parts=[*parts, *_rest(own)])
+    if not comparison.of_dags:
+        yield from _longest(comparison, winner)
+        yield from _weighted(comparison, winner)
+
+
+def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator[str]:
+    """What is said of groups without a significant difference."""
+    found = _losses(comparison, winner)
+    if not found.groups:
+        return
+    rows, by = found.in_log, listed([_KINDS[kind] for kind in found.kinds], "or")
+    if rows:
+        none = "" if found.significant else f"No group is shown to {terms.present} {terms.words.more} in general; in"
+        parts = [f"{_jobs(row)} {_in_log(row, winner, terms)}" for row in rows[:MOST]]
+        yield f"{none or 'In'} this log {listed([*parts, *_rest(rows)])}; {_why(rows[:MOST])}."
+    elif not found.significant and found.unknown < found.groups:
+        unknown = f"; {number(found.unknown)} of {counted(found.groups, 'group')} have too little data"
+        none = f"No group of jobs (by {by}) {terms.present}s significantly {terms.words.more} under {winner}"
+        least = f", {change.at_least(timed=not comparison.of_dags)}" if found.slight else ""
+        yield f"{none}{least}{unknown if found.unknown else ''}."
+    elif not found.significant:
+        which = "the only group" if found.groups == 1 else f"any of the {number(found.groups)} groups"
+        yield f"There is too little data on {which} of jobs (by {by})."
+
+
+def _losses(comparison: Evidence, winner: str) -> _Losses:
+    """Groups under the best policy against each other one; of a group the comparison with the baseline comes first."""
+    rows = [row for row in comparison.groups if row.policy == winner and row.kind in _KINDS]
+    by_group: dict[tuple[str, str], list[GroupRow]] = {}
+    for row in sorted(rows, key=lambda row: (row.baseline != comparison.baseline, -_ratio(row))):
+        by_group.setdefault((row.kind, row.group), []).append(row)
+    significant = [own[0] for each in by_group.values() if (own := [row for row in each if comparison.loses(row)])]
+    named = {(row.kind, row.group) for row in significant}
+    in_log = [
+        own[0]
+        for group, each in by_group.items()
+        if group not in named and (own := [row for row in each if _is_notable(row, comparison.of_dags)])
+    ]
+    unknown = sum(any(row.verdict == "too little data" for row in each) for each in by_group.values())
+    kinds = [kind for kind in _KINDS if any(kind == row.kind for row in rows)]
+    slight = any(row.verdict == "worse" and not comparison.loses(row) for row in rows)
+    return _Losses(_ranked(significant), _ranked(in_log), unknown, slight, len(by_group), kinds)
+
+
+def _ranked(rows: Sequence[GroupRow]) -> list[GroupRow]:
+    """Rows by jobs times difference, the largest first."""
+    return sorted(rows, key=lambda row: -row.jobs * (row.policy_mean - row.baseline_mean))
+
+
+def _ratio(row: GroupRow) -> float:
+    return math.inf if not row.baseline_mean and row.policy_mean > 0 else row.ratio if row.ratio == row.ratio else 0.0
+
+
+def _is_notable(row: GroupRow, of_dags: bool) -> bool:
+    least = 0.0 if of_dags else NOTABLE_SECONDS
+    return _ratio(row) >= NOTABLE and row.policy_mean - row.baseline_mean >= least
+
+
+def _jobs(row: GroupRow) -> str:
+    """Jobs of a group with their number: *the 57 jobs of 257 to 338 cores*."""
+    return f"the {counted(row.jobs, 'job')}{group_name(row.kind, row.group).removeprefix('jobs')}"
+
+
+def _change(row: GroupRow, terms: GroupTerms) -> str:
+    if math.isnan(row.ratio):
+        return change.told(row.policy_mean - row.baseline_mean, terms.words, duration)
+    return _as_many(row.ratio, terms)
+
+
+def _as_many(ratio: float, terms: GroupTerms) -> str:
+    """A ratio above 1: from twice the base on as many times the base."""
+    return change.told(ratio - 1, terms.words, many_from=NOTABLE)
+
+
+def _span(row: GroupRow, terms: GroupTerms) -> str:
+    if math.isnan(row.ratio):
+        return change.span(row.low, row.high, terms.words, duration)
+    if row.ratio < NOTABLE:
+        return change.span(row.ratio_low - 1, row.ratio_high - 1, terms.words)
+    return change.times_span(row.ratio_low, row.ratio_high)
+
+
+def _in_log(row: GroupRow, winner: str, terms: GroupTerms) -> str:
+    def shown(mean: float) -> str:
+        return duration(mean) if row.kind != "work" else f"{mean:.3g}"
+
+    means = f"({shown(row.policy_mean)} against {shown(row.baseline_mean)})"
+    if math.isnan(row.ratio):
+        return f"{terms.past} under {winner} only, and not under {row.baseline} {means}"
+    return f"{terms.past} {_as_many(row.ratio, terms)} under {winner} as under {row.baseline} {means}"
+
+
+def _why(rows: Sequence[GroupRow]) -> str:
+    few = [row.verdict == "too little data" for row in rows]
+    return "too few to generalise" if all(few) else "too few to generalise or not significant"
+
+
+def _rest(rows: Sequence[GroupRow]) -> list[str]:
+    more = len(rows) - MOST
+    return [f"{counted(more, 'more group')} (groups.csv)"] if more > 0 else []
+
+
+def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
+    """The longest wait, where it is much longer than under another policy."""
+    longest = _of_common(comparison, "max")
+    mine = longest[winner]
+    others = [
+        label
+        for label in (comparison.baseline, *comparison.others)
+        if mine >= NOTABLE * longest[label] and mine - longest[label] >= LONGEST_SECONDS
+    ]
+    if others:
+        parts = [f"{duration(longest[label])} under {label}" for label in (winner, *others[:MOST])]
+        yield f"The longest {comparison.headline} is {listed(parts)}."
+
+
+def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
+    """The mean weighted by core-seconds, where it is longer although the plain mean is shorter."""
+    weighted = _of_common(comparison, "mean_by_area", "wait")
+    for label in (comparison.baseline, *comparison.others):
+        mine, theirs = weighted[winner], weighted[label]
+        if label != winner and comparison.means[winner] < comparison.means[label] and mine >= WEIGHTED * theirs > 0:
+            ratio = change.told(mine / theirs - 1, change.LONGER, many_from=WEIGHTED)
+            yield _text("weighted_mean", ratio=ratio, winner=winner, label=label, mine=mine, theirs=theirs)
+            return
+
+
+def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Mapping[str, float]:
+    """A number of each policy over the jobs that ran under every one, as the means of the headline are."""
+    metric = metric or comparison.headline
+    if comparison.comparable:
+        return {label: it.get(f"{metric}_{part}", math.nan) for label, it in comparison.metrics.items()}
+    common, by_area = comparison.common, part.endswith("_by_area")
+    found = {}
+    for label, record in comparison.records.items():
+        values, area = measure(record, metric, comparison.bound)[common], record.area[common]
+        found[label] = summarise(values, area if by_area else None)[part.removesuffix("_by_area")]
+    return found
+
+
+def answer_of_dags(comparison: Evidence) -> list[str]:
+    """Whose schedule length ratio is lowest and by how much, what cannot be told, and who loses."""
+    if none := no_common_job(comparison):
+        return none
+    means = comparison.means
+    counted = int(comparison.kept.sum())
+    winner = comparison.best
+    if len(means) == 1:
+        return [_alone_of_dags(comparison, winner, counted), *saturated(comparison)]
+    against = [comparison.difference("slr", winner, other) for other in comparison.labels if other != winner]
+    if all(it.same == 1 for it in against):
+        what = "The job finishes" if counted == 1 else "Every job finishes"
+        return [
+            f"{what} at the same time under every policy, after {_slr(means[winner])} its critical path"
+            f"{'' if counted == 1 else ' on average'}: on this machine the choice makes no difference to "
+            f"{'it' if counted == 1 else 'them'}."
+        ]
+    if counted == 1:
+        return [_one_job(comparison, winner, against), _ONE_JOB]
+    found = findings(comparison, winner, _SLR, _slr(means[winner]))
+    return [
+        *(found.shown or found.others),
+        *next_to_the_headline(comparison, winner, _GROUPS_OF_DAGS),
+        *saturated(comparison),
+        *intervals_are_of(comparison.differences, comparison.replicated, comparison.records[comparison.baseline]),
+        *(found.others if found.shown else ()),
+        *_worst_slr(comparison, winner),
+        *in_general(comparison, winner, _GROUPS_OF_DAGS),
+        _individual_dags(winner, against),
+    ]
+
+
+_SLR = Terms(**text_table("comparison", "slr"), words=change.HIGHER)
+_GROUPS_OF_DAGS = GroupTerms("take", "took", change.LONGER)
+
+_ONE_JOB = _text("one_job")
+
+
+def _slr(value: float) -> str:
+    """An SLR in words, with its digits.
+
+    Examples
+    --------
+    >>> _slr(1.234), _slr(1.0)
+    ('1.23 times', 'exactly')
+    """
+    return "exactly" if value == 1 else f"{value:.3g} times" if abs(value) < 1000 else f"{number(value)} times"
+
+
+def _alone_of_dags(comparison: Evidence, label: str, counted: int) -> str:
+    numbers = comparison.metrics[label]
+    if counted == 1:
+        return _text("single_policy_one_dag", label=label, numbers=numbers, slr=_slr(numbers["mean_slr"]))
+    return _text("single_policy_dags", label=label, slr=_slr(numbers["mean_slr"]), numbers=numbers)
+
+
+def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
+    """One job under several policies: when it is done, and what that is of its critical path."""
+    took = {label: duration(numbers["response_mean"]) for label, numbers in comparison.metrics.items()}
+    slower = sorted((it for it in against if it.same < 1), key=lambda it: it.baseline_mean)
+    parts = [f"{took[it.baseline]} ({_slr(it.baseline_mean)}) under {it.baseline}" for it in slower[:MOST]]
+    if len(slower) > MOST:
+        parts.append(f"longer too under {len(slower) - MOST} others")
+    equal = [it.baseline for it in against if it.same == 1]
+    also = f" (and so under {listed(equal)})" if equal else ""
+    return _text(
+        "earliest_completion",
+        winner=winner,
+        also=also,
+        took=took[winner],
+        slr=_slr(against[0].policy_mean),
+        parts=parts,
+    )
+
+
+def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
+    """Only where another policy treats the worst-treated job better."""
+    other = best(comparison.metrics, "worst_slr")
+    mine, theirs = (comparison.metrics[label]["worst_slr"] for label in (winner, other))
+    if not theirs < mine:
+        return []
+    return [f"The worst SLR is lower under {other}: {theirs:.3g} against {mine:.3g}."]
+
+
+def _individual_dags(winner: str, against: Sequence[Difference]) -> str:
+    worst = max(against, key=lambda it: it.worse)
+    if not worst.worse:
+        return f"No job finishes later under {winner} than under any other policy."
+    return _text("individual_dags", worst=worst)
+
+
+_WAITS = Terms(**text_table("comparison", "waits"))
+
+_RESPONSES = Terms(**text_table("comparison", "responses"))
 """Of moldable jobs, where a policy also decides how long they run."""
 
 _GROUPS_WAIT = GroupTerms("wait", "waited", change.LONGER)
@@ -44,7 +323,7 @@ def answer(comparison: Evidence) -> list[str]:
     return [
         *refusals.answer(comparison),
         *admission.answer(comparison),
-        *(dag_sentences.answer if comparison.of_dags else _of_times)(comparison),
+        *(answer_of_dags if comparison.of_dags else _of_times)(comparison),
         *robustness.answer(comparison),
         *pools.answer(comparison),
     ]
@@ -77,11 +356,7 @@ def _of_times(comparison: Evidence) -> list[str]:
 
 def _alone(comparison: Evidence, label: str) -> str:
     numbers = comparison.metrics[label]
-    return (
-        f"Under {label}, jobs wait {duration(numbers['wait_mean'])} on average and {duration(numbers['wait_median'])} "
-        f"at the median; 5 % wait longer than {duration(numbers['wait_p95'])}. "
-        f"The machine is {percent(numbers['utilisation'])} busy."
-    )
+    return _text("single_policy", label=label, numbers=numbers)
 
 
 def _slowdown(comparison: Evidence, winner: str) -> list[str]:
@@ -108,7 +383,4 @@ def _individual_jobs(comparison: Evidence, winner: str, terms: Terms) -> list[st
     verb = "take" if terms is _RESPONSES else "wait"
     if not worst.worse:
         return [f"No job {verb}s longer under {winner} than under any other policy."]
-    return [
-        f"Individual jobs differ: {percent(worst.worse)} {verb} longer than under {worst.baseline}, "
-        f"{percent(worst.better)} shorter."
-    ]
+    return [_text("individual_jobs", worst=worst, verb=verb)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
 from gridsim.report.sheet import WIDTH, fits, sheet
+from gridsim.report.texts import text_table
 from gridsim.words import duration, number, percent
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ __all__ = [
     "SHOWN_DAGS",
     "SHOWN_DEADLINES",
     "SHOWN_MOLDABLE",
-    "SHOWN_PREEMPTION",
     "Cell",
     "Row",
     "changed",
@@ -36,91 +36,22 @@ __all__ = [
     "terminal",
 ]
 
-SHOWN: Mapping[str, str] = {
-    "wait_mean": "wait, mean",
-    "wait_median": "wait, median",
-    "wait_p95": "wait, 95th percentile",
-    "wait_max": "wait, longest",
-    "wait_mean_by_area": "wait, mean by area",
-    "bounded_slowdown_mean": "bounded slowdown, mean",
-    "bounded_slowdown_p95": "bounded slowdown, 95th p.",
-    "response_mean": "response, mean",
-    "queue_length_mean": "waiting jobs, mean",
-    "utilisation": "utilisation",
-    "makespan": "makespan",
-    "backfilled_share": "backfilled",
-    "killed_walltime": "killed at the walltime",
-    "rejected": "rejected",
-    "unadmitted": "not admitted",
-    "model_failures": "model failures",
-}
+SHOWN: Mapping[str, str] = text_table("metrics", "shown")
 """Metrics of the table with their short titles, in its order."""
 
-SHOWN_DAGS: Mapping[str, str] = {
-    "mean_slr": "SLR, mean",
-    "worst_slr": "SLR, worst",
-    "sd_slr": "SLR, standard deviation",
-    "mean_stretch": "stretch, mean",
-    "mean_speedup": "speedup, mean",
-    "makespan": "makespan",
-    "utilisation": "utilisation",
-    "peak_in_flight": "jobs in flight, most",
-    "wait_mean": "wait, mean",
-    "response_mean": "response, mean",
-    "queue_length_mean": "waiting tasks, mean",
-    "killed_walltime": "killed at the walltime",
-    "rejected": "rejected",
-    "unadmitted": "not admitted",
-    "model_failures": "model failures",
-}
+SHOWN_DAGS: Mapping[str, str] = text_table("metrics", "shown_dags")
 """The same of DAG jobs."""
 
-SHOWN_MOLDABLE: Mapping[str, str] = {
-    "response_mean": "response, mean",
-    "response_median": "response, median",
-    "response_p95": "response, 95th percentile",
-    "response_max": "response, longest",
-    "wait_mean": "wait, mean",
-    "wait_median": "wait, median",
-    "wait_p95": "wait, 95th percentile",
-    "queue_length_mean": "waiting jobs, mean",
-    "utilisation": "utilisation",
-    "makespan": "makespan",
-    "killed_walltime": "killed at the walltime",
-    "rejected": "rejected",
-    "unadmitted": "not admitted",
-    "model_failures": "model failures",
-}
+SHOWN_MOLDABLE: Mapping[str, str] = text_table("metrics", "shown_moldable")
 """The same of moldable jobs."""
 
-SHOWN_DEADLINES: Mapping[str, str] = {
-    "deadline_guaranteed": "deadlines guaranteed",
-    "deadline_guaranteed_area_share": "guaranteed, by area",
-    "deadline_met": "deadlines met",
-    "deadline_met_area_share": "met, by area",
-    "promises_broken": "promises broken",
-    "offers_taken": "later deadlines taken",
-    "kills": "runs killed for others",
-    "useful_utilisation": "useful utilisation",
-    "qos_charge": "QoS charge",
-    "non_deadline_response_mean": "response, no deadline",
-}
+SHOWN_DEADLINES: Mapping[str, str] = text_table("metrics", "shown_deadlines")
 """What comes first where jobs ask for deadlines; rows without a number other than 0 are left out."""
 
-SHOWN_PREEMPTION: Mapping[str, str] = {
-    "preempted_runs": "runs preempted",
-    "preempted_core_hours": "core-hours lost to that",
-}
+SHOWN_PREEMPTION: Mapping[str, str] = text_table("metrics", "shown_preemption")
 """What comes last where a policy preempts."""
 
-SHOWN_RESOURCES: Mapping[str, str] = {
-    "resource_utilisation": "{} held",
-    "resource_used": "{} asked for",
-    "stranded": "{} stranded",
-    "fragmentation": "GPU fragmented",
-    "waits_short_of": "waits short of {}",
-    "waits_by_reason": "reason {}",
-}
+SHOWN_RESOURCES: Mapping[str, str] = text_table("metrics", "shown_resources")
 """What comes last on machines of nodes and pools, by resource."""
 
 _OF_WAITS = ("waits_short_of", "waits_by_reason")

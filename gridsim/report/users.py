@@ -9,6 +9,7 @@ import numpy as np
 
 from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.time import seconds
+from gridsim.report.texts import texts
 from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["REACTING_TO_CHANGES", "caveats", "inequality", "large_users_held"]
 
-REACTING_TO_CHANGES = (
-    "Users react: a job comes a think time after what its user waited for has ended, so a slower system gets it later. "
-    "Each job is compared with itself, submitted at another time; a log is no evidence that users would do so."
-)
+_text = texts("caveats")
+
+REACTING_TO_CHANGES = _text("reacting_to_changes")
 """What is said of questions that are asked of users who react."""
 
 _MORE = 1.005
@@ -46,15 +46,8 @@ def _reacting(comparison: Evidence) -> Iterator[str]:
     count = 0 if reactions is None else int(np.count_nonzero(reactions.answers))
     jobs = len(records[comparison.baseline])
     moves = [_moved(label, record) for label, record in records.items()]
-    yield (
-        f"Users react: {number(count)} of {number(jobs)} jobs come a think time after what their user waited for has "
-        "ended, the others at the times of the log unless it has not ended by then. "
-        f"{'; '.join(moves)}."
-    )
-    yield (
-        "So a job waits at another moment under each policy, and waits less where others come later: judge by when the "
-        f"same jobs are done. {_done(comparison)}"
-    )
+    yield _text("reacting_users", count=count, jobs=jobs, moves="; ".join(moves))
+    yield _text("judge_by_completions", done=_done(comparison))
 
 
 def _moved(label: str, record: Record) -> str:
@@ -66,10 +59,7 @@ def _moved(label: str, record: Record) -> str:
     mean = float(later[moved].mean())
     way = "later" if mean > 0 else "sooner"
     apart = duration(float(np.median(np.abs(later[moved]))))
-    return (
-        f"{label}: {percent(float(moved.mean()))} at another time than in the log, {duration(abs(mean))} {way} on "
-        f"average ({apart} apart at the median)"
-    )
+    return _text("moved_jobs", label=label, share=float(moved.mean()), by=abs(mean), way=way, apart=apart)
 
 
 def _done(comparison: Evidence) -> str:
@@ -84,10 +74,7 @@ def _done(comparison: Evidence) -> str:
             mean = float(seconds(record.end_us[common] - first.end_us[common]).mean())
             way = "later" if mean > 0 else "sooner"
             sooner = f", jobs end {duration(abs(mean))} {way} on average than under {comparison.baseline}"
-        parts.append(
-            f"{label}: mean response {duration(numbers['response_mean'])}, {numbers['throughput']:,.4g} jobs an hour, "
-            f"all done after {duration(numbers['makespan'])}{sooner}"
-        )
+        parts.append(_text("mean_response", label=label, numbers=numbers, sooner=sooner))
     return f"{'; '.join(parts)}."
 
 
@@ -98,11 +85,7 @@ def _fixed(comparison: Evidence) -> Iterator[str]:
     reasons = list(_reasons(comparison))
     if reasons:
         record = comparison.records[comparison.baseline]
-        yield (
-            f"These jobs come at fixed times, though {listed(reasons)}: their users go on submitting as if nothing had "
-            "happened, where people who wait longer submit later, so waits here may grow with the length of the log."
-            f"{_extreme(record)}"
-        )
+        yield _text("fixed_arrivals", reasons=reasons, extreme=_extreme(record))
 
 
 def _reasons(comparison: Evidence) -> Iterator[str]:

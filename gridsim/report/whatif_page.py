@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from gridsim.model.capacity import NodeGroup
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import replicas_text, whatif_alike, whatif_parts
+from gridsim.report import replicas_text, whatif_text
 from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import breakable, environment, prose, style
 from gridsim.report.pictures import Drawing, Picture
-from gridsim.report.whatif_parts import node_text
-from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
+from gridsim.report.texts import texts
+from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, node_text, sentences
 from gridsim.words import duration, listed, number
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["changes", "figures", "pictures", "render", "sizes"]
+
+_text = texts("whatif")
 
 
 def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = ()) -> str:
@@ -46,11 +48,13 @@ def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = 
         columns=list(SHOWN.values()),
         note=NOTE,
         file=FILE,
-        parts=whatif_parts.table_rows(found),
-        parts_caption=f"{whatif_parts.CAPTION} under {found.policy}",
-        parts_file=whatif_parts.FILE,
+        parts=whatif_text.part_rows(found),
+        parts_caption=f"{whatif_text.PARTS_CAPTION} under {found.policy}",
+        parts_file=whatif_text.PARTS_FILE,
         pictures=[one.shown() for one in pictures(found)],
-        replicated=[(replicas_text.caption(it), whatif_alike.lines(it), f"{it.role}.csv") for it in found.replicated],
+        replicated=[
+            (replicas_text.caption(it), whatif_text.replica_lines(it), f"{it.role}.csv") for it in found.replicated
+        ],
         replicas_head=replicas_text.HEAD,
         style=style("page.css"),
     )
@@ -80,8 +84,7 @@ def pictures(found: WhatIf) -> Iterator[Picture]:
     if shown:
         yield Picture(
             "Waits under each change",
-            f"Mean wait under {found.policy} with one thing changed at a time, with 95 % intervals of the change from "
-            f"now; the line is the wait as it is, {duration(found[NOW].numbers['wait_mean'])}.",
+            _text("figure_caption", found=found, wait_mean=found[NOW].numbers["wait_mean"]),
             Drawing(changes(found), "whatif-changes"),
             FILE,
         )

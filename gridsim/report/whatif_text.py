@@ -1,11 +1,11 @@
-"""Answers to "what if" as people read them: sentences, tables for a terminal and a page, rows of a CSV file."""
+"""Answers to "what if" as people read them: sentences, tables for a terminal and a page, rows of CSV files."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,46 +13,289 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.metrics.compare import Difference
-from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import change, flurries_text, refusals, replicas_text, users, whatif_alike, whatif_parts
+from gridsim.model.capacity import GPU, NodeChange, NodeGroup
+from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE, gpu_type
+from gridsim.questions.changes import NOW, Effect, LimitEffect, PartEffect, WhatIf
+from gridsim.questions.replicas import Replicated
+from gridsim.report import change, flurries_text, refusals, replicas_text, users
+from gridsim.report.admission import job_counts
 from gridsim.report.differences import intervals_are_of, shortage
-from gridsim.report.job_counts import job_counts
-from gridsim.report.sheet import WIDTH, broken, sheet
+from gridsim.report.replicas_text import AGAIN, HEAD, TITLES, VERDICTS
+from gridsim.report.sheet import WIDTH, broken, either, sheet
 from gridsim.report.tables import shown
+from gridsim.report.texts import text_table, texts
 from gridsim.report.trust import trust_in
 from gridsim.words import counted, duration, listed, number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["FILE", "FILES", "NOTE", "SHOWN", "Line", "as_dict", "csv_text", "lead", "lines", "sentences", "table"]
+__all__ = [
+    "FILE",
+    "FILES",
+    "NOTE",
+    "PARTS_CAPTION",
+    "PARTS_FILE",
+    "SHOWN",
+    "as_dict",
+    "csv_text",
+    "lead",
+    "lines",
+    "node_text",
+    "part_file_rows",
+    "part_rows",
+    "part_table",
+    "replica_files",
+    "replica_lines",
+    "replica_table",
+    "sentences",
+    "table",
+]
+
+_text = texts("whatif")
+
+
+PARTS_FILE = "whatif_parts.csv"
+"""Name of the file with the waits of parts of the jobs."""
+
+PARTS_CAPTION = "Mean wait by partition and requested resource"
+
+_MOST_PARTS = 3
+"""Parts that are named in sentences for a change."""
+
+_MEBIBYTES = 1024
+
+
+def node_text(node: NodeGroup) -> str:
+    """What a node has, its features and its partitions.
+
+    Examples
+    --------
+    >>> node_text(NodeGroup(group="", capacity={"cores": 64}, gpus=4, gpu_kind="a100", partitions=("gpu", "all")))
+    '64 cores and 4 GPUs (a100), in partitions gpu and all'
+    """
+    memory = node.capacity.get("memory", 0)
+    others = {name: amount for name, amount in node.capacity.items() if name not in ("cores", "memory")}
+    parts = [counted(node.capacity.get("cores", 0), "core")]
+    if node.gpus:
+        parts.append(counted(node.gpus, "GPU") + (f" ({node.gpu_kind})" if node.gpu_kind != GPU else ""))
+    parts += [f"{number(memory / _MEBIBYTES)} GiB of memory"] if memory else []
+    parts += [f"{number(amount)} {name}" for name, amount in others.items() if amount]
+    features = [f"feature{'' if len(node.features) == 1 else 's'} {listed(node.features)}"] if node.features else []
+    several = "" if len(node.partitions) == 1 else "s"
+    within = [f"in partition{several} {listed(node.partitions)}"] if node.partitions else []
+    return ", ".join([listed(parts), *features, *within])
+
+
+def nodes_text(nodes: Sequence[NodeChange]) -> str:
+    """Nodes that are added and removed, such as "Added: 2 nodes of 8 cores and 1 GPU, in partition gpu"; else empty."""
+    told = []
+    for word, sign in (("Added", 1), ("Removed", -1)):
+        those = [f"{counted(abs(it.more), 'node')} of {node_text(it.node)}" for it in nodes if it.more * sign > 0]
+        told += [f"{word}: {'; '.join(those)}."] if those else []
+    return " ".join(told)
+
+
+def _part_sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[str]:
+    """Nodes that a change adds, waits of the jobs that it is made for, limits that bind; *by* words a difference."""
+    if one.nodes:
+        yield nodes_text(one.nodes)
+    for each in _named_parts(one):
+        before, after = duration(each.wait.baseline_mean), duration(each.wait.policy_mean)
+        name = str(each.part)[0].upper() + str(each.part)[1:]
+        yield f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} then: {by(each.wait)}."
+    yield from map(_binding_limit, one.limits)
+
+
+def _named_parts(one: Effect) -> list[PartEffect]:
+    """Parts that a change is made for, and those that wait longer for it; each set of jobs once.
+
+    Requested resources come before partitions.
+    """
+    if one.wait is None or not any(it.concerned for it in one.parts):
+        return []
+    parts = [it for it in one.parts if it.wait.jobs < one.wait.jobs and (it.concerned or it.wait.verdict == "worse")]
+    found: list[PartEffect] = []
+    for each in sorted(parts, key=lambda it: (not it.concerned, it.part.kind == "partition")):
+        if len(found) < _MOST_PARTS and not any(np.array_equal(each.part.rows, other.part.rows) for other in found):
+            found.append(each)
+    return found
+
+
+def _binding_limit(effect: LimitEffect) -> str:
+    it = effect.limit
+    jobs, held = int(np.count_nonzero(it.held)), float(it.held.sum())
+    what = _units(it.resource, 2)
+    of = f" of {number(it.available)}" if it.available is not None else ""
+    each = f" for each {it.each}" if it.each else ""
+    told = f"{it.owner[0].upper()}{it.owner[1:]} stops at {number(it.most)}{of} {what}{each} ({it.rule})"
+    waiting = f"{counted(jobs, 'job')} wait{'s' if jobs == 1 else ''} {duration(held)} in all for this limit"
+    if effect.idle:
+        idle = f"{number(effect.idle)} {_units(it.resource, effect.idle)}"
+        return f"{told}, so {idle} {'is' if effect.idle == 1 else 'are'} always idle; {waiting}."
+    return f"{told}: {waiting}, whatever is added."
+
+
+def _units(resource: str, count: int) -> str:
+    """What units of a resource are called.
+
+    Examples
+    --------
+    >>> _units("gres/gpu:a100", 1), _units("cpu", 2), _units("license/matlab", 3)
+    ('GPU (a100)', 'cores', 'matlab licences')
+    """
+    many = "" if count == 1 else "s"
+    if resource.startswith(LICENCE):
+        return f"{resource.removeprefix(LICENCE)} licence{many}"
+    if resource.startswith(GPUS):
+        return f"GPU{many}" + (f" ({gpu_type(resource)})" if gpu_type(resource) else "")
+    named = {CPU: f"core{many}", NODE: f"node{many}", MEMORY: "MiB of memory", JOBS: f"job{many}"}
+    return named.get(resource, resource.partition("/")[2] or resource)
+
+
+def _part_names(found: WhatIf) -> list[str]:
+    """Names of the parts, as the changes have them."""
+    return list(dict.fromkeys(it.part.name for one in found.outcomes for it in one.parts))
+
+
+def part_rows(found: WhatIf) -> tuple[list[str], dict[str, list[str]]]:
+    """Names of parts, and their mean waits now and under each change, by its label; no columns where there are none."""
+    names = _part_names(found)
+    columns: dict[str, list[str]] = {}
+    for one in found.outcomes[1:]:
+        waits = {it.part.name: it.wait for it in one.parts}
+        columns.setdefault(found.outcomes[0].label, [_part_mean(waits, name, now=True) for name in names])
+        columns[one.label] = [_part_mean(waits, name) for name in names]
+    return names, columns if names else {}
+
+
+def _part_mean(waits: dict[str, Difference], name: str, *, now: bool = False) -> str:
+    if name not in waits:
+        return "-"
+    return duration(waits[name].baseline_mean if now else waits[name].policy_mean)
+
+
+def part_table(found: WhatIf, *, width: int = WIDTH) -> RenderableType | None:
+    """The same for a terminal; None where there are no parts."""
+    names, columns = part_rows(found)
+    return either(names, columns, width=width, caption=f"{PARTS_CAPTION}.") if columns else None
+
+
+def part_file_rows(found: Sequence[WhatIf]) -> Iterator[list[Any]]:
+    """Header and rows of `PARTS_FILE`: one row for each policy, change and part."""
+    compared = ("wait_now", "wait", "ratio", "ratio_low", "ratio_high", "p_holm", "verdict")
+    yield ["policy", "change", "kind", "part", "jobs", *compared]
+    for each in found:
+        for one in each.outcomes:
+            for it in one.parts:
+                wait = it.wait
+                numbers = [wait.baseline_mean, wait.policy_mean, wait.ratio, wait.ratio_low, wait.ratio_high]
+                values = [*numbers, wait.p_holm, wait.verdict]
+                yield [each.policy, one.label, it.part.kind, it.part.value, wait.jobs, *values]
+
+
+def _parts_as_dict(one: Effect) -> dict[str, Any]:
+    """Nodes, parts and limits of a change in JSON's types."""
+    return {
+        "nodes": [each.to_dict() for each in one.nodes],
+        "parts": [
+            {"kind": it.part.kind, "part": it.part.value, "concerned": it.concerned, "wait": asdict(it.wait)}
+            for it in one.parts
+        ],
+        "limits": [
+            {
+                **{
+                    name: getattr(it.limit, name) for name in ("owner", "rule", "resource", "most", "available", "each")
+                },
+                "jobs": int(np.count_nonzero(it.limit.held)),
+                "seconds": float(it.limit.held.sum()),
+                "idle": it.idle,
+            }
+            for it in one.limits
+        ],
+    }
+
+
+_COMPARED = ("wait_mean", "bounded_slowdown_mean")
+
+
+def _replica_answers(found: WhatIf) -> Iterator[str]:
+    """In how many replicas each change does the same as in the log: a sentence a mean that is compared."""
+    for alike in found.replicated:
+        for place, metric in enumerate(_COMPARED):
+            pairs = [alike.pair(metric, label, NOW) for label in alike.numbers if label != NOW]
+            told = [
+                f"{listed([f'with {it.policy} in {it.lower} of {it.replicas}' for it in those])} ({meaning})"
+                for verdict, meaning in VERDICTS[alike.role].items()
+                if (those := [it for it in pairs if it.replicas and it.verdict == verdict and it.sd])
+            ]
+            if told:
+                begin = f"{replicas_text.lead(alike)}: the" if not place else f"{AGAIN[alike.role]}the"
+                yield f"{begin} mean {TITLES[metric]} is lower than now {listed(told)}."
+
+
+def _replica_caveats(found: WhatIf) -> Iterator[str]:
+    """Where users drawn anew are few; that a flood of jobs is in the log, or what it does to the answer."""
+    for alike in found.replicated:
+        yield from replicas_text.few(alike.info)
+    if found.now is not None:
+        yield from flurries_text.in_log(found.now.workload_given, asked=found.cleaned is not None)
+
+
+def replica_lines(found: Replicated) -> list[replicas_text.Line]:
+    """Rows of the table: each mean that is compared, as it is and under each change."""
+    return [
+        replicas_text.Line(
+            f"{TITLES[metric].removeprefix('bounded ')}, {label}", replicas_text.cells(found.spread(metric, label))
+        )
+        for metric in _COMPARED
+        for label in found.numbers
+    ]
+
+
+def replica_table(found: Replicated, *, width: int = WIDTH) -> RenderableType:
+    """The same for a terminal."""
+    rows = replica_lines(found)
+    columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
+    return sheet([row.title for row in rows], columns, width=width, caption=replicas_text.caption(found))
+
+
+def replica_files(found: WhatIf) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
+    """Name, columns and rows of each file, as `gridsim.report.replicas_text.files`, by change in place of policy."""
+    for alike in found.replicated:
+        for name, columns, rows in replicas_text.tables(alike, _COMPARED):
+            yield name, [{"policy": "change", "other": "against"}.get(it, it) for it in columns], rows
+
+
+def _replicas_as_dict(found: WhatIf) -> list[dict[str, Any]]:
+    """Everything in JSON's types."""
+    return [
+        {
+            **alike.info,
+            "spreads": [_renamed(it._asdict()) for it in alike.spreads()],
+            "pairs": [_renamed(it._asdict()) for metric in _COMPARED for it in alike.pairs(metric)],
+        }
+        for alike in found.replicated
+    ]
+
+
+def _renamed(told: dict[str, Any]) -> dict[str, Any]:
+    return {{"policy": "change", "other": "against"}.get(name, name): value for name, value in told.items()}
+
 
 FILE = "whatif.csv"
 """Name of the file with the numbers."""
 
-FILES = frozenset((FILE, whatif_parts.FILE, "whatif.json", "whatif.html", *replicas_text.FILES))
+FILES = frozenset((FILE, PARTS_FILE, "whatif.json", "whatif.html", *replicas_text.FILES))
 """Names of all files that `gridsim whatif` may write."""
 
-SHOWN = {
-    "wait_mean": "mean wait",
-    "wait_p95": "95th percentile",
-    "bounded_slowdown_mean": "bounded slowdown",
-    "utilisation": "utilisation",
-}
+SHOWN = text_table("whatif", "shown")
 """Metrics of the table with what they are called there."""
 
-NOTE = (
-    "Every job is compared with itself as things are now, under the same policy; real is what stands out from the ups "
-    "and downs of this log (blocks of consecutive jobs, corrected by Holm for all changes of the policy)."
-)
+NOTE = _text("note")
 """How to read the table."""
 
-_REAL = {
-    "better": "yes, shorter",
-    "worse": "yes, longer",
-    "no clear difference": "not clear",
-    "too little data": "too little data",
-}
+_REAL = text_table("whatif", "significance")
 
 
 _WAITS = change.Words("less", "longer", "as long")
@@ -148,10 +391,7 @@ def _most(best: WhatIf) -> Iterator[str]:
     assert most.wait is not None
     before, after = most.wait.baseline_mean, most.wait.policy_mean  # of the same jobs
     by = f"{_against_now(most.wait)}; 95 % interval {_span(most.wait)}"
-    yield (
-        f"Of these changes, {most.label} would shorten waits most under {best.policy}: the mean falls from "
-        f"{duration(before)} to {duration(after)} ({by})."
-    )
+    yield _text("best_change", most=most, best=best, before=before, after=after, by=by)
 
 
 def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
@@ -165,10 +405,7 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
         return
     bought = largest.numbers["wait_mean"]
     than = "more" if wait < bought else "less"
-    yield (
-        f"Going from {baseline.policy} to {best.policy} does {than} than {largest.label} would under "
-        f"{baseline.policy}: jobs wait {duration(wait)} on the machine as it is, {duration(bought)} on the larger one."
-    )
+    yield _text("other_policy", baseline=baseline, best=best, than=than, largest=largest, wait=wait, bought=bought)
 
 
 def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
@@ -195,10 +432,7 @@ def _fewer(one: Effect, now: Effect) -> int:
 
 def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
     if any(not _of_same_jobs(each.ran.values()) for each in found):
-        yield (
-            "Not the same jobs run under every change: the table has mean waits of the jobs that run, and every "
-            "comparison with now is over the jobs that run both times."
-        )
+        yield _text("different_jobs")
     if any(each.reacting for each in found):
         yield users.REACTING_TO_CHANGES
         return
@@ -209,10 +443,7 @@ def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
         if (one.label.startswith("load") or one.cores < each[NOW].cores) and one.wait is not None and one.wait.mean > 0
     )
     if higher:
-        yield (
-            f"A log is no evidence for what users would do at another load ({listed(list(higher))}): people who wait "
-            "longer submit less, so take these waits as an upper bound; --users react shows the other extreme."
-        )
+        yield _text("other_load", higher=list(higher))
 
 
 def csv_text(found: Sequence[WhatIf]) -> str:
@@ -239,13 +470,13 @@ def sentences(found: WhatIf) -> list[str]:
     """The answers in words: each change of the mean wait, and how sure it is."""
     known = None if found.replay is None else trust_in(found.replay)
     before, behind = ((), ()) if known is None else (known.warnings, known.rest)
-    told = [*_each(found), *_saturated(found), *_periods(found), *whatif_alike.answer(found), *_without_flurries(found)]
+    told = [*_each(found), *_saturated(found), *_periods(found), *_replica_answers(found), *_without_flurries(found)]
     return [
         *before,
         *told,
         *_jobs(found),
         *_rounded([found]),
-        *whatif_alike.caveats(found),
+        *_replica_caveats(found),
         *_caution([found]),
         *behind,
     ]
@@ -285,7 +516,7 @@ def _each(found: WhatIf) -> list[str]:
             means = f"{duration(one.wait.policy_mean)} instead of {duration(one.wait.baseline_mean)}"
             waits = f"the {both} both times would wait {means}"
         told.append(f"With {one.label} {who}{waits}: {by}.")
-        told += whatif_parts.sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
+        told += _part_sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
     return told
 
 
@@ -306,10 +537,7 @@ def _saturated(found: WhatIf) -> Iterator[str]:
     """Changes under which the queue is still growing at the last submission."""
     labels = [one.label if one.label == NOW else f"with {one.label}" for one in found.outcomes if one.saturated]
     if labels:
-        yield (
-            f"{found.policy} is saturated {listed(labels)}: its queue is still growing at the last submission, so "
-            "these ratios are for a log of this length."
-        )
+        yield _text("saturated", found=found, labels=labels)
 
 
 def _periods(found: WhatIf) -> Iterator[str]:
@@ -329,14 +557,14 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
                 "metrics": dict(one.numbers),
                 "wait": None if one.wait is None else asdict(one.wait),
                 "bounded_slowdown": None if one.slowdown is None else asdict(one.slowdown),
-                **whatif_parts.as_dict(one),
+                **_parts_as_dict(one),
             }
             for one in found.outcomes
         ],
         "refused": [{"change": label, "why": why} for label, why in found.refused],
         "rounded": list(found.rounded),
         "trust": None if found.replay is None else asdict(trust_in(found.replay)),
-        "replicas": whatif_alike.as_dict(found),
+        "replicas": _replicas_as_dict(found),
         "without_flurries": None if found.cleaned is None else as_dict(found.cleaned)["changes"],
     }
 

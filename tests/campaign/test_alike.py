@@ -19,7 +19,7 @@ from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.options import Run
 from gridsim.questions.replicate import families
-from gridsim.report.campaign_sentences import sentences
+from gridsim.report.campaign import sentences
 from gridsim.scenario import Scenario
 from gridsim.simulation import run
 

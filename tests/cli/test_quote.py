@@ -12,7 +12,7 @@ import pytest
 
 import gridsim as gs
 from gridsim.cli import main
-from gridsim.cli.clock import duration, instant
+from gridsim.cli.arguments import duration, instant
 from gridsim.errors import InputError
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import NEVER, whole

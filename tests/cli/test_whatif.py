@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gridsim.cli import main
-from gridsim.report import whatif_parts, whatif_text
+from gridsim.report import whatif_text
 
 SMALL = ["whatif", "--jobs", "150", "--machine", "32", "--load", "0.9"]
 
@@ -127,7 +127,7 @@ def test_it_is_asked_of_shaken_jobs_and_of_users_drawn_anew_too(
     assert all(row["replicas"] == "3" for row in rows)
     told = json.loads((tmp_path / "whatif.json").read_text())["replicas"]
     assert [(one["role"], one["seed"], one["replicas"]) for one in told] == [("shake", 1, 3), ("resample", 1, 2)]
-    assert {path.name for path in tmp_path.iterdir()} == whatif_text.FILES - {whatif_parts.FILE}
+    assert {path.name for path in tmp_path.iterdir()} == whatif_text.FILES - {whatif_text.PARTS_FILE}
     page = (tmp_path / "whatif.html").read_text()
     assert "Small changes of the input" in page
     assert "Other workloads alike" in page

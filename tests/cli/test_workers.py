@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.cli import main, progress, workers
+from gridsim.cli import main, progress, source
 
 LOG = ["--jobs", "150", "--load", "1.1", "--cores", "64"]
 
@@ -124,7 +124,7 @@ def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize("given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"]])
 def test_the_command_that_is_kept_is_without_workers(given: list[str]) -> None:
-    assert workers.command(["compare", *given, "--warmup", "2d"]) == "gridsim compare --warmup 2d"
+    assert source.command(["compare", *given, "--warmup", "2d"]) == "gridsim compare --warmup 2d"
 
 
 def test_a_compile_in_a_worker_is_announced_with_its_length(

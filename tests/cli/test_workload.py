@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gridsim.cli import source, workload
+from gridsim.cli.arguments import add_arguments
 from gridsim.errors import InputError
 from gridsim.scenario import Scenario
 from gridsim.workload.formats.swf import read_swf
@@ -35,13 +36,13 @@ def log(tmp_path) -> Path:
 
 def run(*words: object) -> int:
     parser = ArgumentParser()
-    workload.add_arguments(parser)
+    add_arguments(parser, "workload")
     return workload.run(parser.parse_args(list(map(str, words))))
 
 
 def loaded(*words: object):
     parser = ArgumentParser()
-    source.add_arguments(parser)
+    add_arguments(parser, "compare")
     return source.load(parser.parse_args(list(map(str, words))))
 
 
@@ -260,7 +261,7 @@ def test_options_of_the_built_in_workload_are_refused_beside_a_log(log):
 
 def test_building_the_parser_imports_no_numpy():
     code = (
-        "import sys, argparse; from gridsim.cli import workload; workload.add_arguments(argparse.ArgumentParser()); "
+        "import sys; from gridsim.cli import _parser, workload; _parser('workload'); "
         "print([name for name in ('numpy', 'networkx', 'rich') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ from gridsim.errors import InputError
 from gridsim.model.site import Association, Site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.questions.owner import owned
+from gridsim.questions.quote import owned
 
 NUMBERED = Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 2], labels={"user": [3, 12]})
 LOG = replace(NUMBERED, labels={"user": NUMBERED.labels["user"] * 0 + 1}, names={"user": ("", "ann")})

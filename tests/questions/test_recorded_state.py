@@ -9,7 +9,7 @@ import pytest
 
 import gridsim as gs
 from gridsim.policy.presets import policy
-from gridsim.questions.recorded_state import last_event
+from gridsim.questions.quote import last_event
 from gridsim.scenario import rules_for
 
 MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini"

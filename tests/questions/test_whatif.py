@@ -11,9 +11,8 @@ from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.questions.changes import NOW, Change, changes_of
-from gridsim.questions.enough import _least, _Trials, cores_for
 from gridsim.questions.replicate import families
-from gridsim.questions.whatif import whatif
+from gridsim.questions.whatif import _least, _Trials, cores_for, whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.scenario import transformed
 from gridsim.simulation import run

@@ -10,7 +10,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 from gridsim.report import gantt
-from gridsim.report.bands import MOST_BANDS, by_partition
+from gridsim.report.gantt_rows import MOST_BANDS, by_partition
 
 DATES = {"clock": {"origin": 1_795_244_026, "zone": "Europe/Berlin"}}
 

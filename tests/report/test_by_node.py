@@ -15,9 +15,9 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record
-from gridsim.report import by_node
-from gridsim.report.by_node import Axis
+from gridsim.report import gantt_rows
 from gridsim.report.comparison import Comparison
+from gridsim.report.gantt_rows import Axis
 from gridsim.simulation import run
 
 JOBS = 60
@@ -56,7 +56,7 @@ def records() -> dict[str, Record]:
 
 @pytest.fixture(scope="module")
 def axes(records: dict[str, Record]) -> tuple[Axis, ...]:
-    return by_node.by_node(records)
+    return gantt_rows.by_node(records)
 
 
 def test_there_is_a_chart_of_each_resource_that_anybody_holds(axes: tuple[Axis, ...]) -> None:
@@ -104,7 +104,7 @@ def test_alike_nodes_share_a_band_where_nodes_are_many() -> None:
         deadline=one * NEVER,
         demands=Demands.of([Demand(cores=14)]),
     )
-    found = by_node.by_node({"fcfs": run(workload, Platform.of_nodes(many), "fcfs")})
+    found = gantt_rows.by_node({"fcfs": run(workload, Platform.of_nodes(many), "fcfs")})
     assert [axis.bands for axis in found] == [(("a-0 to a-11", 12), ("b", 1))]
     assert found[0].held["fcfs"].placement.size.tolist() == [14]
 
@@ -112,18 +112,18 @@ def test_alike_nodes_share_a_band_where_nodes_are_many() -> None:
 def test_what_is_counted_in_millions_is_drawn_in_fewer_rows(
     records: dict[str, Record], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(by_node, "MOST_ROWS", 20)
-    cores, memory, gpus = by_node.by_node(records)
+    monkeypatch.setattr(gantt_rows, "MOST_ROWS", 20)
+    cores, memory, gpus = gantt_rows.by_node(records)
     assert cores.rows.sum() == 32, "cores are exact"
     assert 10 <= memory.rows.sum() <= 20
-    assert (memory.held["easy"].amount == by_node.by_node(records)[1].held["easy"].amount).all()
+    assert (memory.held["easy"].amount == gantt_rows.by_node(records)[1].held["easy"].amount).all()
     assert gpus.unit == 500
 
 
 def test_records_of_different_machines_or_of_none_are_not_drawn_by_node(records: dict[str, Record]) -> None:
     smaller = replace(records["easy"], allocations=None, capacity=None)
-    assert by_node.by_node({"fcfs": records["fcfs"], "easy": smaller}) == ()
-    assert by_node.by_node({"easy": smaller}) == ()
+    assert gantt_rows.by_node({"fcfs": records["fcfs"], "easy": smaller}) == ()
+    assert gantt_rows.by_node({"easy": smaller}) == ()
 
 
 def test_the_page_shows_nodes_their_resources_and_what_a_job_held(
@@ -149,7 +149,7 @@ def test_the_page_shows_nodes_their_resources_and_what_a_job_held(
         return [gridsimGantt.data.bands.map((band) => band.name), [...one.row], [...one.size]];
     """
     bands, rows, sizes = opened.execute_script(switch)
-    held = by_node.by_node(records)[2].held["easy"].amount
+    held = gantt_rows.by_node(records)[2].held["easy"].amount
     assert bands == ["gpu-0", "gpu-1"]
     assert (np.bincount(rows, sizes, JOBS) * 500 == held).all()
     note = opened.find_element("css selector", "#gantt .note").text

@@ -19,10 +19,7 @@ from rich.console import Console
 
 from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
 from gridsim.model.streams import stream
-from gridsim.report import campaign_tables
-from gridsim.report.campaign_sentences import sentences
-from gridsim.report.campaign_tables import latex, page, terminal, write_tables
-from gridsim.report.comparison_figures import figures
+from gridsim.report.campaign import figures, latex, page, sentences, terminal, write_tables
 
 ODD = "<b>&_50%$#{x}~^\\[*]"
 QUICK = Comparing(resamples=200)
@@ -278,7 +275,7 @@ def test_the_page_is_escaped_and_loads_nothing(text: str, found: Comparisons) ->
 def test_a_page_of_very_many_conditions_shows_the_first_and_says_where_the_rest_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(campaign_tables, "_MOST_ROWS", 24)
+    monkeypatch.setattr("gridsim.report.campaign._MOST_ROWS", 24)
     many = made({"easy": 0.0, "twin": 0.0}, seeds=2, loads=tuple(np.linspace(0.1, 1, 10).tolist()))
     shown = page(many)
     assert shown.count("baseline</td>") == 2 * 6

@@ -19,7 +19,7 @@ from gridsim.questions.changes import changes_of
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
 from gridsim.questions.whatif import whatif
-from gridsim.report import calibration, refusals, whatif_text
+from gridsim.report import refusals, trust, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import Run, simulate
@@ -238,7 +238,7 @@ def test_what_if_and_calibrate_count_failures_of_the_model_too(logged: tuple[Pat
     for told, counts in (
         (whatif_text.sentences(asked), "Jobs: 2 in the log; 1 ran in every run."),
         (
-            calibration.sentences(replayed),
+            trust.sentences(replayed),
             "Jobs: 2 in the log; 2 ran on the machine and 1 under slurm, 1 of them in every run.",
         ),
     ):

@@ -1,0 +1,176 @@
+"""Commands and their options, as ``arguments.toml`` lists them, and times that a user types."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from argparse import ArgumentParser, ArgumentTypeError, _ActionsContainer
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.workload.problems import KINDS, option
+
+__all__ = ["add_arguments", "declared", "duration", "instant"]
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
+
+
+def duration(text: str, field: str) -> float:
+    """Seconds of ``7200``, ``90m``, ``2h``, ``3d4h``, ``2:00:00`` or ``1-12:00:00`` (days first).
+
+    Raises
+    ------
+    InputError
+        Naming *field*, for anything else.
+
+    Examples
+    --------
+    >>> duration("2h", "walltime"), duration("3d4h", "walltime"), duration("1-12:00:00", "walltime")
+    (7200.0, 273600.0, 129600.0)
+    """
+    if _PARTS.fullmatch(text):
+        return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)([smhdw])", text))
+    if clock := _CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
+        return float(86_400 * days + 3600 * hours + 60 * minutes + seconds)
+    if re.fullmatch(r"\d+(?:\.\d+)?", text):
+        return float(text)
+    raise InputError(f"'{text}' is no duration; expected such as 7200, 90m, 2h, 3d4h or 2:00:00", field=field)
+
+
+def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
+    """An instant in seconds of the log's clock: as `duration` reads it, or a date where the log says when it began.
+
+    Parameters
+    ----------
+    provenance : mapping
+        Of the workload.
+
+    Raises
+    ------
+    InputError
+        Naming *field*, for what is neither, and for a date where the log's header says nothing.
+    """
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        try:
+            return duration(text, field)
+        except InputError as error:
+            raise InputError(
+                f"'{text}' is no instant; expected such as 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
+            ) from error
+    from gridsim.model.dates import UNDATED, calendar_of  # numpy: not needed for --help
+
+    calendar = calendar_of(provenance)
+    if calendar is None:
+        why = (
+            "has none, as its arrivals were moved"
+            if provenance.get(UNDATED)
+            else "does not say when it began (UnixStartTime)"
+        )
+        raise InputError(f"'{text}' is a date, but the log {why}", field=field)
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"'{text}' is no date; expected such as 1996-07-01T12:00", field=field) from error
+    return calendar.seconds(date)
+
+
+@cache
+def declared() -> dict[str, Any]:
+    """Tables ``command``, ``group``, ``set`` and ``option`` of the file."""
+    with Path(__file__).with_suffix(".toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def add_arguments(parser: ArgumentParser, command: str) -> None:
+    """Add the options and the commands below it of a command, such as ``compare`` or ``workload slice``."""
+    commands = declared()["command"]
+    it = commands[command]
+    _add(parser, it.get("options", ()))
+    for name in it.get("groups", ()):
+        group = declared()["group"][name]
+        _add(below := parser.add_argument_group(group["title"], group.get("description")), group.get("options", ()))
+        if name == "damaged":
+            _add_rules(below)
+    parser.usage = it.get("usage")
+    parser.set_defaults(**dict.fromkeys(it.get("unset", ())), **it.get("defaults", {}))
+    if names := [name for name in commands if name.startswith(f"{command} ")]:
+        verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+        for name in names:
+            add_arguments(verbs.add_parser(name.split()[1], help=commands[name]["summary"]), name)
+
+
+def _add(to: _ActionsContainer, names: Sequence[str]) -> None:
+    for name in names:
+        if name.startswith("@"):
+            _add(to, declared()["set"][name[1:]])
+        elif " | " in name:
+            _add(to.add_mutually_exclusive_group(required=True), name.split(" | "))
+        else:
+            to.add_argument(name.split("/")[0], **_fields(name))
+
+
+def _fields(name: str) -> dict[str, Any]:
+    """Fields of an option, for ``add_argument``."""
+    options = declared()["option"]
+    fields = {**options[name.split("/")[0]], **options[name]}
+    if "type" in fields:
+        fields["type"] = _TYPES.get(fields["type"])
+    return {key: value for key, value in fields.items() if value is not False and value is not None}
+
+
+def _add_rules(group: _ActionsContainer) -> None:
+    """Add one option for each kind of damaged line."""
+    for kind in KINDS.values():
+        group.add_argument(
+            option(kind.name),
+            choices=kind.rules,
+            help=f"{kind.meaning.split('. ')[0].rstrip('.')} (default: {kind.default})",
+        )
+
+
+def _duration(text: str) -> float:
+    """Seconds of ``90``, ``15m``, ``12h``, ``2d`` or ``1w``."""
+    try:
+        return duration(text, "duration")
+    except InputError as error:
+        raise ArgumentTypeError(error.message) from error
+
+
+def _bound(text: str) -> float:
+    """Seconds above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ArgumentTypeError(f"'{text}' is no bound; expected seconds above 0, such as 10")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"'{text}' is no number of processes; expected 1 or more")
+    return int(text)
+
+
+def _output(text: str) -> str:
+    return "/dev/stdout" if text == "-" else text
+
+
+_TYPES = {
+    "int": int,
+    "float": float,
+    "path": Path,
+    "duration": _duration,
+    "bound": _bound,
+    "count": _count,
+    "output": _output,
+}

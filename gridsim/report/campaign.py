@@ -1,0 +1,742 @@
+"""Comparisons of a campaign told: a table for the terminal, CSV, LaTeX and a page. Nothing is tested here.
+
+Ratios are geometric means over workloads, value over baseline; the tests are those of `gridsim.metrics.campaign`.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from gridsim.campaign.comparisons import KNOWN, REPLICAS, Agreement, Compared, Comparisons, Mean
+from gridsim.files import write_atomically, write_text
+from gridsim.metrics.campaign import PolicyComparison
+from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
+from gridsim.report import change
+from gridsim.report.figures import INK, PALETTE, drawing, short_labels
+from gridsim.report.gallery import Gallery
+from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
+from gridsim.report.pictures import Drawing, Picture
+from gridsim.report.sheet import WIDTH, broken
+from gridsim.report.tables import SHOWN, SHOWN_DAGS, shown
+from gridsim.report.texts import texts
+from gridsim.words import counted, listed, number, percent, times
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+__all__ = [
+    "against",
+    "figures",
+    "label",
+    "latex",
+    "page",
+    "pictures",
+    "sentences",
+    "terminal",
+    "title",
+    "unit",
+    "write_tables",
+]
+
+_text = texts("campaign")
+
+
+_TITLES = {
+    **SHOWN_DAGS,
+    **SHOWN,
+    "deadline_guaranteed_share": "share of deadlines guaranteed",
+    "deadline_met_share": "share of deadlines met",
+}
+
+_MOST = 3
+"""Values, or metrics, that one sentence names at most."""
+
+_AGREED = {
+    "shake": ("shaking does not change it", "within the noise of the input"),
+    "resample": ("it holds in workloads like this one", "it depends on the workload"),
+}
+
+_FEW = 6
+"""Workloads below which Wilcoxon's test cannot be clear at 95 %."""
+
+_VERDICTS = ("better", "worse", "equivalent", "no clear difference", "too little data")
+
+
+def title(metric: str) -> str:
+    """Name of a metric within a sentence.
+
+    Examples
+    --------
+    >>> title("wait_mean"), title("utilisation"), title("flow")
+    ('mean wait', 'utilisation', 'flow')
+    """
+    return " ".join(reversed(_TITLES.get(metric, metric.replace("_", " ")).split(", ")))
+
+
+def label(found: Comparisons, value: Any) -> str:
+    """A value of the factor: a policy's own name, else with that of the factor."""
+    factor = found.comparing.factor
+    return str(value) if factor == "policy" else f"{factor} {value}"
+
+
+def unit(found: Comparisons) -> str:
+    """What the tests are over: a log, a window of the only one, else a workload."""
+    how = found.comparing
+    if found.nested:
+        return " and ".join(how.sources or ())
+    return "window" if found.of_one and "window" in (how.replicates or ()) else "workload"
+
+
+def condition_name(condition: Mapping[str, Any]) -> str:
+    """Values of the factors that make a condition."""
+    return ", ".join(f"{name} {value}" for name, value in condition.items()) or "all runs"
+
+
+def sentences(found: Comparisons) -> list[str]:
+    """Who is better than the baseline, by how much and how sure that is; who is not; what is missing or not clear.
+
+    The first metric is told with its numbers, the others in passing.
+    """
+    base = label(found, found.values[0])
+    if len(found.values) < 2:
+        return [f"Only {base} was run, so there is nothing to compare it with."]
+    if not found.metrics:
+        return ["No run has a number of any metric that is compared."]
+    if found.replicates == 1:
+        return [_one_workload(found), *_missing(found)]
+    headline, *others = found.metrics
+    told = [*_headline(found, headline), *_agreement(found, headline), *_in_passing(found, others), *_missing(found)]
+    return [*told, *_few(found), *_independence(found)]
+
+
+def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
+    """In how many replicas the values have less than the baseline, where replicas were made of workloads."""
+    there = [it for it in found.agreements if it.metric == metric and it.pairs]
+    if not there:
+        return
+    lead = "Shaken" if there[0].role == "shake" else "With users drawn anew"
+    parts = [
+        f"under {label(found, it.value)} in {number(it.lower)} of {number(it.pairs)} ({_verdict(it)})"
+        for it in there[:_MOST]
+    ]
+    rest = len(there) - _MOST
+    more = [f"under {counted(rest, 'other')} as agreement.csv says"] if rest > 0 else []
+    base = label(found, found.values[0])
+    yield f"{lead}, {title(metric)} is lower {listed([*parts, *more])} than under {base}."
+
+
+def _verdict(it: Agreement) -> str:
+    """Of how many workloads the replicas agree."""
+    if it.workloads == 1:
+        sure, unsure = _AGREED[it.role]
+        return sure if it.certain else unsure
+    return f"replicas of {number(it.certain)} of {number(it.workloads)} workloads agree"
+
+
+def _independence(found: Comparisons) -> Iterator[str]:
+    """What is one observation, where workloads are parts of something."""
+    noun = unit(found)
+    if found.nested:
+        yield _text("averaged_by_source", found=found, noun=noun)
+    if found.of_one and found.agreements and not found.nested and found.sources == found.replicates:
+        what = "shaken" if found.agreements[0].role == "shake" else "with its users drawn anew"
+        yield f"All workloads are one, {what}: this is what holds of it, and says nothing of others."
+    elif found.of_one:
+        parts = "windows" if "window" in (found.comparing.replicates or ()) else "workloads"
+        yield _text("parts_of_one_log", parts=parts)
+
+
+def _one_workload(found: Comparisons) -> str:
+    base, metric = label(found, found.values[0]), found.metrics[0]
+    told = [it for it in found.overall(metric) if not math.isnan(it.test.ratio)]
+    parts = [f"{_times_of(it.test.ratio)} under {label(found, it.value)}" for it in told[:_MOST]]
+    what = f"; against {base}, {title(metric)} is {listed(parts)}" if parts else ""
+    return (
+        f"There is one workload, so no test is possible{what}. This is what happened to it, and says nothing of others."
+    )
+
+
+def _times_of(ratio: float) -> str:
+    return times(ratio) if ratio >= 2 else percent(ratio)
+
+
+def _headline(found: Comparisons, metric: str) -> Iterator[str]:
+    overall = sorted(found.overall(metric), key=_distance, reverse=True)
+    by = {name: [it for it in overall if it.test.verdict == name] for name in _VERDICTS}
+    base, over = label(found, found.values[0]), _over(found, overall)
+    lower, higher = ("lower", "higher") if KNOWN[metric].better != "higher" else ("higher", "lower")
+    corrected = f" after Holm, {len(overall)} comparisons" if len(overall) > 1 else ""
+    if by["better"]:
+        parts = _parts(found, by["better"], corrected)
+        yield f"Against {base}, {title(metric)} is {lower} {listed(parts)}, over {over}."
+        yield from _reversed(found, metric, by["better"], higher)
+    elif any(by[name] for name in ("worse", "equivalent", "no clear difference")):
+        none = f"Under no other {found.comparing.factor} is {title(metric)}"
+        yield f"{none} clearly {lower} than under {base}, over {over}."
+    if by["worse"]:
+        parts = _parts(found, by["worse"], "" if by["better"] else corrected)
+        yield f"It is {higher} {listed(parts)}."
+    if by["equivalent"]:
+        names = listed([label(found, it.value) for it in by["equivalent"]])
+        yield f"Within {percent(found.comparing.margin)} of {base}, and so as good as equal: {names}."
+    unclear = by["no clear difference"]
+    if unclear:
+        parts = [f"{label(found, it.value)} ({_unclear(it, found.comparing.confidence)})" for it in unclear[:_MOST]]
+        more = [f"{len(unclear) - _MOST} others"] if len(unclear) > _MOST else []
+        yield f"Not clear against {base}: {listed([*parts, *more])}."
+
+
+def _distance(it: Compared) -> float:
+    """How far a ratio is from 1; nothing where there is none."""
+    return abs(math.log(it.test.ratio)) if it.test.ratio > 0 else -1.0
+
+
+def _over(found: Comparisons, overall: Sequence[Compared]) -> str:
+    """How many workloads, of how many parts and conditions each."""
+    noun = unit(found)
+    there = sorted({it.test.workloads - it.test.left_out for it in overall if it.test.workloads})
+    most = there[-1] if there else 0
+    text = counted(most, noun) if len(there) < 2 else f"{number(there[0])} to {number(most)} {noun}s"
+    conditions = max((it.conditions for it in overall), default=1)
+    each = [_parts_each(found)] if found.nested else []
+    each += [f"{conditions} conditions each"] if conditions > 1 else []
+    return f"{text} ({'; '.join(each)})" if each else text
+
+
+def _parts_each(found: Comparisons) -> str:
+    """How many parts a source has."""
+    how = found.comparing
+    names = (name for name in how.replicates or () if name not in (how.sources or ()))
+    parts = " and ".join("replica" if name in REPLICAS else name for name in names)
+    mean, rest = divmod(found.replicates, found.sources)
+    return f"{found.replicates} {parts}s in all" if rest else f"{mean} {parts}s each"
+
+
+def _parts(found: Comparisons, clear: Sequence[Compared], corrected: str) -> list[str]:
+    """Each by how much and how sure; the correction of p is said once."""
+    parts = []
+    for place, it in enumerate(clear[:_MOST]):
+        sure = f"{_sure(it, found.comparing.confidence)}{'' if place else corrected}"
+        parts.append(f"under {label(found, it.value)} {_by(it.test)} ({sure}{_unconfirmed(it, found)})")
+    rest = len(clear) - _MOST
+    return [*parts, f"under {counted(rest, 'other')}"] if rest > 0 else parts
+
+
+def _by(test: PolicyComparison) -> str:
+    return f"at {times(test.ratio)}" if test.ratio >= 2 else f"by {percent(abs(test.ratio - 1))}"
+
+
+def _sure(it: Compared, confidence: float) -> str:
+    test = it.test
+    if test.ratio >= 2:
+        span = f"{ratio_shown(test.ratio_low)} to {ratio_shown(test.ratio_high)} times"
+    else:
+        span = change.span(test.ratio_low - 1, test.ratio_high - 1, change.HIGHER)
+    return f"{100 * confidence:g} % interval {span}; {_probability(test.p_log_holm)}"
+
+
+def _probability(p: float) -> str:
+    return f"p {p_shown(p)}" if p < 0.001 else f"p = {p_shown(p)}"
+
+
+def _unconfirmed(it: Compared, found: Comparisons) -> str:
+    """Whether the test that is less easily misled by a few workloads says otherwise."""
+    doubts = it.test.workloads >= _FEW and it.test.p_wilcoxon_holm >= 1 - found.comparing.confidence
+    return "; not confirmed by Wilcoxon's test" if doubts else ""
+
+
+def _unclear(it: Compared, confidence: float) -> str:
+    test = it.test
+    by = change.told(test.ratio - 1, change.HIGHER)
+    span = change.span(test.ratio_low - 1, test.ratio_high - 1, change.HIGHER)
+    return f"{by}, {100 * confidence:g} % interval {span}; {_probability(test.p_log_holm)}"
+
+
+def _reversed(found: Comparisons, metric: str, winners: Sequence[Compared], worse: str) -> Iterator[str]:
+    """Conditions in which a winner clearly loses."""
+    parts = []
+    for it in winners:
+        lost = [
+            row.condition
+            for row in found.found
+            if row.metric == metric and row.value == it.value and row.condition and row.test.verdict == "worse"
+        ]
+        if lost and it.condition is None:
+            which = f"{len(lost)} of {it.conditions} conditions, such as {condition_name(lost[0])}"
+            parts.append(f"under {label(found, it.value)} in {which}")
+    if parts:
+        yield f"But it is clearly {worse} {listed(parts[:_MOST])}."
+
+
+def _in_passing(found: Comparisons, metrics: Sequence[str]) -> Iterator[str]:
+    """One sentence on further metrics."""
+    parts = []
+    for metric in metrics[:_MOST]:
+        overall = found.overall(metric)
+        names = {
+            verdict: listed([label(found, it.value) for it in overall if it.test.verdict == verdict][: _MOST + 1])
+            for verdict in ("better", "worse")
+            if any(it.test.verdict == verdict for it in overall)
+        }
+        told = ", ".join(f"{verdict} under {who}" for verdict, who in names.items())
+        if all(it.test.verdict == "equivalent" for it in overall):
+            told = "as good as equal under all"
+        parts.append(f"{title(metric)} is {told or 'clearly different under none'}")
+    if parts:
+        rest = len(metrics) - len(parts)
+        more = f"; the table has {rest} more" if rest else ""
+        yield f"Of the other metrics, {'; '.join(parts)}{more}."
+
+
+def _missing(found: Comparisons) -> Iterator[str]:
+    """Workloads that are in no pair, by the first metric, and pairs without a ratio."""
+    overall = found.overall(found.metrics[0])
+    short = [it for it in overall if it.missing]
+    if short:
+        parts = [f"{number(it.missing)} for {label(found, it.value)}" for it in short[:_MOST]]
+        more = [f"some for {counted(len(short) - _MOST, 'other')}"] if len(short) > _MOST else []
+        yield _text("left_out", found=found, parts=[*parts, *more], title=title(found.metrics[0]))
+    part = [it for it in overall if it.condition is None and it.conditions < found.conditions]
+    if part:
+        parts = [f"{found.conditions - it.conditions} for {label(found, it.value)}" for it in part[:_MOST]]
+        yield f"Conditions without any pair, of {number(found.conditions)}: {listed(parts)}."
+    zeros = [it for it in overall if it.test.left_out]
+    if zeros:
+        parts = [f"{number(it.test.left_out)} for {label(found, it.value)}" for it in zeros[:_MOST]]
+        yield f"Workloads without a ratio, as one value is not above 0: {listed(parts)}."
+
+
+def _few(found: Comparisons) -> Iterator[str]:
+    overall = found.overall(found.metrics[0])
+    none = [label(found, it.value) for it in overall if it.test.verdict == "too little data"]
+    if none:
+        yield f"Too few pairs for a test: {listed(none)}."
+    most = max((it.test.workloads for it in overall), default=0)
+    if 1 < most < _FEW:
+        yield _text("few_units", most=most, unit=unit(found))
+
+
+_MOST_DRAWN = 4
+"""Metrics that are drawn."""
+
+_MARKERS = {"better": "s", "worse": "D"}
+
+
+def figures(found: Comparisons) -> Gallery:
+    """Figures of a campaign by name: ``wait-mean``, …"""
+    return Gallery(lambda: {one.drawing.name: one.drawing.figure for one in pictures(found)})
+
+
+def pictures(found: Comparisons) -> Iterator[Picture]:
+    """The main comparison as pictures: of the first metrics, every value against the baseline."""
+    for metric in found.metrics[:_MOST_DRAWN]:
+        rows = [it for it in found.overall(metric) if it.test.ratio > 0 and math.isfinite(it.test.ratio)]
+        if rows:
+            units = max(it.test.workloads - it.test.left_out for it in rows)
+            told = ", ".join(f"{ratio_shown(it.test.ratio)} under {label(found, it.value)}" for it in rows)
+            yield Picture(
+                title(metric)[:1].upper() + title(metric)[1:],
+                f"Ratio to {label(found, found.values[0])} over {counted(units, unit(found))}, with "
+                f"{100 * found.comparing.confidence:g} % intervals; squares are clearly better, diamonds clearly "
+                f"worse: {told}.",
+                Drawing(against(found, rows), metric.replace("_", "-")),
+                "comparisons.csv",
+            )
+
+
+def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
+    """Ratios of one metric to the baseline, a row a value of the factor, with their intervals; a line at 1."""
+    names = short_labels([label(found, it.value) for it in rows])
+    base = label(found, found.values[0])
+    with drawing(height=1.2 + 0.34 * len(rows)) as (figure, axes):
+        axes.axvline(1.0, color=INK, linewidth=1)
+        axes.set_xscale("log")
+        low, high = _limits(rows)
+        for row, it in enumerate(rows):
+            if math.isfinite(it.test.ratio_low) and it.test.ratio_low > 0:
+                axes.hlines(
+                    row,
+                    it.test.ratio_low,
+                    min(it.test.ratio_high, 10 * high),
+                    color=PALETTE[0],
+                    linewidth=2.4,
+                    alpha=0.55,
+                )
+            axes.plot([it.test.ratio], [row], _MARKERS.get(it.test.verdict, "o"), color=PALETTE[0], markersize=5.5)
+        axes.set_xlim(low, high)
+        _ticks(axes, low, high)
+        axes.set_yticks(range(len(rows)), [names[label(found, it.value)] for it in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        name, under = title(rows[0].metric), f"times that under {short_labels([base])[base]}"
+        axes.set_xlabel(f"{name},{chr(10) if len(name + under) > _WIDEST else ' '}{under}")
+        return figure
+
+
+_WIDEST = 48
+"""Letters of the label of an axis that fit beside the names of the rows."""
+
+
+def _limits(rows: Sequence[Compared]) -> tuple[float, float]:
+    """From and to: all ratios, with their intervals where these are no wider than a factor of 10 to a side."""
+    low, high = 0.5, 2.0
+    for it in (it.test for it in rows):
+        low = min(low, 0.9 * max(it.ratio_low if it.ratio_low == it.ratio_low else it.ratio, it.ratio / 10))
+        high = max(high, 1.1 * min(it.ratio_high if it.ratio_high == it.ratio_high else it.ratio, it.ratio * 10))
+    return low, high
+
+
+def _ticks(axes: Axes, low: float, high: float) -> None:
+    steps = [10.0**power * part for power in range(-6, 7) for part in ((1, 2, 5) if high / low < 200 else (1,))]
+    ticks = [step for step in steps if low <= step <= high]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+
+
+_OF_WHAT = ("metric", "policy", "other", "load", "kind")
+_TESTS = tuple(it.name for it in fields(PolicyComparison) if it.name not in _OF_WHAT)
+"""Columns of the CSV that are attributes of a test."""
+
+_MOST_ROWS = 2_000
+"""Of means on the page and in the long LaTeX table; the CSV has all."""
+
+_NOTES = (
+    _text("comparison_note"),
+    _text("p_values_note"),
+    "Intervals of means are Student's t over workloads, and much wider than those of ratios where workloads differ.",
+)
+
+
+def _value(metric: str, value: float) -> str:
+    """A value of a metric as people read it."""
+    if math.isnan(value):
+        return "-"
+    if metric.endswith("_share"):
+        return f"{100 * value:.1f} %"
+    if metric in METRICS or metric in GRID_METRICS or metric in DEADLINE_METRICS:
+        return shown(metric, value)
+    return number(value) if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _verdict_shown(it: Compared, margin: float) -> str:
+    """The verdict, and whether a clear difference is a small one."""
+    clear = it.test.verdict in ("better", "worse")
+    return f"{it.test.verdict}, within {percent(margin)}" if clear and it.test.equivalent else it.test.verdict
+
+
+def _fixed(ratio: float) -> str:
+    """A ratio with three digits, also where they are zeros: those beside it have as many.
+
+    Examples
+    --------
+    >>> _fixed(1.0), _fixed(0.9966), _fixed(125.0), _fixed(math.inf), _fixed(math.nan)
+    ('1.00', '0.997', '125', '∞', '-')
+    """
+    return f"{ratio:#.3g}".rstrip(".") if 1e-3 <= ratio < 999.5 else ratio_shown(ratio)
+
+
+def _interval(low: float, high: float) -> str:
+    """From and to, of ratios."""
+    return "-" if math.isnan(low) else f"{_fixed(low)} to {_fixed(high)}"
+
+
+_SHORT = {"no clear difference": "unclear", "too little data": "too few"}
+"""Verdicts where there is little room."""
+
+
+# ---- the terminal -------------------------------------------------------------------------------------------------
+
+
+def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
+    """Comparisons over all conditions as a rich table; clear ones are bold and have a mark too."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        caption=f"* better, ! worse, = as good as equal ({_equal(found)})",
+        caption_justify="left",
+    )
+    grid.add_column("against " + "\n".join(broken(label(found, found.values[0]), 24)), max_width=32)
+    for head in ("ratio", f"{100 * found.comparing.confidence:g} % interval", "p (Holm)", f"{unit(found)}s"):
+        grid.add_column(head, justify="right", no_wrap=True)
+    for metric in found.metrics:
+        grid.add_row(Text(title(metric), style="italic"))
+        for it in found.overall(metric):
+            mark = {"better": "*", "worse": "!"}.get(it.test.verdict, "=" if it.test.equivalent else " ")
+            grid.add_row(
+                Text("\n".join(f"  {line}" for line in broken(label(found, it.value), max(12, width - 52)))),
+                Text(f"{_fixed(it.test.ratio)} {mark}", style="bold" if mark in "*!" else ""),
+                _interval(*it.test.shown_interval(found.comparing.confidence)),
+                p_shown(it.test.p_log_holm),
+                _paired(it),
+            )
+    return grid
+
+
+def _equal(found: Comparisons) -> str:
+    """How *equivalent* is decided."""
+    inside = 200 * found.comparing.confidence - 100
+    return f"{inside:.3g} % interval within {percent(found.comparing.margin)}, shown there"
+
+
+def _paired(it: Compared) -> str:
+    """Workloads with a ratio, and those without."""
+    lost = it.missing + it.test.left_out
+    return f"{number(it.test.workloads - it.test.left_out)}" + (f" (-{number(lost)})" if lost else "")
+
+
+# ---- CSV ----------------------------------------------------------------------------------------------------------
+
+
+def _columns_of(found: Comparisons, *taken: str) -> list[str]:
+    """Headings of the factors, told apart from those of numbers."""
+    return [f"{name} (factor)" if name in taken else name for name in (*found.others, found.comparing.factor)]
+
+
+def _comparison_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
+    head = ("metric", "unit", "better", "over")
+    told = ("baseline", "conditions", "missing", "mean", "baseline_mean")
+    yield [*head, *_columns_of(found, *head, *told, *_TESTS), *told, *_TESTS]
+    for it in found.found:
+        condition = it.condition or {}
+        yield [
+            *(it.metric, KNOWN[it.metric].unit, KNOWN[it.metric].better),
+            "all conditions" if it.condition is None else "condition",
+            *(condition.get(name) for name in found.others),
+            *(it.value, it.baseline, it.conditions, it.missing, it.mean, it.baseline_mean),
+            *(getattr(it.test, name) for name in _TESTS),
+        ]
+
+
+def _mean_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
+    told = ("mean", "low", "high", "replicates", "missing")
+    yield ["metric", "unit", *_columns_of(found, "metric", "unit", *told), *told]
+    for it in found.means:
+        names = (it.condition[name] for name in found.others)
+        yield [it.metric, KNOWN[it.metric].unit, *names, it.value, *(getattr(it, name) for name in told)]
+
+
+def _write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+    """Rows, whole or not at all; numbers keep every digit, NaN and None are empty cells."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([["" if cell is None or cell != cell else cell for cell in row] for row in rows])
+
+    write_atomically(path, write)
+
+
+# ---- by condition -------------------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    """A value of the factor in a condition: its mean, and the comparison with the baseline unless it is that."""
+
+    mean: Mean
+    compared: Compared | None
+
+
+class _Block(NamedTuple):
+    """One condition."""
+
+    condition: str
+    lines: Sequence[_Line]
+
+
+def _by_condition(found: Comparisons) -> dict[str, list[_Block]]:
+    """Means and comparisons of each metric by condition, of as many conditions as are shown."""
+    most = _conditions_shown(found)
+    blocks: dict[str, list[_Block]] = {}
+    rows = {
+        name: [it for it in found.found if it.metric == name and it.condition is not None] for name in found.metrics
+    }
+    for metric, means in groupby(found.means, key=lambda it: it.metric):
+        against = iter(rows[metric])
+        listed_means = list(means)
+        size = len(found.values)
+        for start in range(0, min(len(listed_means), most * size), size):
+            part = listed_means[start : start + size]  # the baseline, then its comparisons in the same order
+            lines = [_Line(part[0], None), *(_Line(mean, next(against)) for mean in part[1:])]
+            blocks.setdefault(metric, []).append(_Block(condition_name(part[0].condition), lines))
+    return blocks
+
+
+def _conditions_shown(found: Comparisons) -> int:
+    return max(1, _MOST_ROWS // max(1, len(found.metrics) * len(found.values)))
+
+
+def _about(found: Comparisons, name: str) -> dict[str, Any]:
+    """What both templates are told."""
+    confidence = f"{100 * found.comparing.confidence:g} %"
+    return {
+        "found": found,
+        "title": name,
+        "confidence": confidence,
+        "level": found.comparing.confidence,
+        "equal": _equal(found),
+        "metric_title": title,
+        "label": partial(label, found),
+        "value": _value,
+        "interval": _interval,
+        "paired": _paired,
+        "verdict": partial(_verdict_shown, margin=found.comparing.margin),
+        "base": label(found, found.values[0]),
+        "factor": found.comparing.factor,
+        "by_condition": _by_condition(found),
+        "unit": unit(found),
+        "left": max(0, found.conditions - _conditions_shown(found)),
+    }
+
+
+# ---- LaTeX --------------------------------------------------------------------------------------------------------
+
+
+class _Tex(str):
+    """Text that is LaTeX already."""
+
+    __slots__ = ()
+
+
+_TEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    '"': "{''}",
+    "∞": r"$\infty$",
+    **{character: f"{{{character}}}" for character in "[]*-"},  # not an option, star or dash of what stands before
+}
+
+
+def _tex(text: Any) -> str:
+    """Any text as LaTeX prints it.
+
+    Examples
+    --------
+    >>> print(_tex("fqops?k_factor=5&slack=50%"))
+    fqops?k\\_factor=5\\&slack=50\\%
+    """
+    if isinstance(text, _Tex):
+        return text
+    return "".join(_TEX.get(character, character) for character in " ".join(str(text).split()))
+
+
+def _tex_breakable(text: str) -> _Tex:
+    """A label that may break after its punctuation."""
+    return _Tex(r"\allowbreak{}".join(_tex(part) for part in re.split(r"(?<=[?&=,:(])", text)))
+
+
+def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = False) -> str:
+    """Comparisons over all conditions as a floating table for ``\\input``, or all by condition as a ``longtable``.
+
+    The document loads ``booktabs``, and ``longtable`` for the second.
+    """
+    templates = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        finalize=_tex,
+        autoescape=False,  # everything printed goes through _tex
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {"breakable": _tex_breakable, "p": p_shown, "ratio": _fixed}
+    templates.globals |= {"tex": _Tex, "short": lambda verdict: _SHORT.get(verdict, verdict)}
+    return templates.get_template("campaign.tex.j2").render(
+        **_about(found, name), long=by_condition, mark=_Tex(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"))
+    )
+
+
+# ---- the page -----------------------------------------------------------------------------------------------------
+
+
+def page(found: Comparisons, *, name: str = "campaign") -> str:
+    """The self-contained HTML page: what was found in words, the table, means and comparisons by condition."""
+    templates = environment(prose=prose, breakable=breakable, p=p_shown, ratio=_fixed)
+    return templates.get_template("campaign.html.j2").render(
+        **_about(found, name),
+        lead=list(_lead(found)),
+        pictures=[one.shown() for one in pictures(found)],
+        answer=sentences(found),
+        facts=list(_facts(found)),
+        notes=_NOTES,
+        style=style("page.css"),
+    )
+
+
+def _lead(found: Comparisons) -> Iterator[str]:
+    yield counted(found.runs, "run")
+    yield f"{number(len(found.values))} values of {found.comparing.factor}"
+    of = f" of {counted(found.sources, unit(found))}" if found.nested else ""
+    yield f"{counted(found.replicates, 'workload')}{of}"
+    yield counted(found.conditions, "condition")
+
+
+def _facts(found: Comparisons) -> Iterator[tuple[str, str]]:
+    how = found.comparing
+    yield "Baseline", label(found, found.values[0])
+    yield "A workload is a value of", ", ".join(how.replicates or ()) or "nothing: there is one"
+    if found.nested:
+        yield "Tests are over", f"{number(found.sources)} {unit(found)}s, of which the workloads are parts"
+    yield "A condition is a value of", ", ".join(found.others) or "nothing: there is one"
+    yield "As good as equal", f"ratios from {_interval(1 / (1 + how.margin), 1 + how.margin)}"
+    yield "Intervals", f"{100 * how.confidence:g} %, each for itself: not widened for the others"
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaign") -> list[Path]:
+    """Write ``comparisons.csv``, ``means.csv``, ``comparisons.tex`` and ``comparisons.html``; returns their paths.
+
+    With several conditions also ``comparisons-by-condition.tex``, with replicas of workloads ``agreement.csv``. Each is
+    whole or not written at all.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is missing.
+    name : str
+        Of the campaign, for headings and the label of the LaTeX table.
+    """
+    folder = Path(folder)
+    _write_csv(folder / "comparisons.csv", _comparison_rows(found))
+    _write_csv(folder / "means.csv", _mean_rows(found))
+    if found.agreements:
+        _write_csv(folder / "agreement.csv", [Agreement._fields, *found.agreements])
+    texts = {"comparisons.tex": latex(found, name=name), "comparisons.html": page(found, name=name)}
+    if found.conditions > 1:
+        texts["comparisons-by-condition.tex"] = latex(found, name=name, by_condition=True)
+    else:
+        (folder / "comparisons-by-condition.tex").unlink(missing_ok=True)  # of more conditions, earlier
+    for file, text in texts.items():
+        write_text(folder / file, text)
+    numbers = ["comparisons.csv", "means.csv", *(["agreement.csv"] if found.agreements else [])]
+    return [folder / file for file in (*numbers, *texts)]
