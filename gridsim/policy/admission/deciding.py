@@ -21,10 +21,11 @@ from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.mrt import depth_first
 from gridsim.policy.admission.msb import cheapest
 from gridsim.policy.admission.qops import by_slots
+from gridsim.policy.admission.trial import pool_trial, sort_jobs
 from gridsim.profile.blocks import earliest
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING, only_running
-from gridsim.profile.waiting import HEAD, TAIL, comes_before
+from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["NUMBERS", "PARAMETERS", "admit"]
 
@@ -90,37 +91,15 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
             keys[k] = _seconds(promised)
         elif which == PLANNED:
             keys[k] = _seconds(planned[k])
-    _sort(order, keys, rows, ties)
-    return order
-
-
-@lean
-def _sort(order, keys, rows, ties):  # type: ignore[no-untyped-def]
-    """Sort places by the key of each, then in job order of the requests there."""
-    count, stride = order.shape[0], 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            one = order[k]
-            i = k
-            while i >= stride:
-                other = order[i - stride]
-                if keys[other] < keys[one]:
-                    break
-                if keys[other] == keys[one] and comes_before(ties, rows[other], rows[one]):
-                    break
-                order[i] = other
-                i -= stride
-            order[i] = one
-        stride //= 3
+    sort_jobs(order, keys, rows, ties)
+    return order, keys
 
 
 @compiled
 def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
     """Requests by planned start, then in job order, and their starts."""
     order = np.arange(rows.shape[0])
-    _sort(order, starts, rows, ties)
+    sort_jobs(order, starts, rows, ties)
     return rows[order], starts[order]
 
 
@@ -133,20 +112,17 @@ def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-
     if earliest(times, free, size, search[1][new], estimate[new]) + estimate[new] > due[new]:
         return rows[:0], rows[:0]  # too late though nobody else waited
     one, two, three, four, five = how[10], how[11], how[12], how[13], how[14]
+    trial = pool_trial(search)
+    order, keys = _in_order(search, new if how[SEARCH] == CHEAPEST else new + 1, how[ORDER], promised[GRANTED])
     if how[SEARCH] == BY_SLOTS:
-        order = _in_order(search, new + 1, how[ORDER], promised[GRANTED])
-        price, starts = by_slots(search, order, one, two != 0, three != 0, four != 0, five)
-        found = price < np.inf
+        price = by_slots(trial, order, one, two != 0, three != 0, four != 0, five)
     elif how[SEARCH] == CHEAPEST:
-        order = _in_order(search, new, how[ORDER], promised[GRANTED])
-        price, starts = cheapest(search, order, one != 0, two)
-        found = price < np.inf
+        price = cheapest(trial, order, one != 0, two)
     else:
-        order = _in_order(search, new + 1, how[ORDER], promised[GRANTED])
-        found, starts = depth_first(search, order, one, two, three != 0)
-    if not found:
+        price = depth_first(trial, order, keys, one, two, three != 0, False, 0.0)
+    if price == np.inf:
         return rows[:0], rows[:0]
-    return _arranged(rows, starts, ties)
+    return _arranged(rows, trial.found, ties)
 
 
 # -- an offer --------------------------------------------------------------------------------------------------------

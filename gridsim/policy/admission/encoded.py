@@ -80,6 +80,6 @@ def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
         how[deciding.SEARCH], how[deciding.PARAMETERS] = deciding.CHEAPEST, (keeps, PRICES.index(search.price), 0, 0, 0)
     else:
         window = NEVER if search.window is None else search.window
-        parameters = (search.backtracks, window, search.hole_filling, 0, 0)
+        parameters = (search.backtracks, window, not search.hole_filling, 0, 0)
         how[deciding.SEARCH], how[deciding.PARAMETERS] = deciding.DEPTH_FIRST, parameters
     return how

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from gridsim.errors import PolicyError, call, name_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import SIZE
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.capabilities import is_own
 from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of, whole_numbers
 from gridsim.policy.queue import Promised, Requests, readable
@@ -112,14 +112,15 @@ class Search(NamedTuple):
     size: int
     ties: IntArray
 
-    def arrangement(self, starts: IntArray) -> Arrangement:
-        """The plan that these starts make."""
+    def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
+        """The offer to take the new request in by the plan that a compiled search finds."""
+        trial = pool_trial(tuple(self))
+        price = search(trial, *arguments)
+        if price == np.inf:
+            return None
+        starts = trial.found
         order = in_order(self.rows, self.ties, starts)
-        return Arrangement(self.rows[order], starts[order])
-
-    def offer(self, starts: IntArray, price: float = 0.0) -> Offer:
-        """The offer to take the new request in by these starts."""
-        return Offer(int(starts[-1]), self.arrangement(starts), price=price)
+        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order]), price=price)
 
 
 class Plan:
@@ -289,8 +290,8 @@ class Plan:
         self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
-    def search(self, request: int, deadline: int, now: int) -> Search | VectorSearch:
-        """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
+    def search(self, request: int, deadline: int, now: int) -> Any:
+        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
         requests, waiting = self.requests, len(self)
         rows, due = self._sought(request, deadline)
         room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
@@ -316,13 +317,13 @@ class Plan:
         due[-1] = deadline
         return rows, due
 
-    def promised(self, search: Search | VectorSearch) -> Promised:
+    def promised(self, search: Any) -> Promised:
         """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""
         granted = self.granted[search.rows]
         granted[-1] = search.due[-1]
         return Promised(self.requests, search.rows, granted=granted, starts=search.planned)
 
-    def ranks(self, heuristic: Any, search: Search | VectorSearch, now: int) -> FloatArray:
+    def ranks(self, heuristic: Any, search: Any, now: int) -> FloatArray:
         """What an ordering makes of the requests of a search; lower first."""
         return ranks_of(heuristic, self.promised(search), now / MICROSECOND)
 

@@ -119,7 +119,7 @@ def first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):
 def lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
     """Lay requests of a search down, each at its earliest place beside those before it; 0 when all are, else why not.
 
-    *jobs* are columns of a `VectorSearch`, *order* numbers in them, and ``step[AT]`` how many are laid down, with which
+    *jobs* are columns of a `NodeSearch`, *order* numbers in them, and ``step[AT]`` how many are laid down, with which
     it goes on. What they add to the price comes upon ``cost[0]``, which has to stay below ``cost[1]``.
     """
     rows, cores, estimate, due, submit, planned = jobs

@@ -12,7 +12,7 @@ from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.admission import vector_moves as kernels
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.places import Laid, holdings_of, placement_at
 from gridsim.policy.protocols import Arrangement, Passes, Placement, Start, whole_numbers
 from gridsim.policy.queue import ClusterView
@@ -138,10 +138,10 @@ class VectorPlan(Plan):
         rows = self.order()
         self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
 
-    def search(self, request: int, deadline: int, now: int) -> VectorSearch:
+    def search(self, request: int, deadline: int, now: int) -> NodeSearch:
         """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
         rows, due = self._sought(request, deadline)
-        return VectorSearch(
+        return NodeSearch(
             rows,
             self.need[rows],
             self.estimate[rows],
