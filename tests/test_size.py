@@ -53,7 +53,7 @@ BOUNDS = {
     "scheduling cycles": 8,
     "whole-run loops": 2,
     "plans": 3,
-    "deadline searches": 7,
+    "deadline searches": 3,
     "ledgers of free capacity": 8,
     "fields of Capabilities": 22,
     "imports and __all__, per 1,000 code lines": 118,
@@ -84,13 +84,9 @@ IMPLEMENTATIONS = {
         "policy.scheduler.planned:Planned.settled",
     ),
     "deadline searches": (
-        "policy.admission.dynamic:depth_first",
         "policy.admission.mrt:depth_first",
         "policy.admission.msb:cheapest",
         "policy.admission.qops:by_slots",
-        "policy.admission.vector_search:by_slots",
-        "policy.admission.vector_search:cheapest",
-        "policy.admission.vector_search:depth_first",
     ),
     "ledgers of free capacity": (
         "calendar.events:begin",
@@ -124,15 +120,16 @@ REMAINING = (
     "policy/scheduler/promises.py",
     "policy/scheduler/turns.py",
     "policy/scheduler/vector_molded.py",
-    "policy/admission/deciding.py",
-    "policy/admission/encoded.py",
     "policy/admission/kernels.py",
     "policy/admission/vector_kernels.py",
     "policy/admission/vector_moves.py",
     "policy/admission/vector_plan.py",
-    "policy/admission/vector_search.py",
 )
 GONE = (
+    "policy/admission/deciding.py",
+    "policy/admission/dynamic.py",
+    "policy/admission/encoded.py",
+    "policy/admission/vector_search.py",
     "calendar/loops.py",
     "calendar/told.py",
     "**/linking.py",
@@ -151,7 +148,6 @@ GONE = (
 CIRCLES = (
     ("calendar.engine", "calendar.tree_columns"),
     ("model.dates", "model.frames", "model.workload"),
-    ("policy.admission.plan", "policy.admission.vector_search", "policy.capabilities", "policy.protocols"),
     ("profile.compiled", "profile.compiler"),
     ("questions.explain", "questions.replay", "questions.schedules"),
 )
@@ -263,7 +259,8 @@ def is_plan(function: Function) -> bool:
 
 
 def is_search(function: Function) -> bool:
-    return arguments(function)[:1] == ["search"] and not function.name.startswith("_")
+    """Return whether a function lays requests down on a trial until it has found a plan."""
+    return arguments(function)[:1] == ["trial"] and "lay_down" in calls(function)
 
 
 RECOGNISED: dict[str, Callable[[Function], bool]] = {
@@ -425,7 +422,7 @@ def test_growth_is_reported_with_package_count_and_bound(tmp_path: Path) -> None
         ("scheduling cycles", "@lean\ndef another(now, ended, tail): ..."),
         ("whole-run loops", "def another(work):\n    while work > 0: ..."),
         ("plans", "def another(plan):\n    plan.compress()\n    plan.replan()"),
-        ("deadline searches", "def another(search, order): ..."),
+        ("deadline searches", "def another(trial, order): lay_down(trial, order)"),
     ],
 )
 def test_another_implementation_is_found(tmp_path: Path, idea: str, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gridsim.calendar.events import START, cut_short
 from gridsim.calendar.plan_states import compress, enter_plan, follow_plan, note_broken
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.deciding import BEGAN, BROKEN, GRANTED, admit
+from gridsim.policy.admission.decision import BEGAN, BROKEN, GRANTED, admit
 from gridsim.profile.compiled import lean
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -21,7 +21,7 @@ class Admission(NamedTuple):
     Attributes
     ----------
     trial, promised, answers, how
-        Those of `gridsim.policy.admission.deciding.admit`.
+        Those of `gridsim.policy.admission.decision.admit`.
     """
 
     trial: Any

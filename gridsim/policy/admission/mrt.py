@@ -76,8 +76,8 @@ class MRT:
 def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):  # type: ignore[no-untyped-def]
     """Search for a plan of all jobs; 0 where there is one, else infinite.
 
-    A vertex of the search is a partial schedule: ``order[:depth]`` have been placed in turn, ``order[depth:]`` are left,
-    by the heuristic; ``index[depth]`` is where the one placed at a vertex was among those left. If the heuristic
+    A vertex of the search is a partial schedule: ``order[:depth]`` have been placed in turn, ``order[depth:]`` are
+    left, by the heuristic; ``index[depth]`` is where the one placed at a vertex was among those left. If the heuristic
     *ranks_anew* at each vertex, *weight* times the earliest start is added to *keys*, s.
     """
     n = order.shape[0]

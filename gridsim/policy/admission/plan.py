@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,24 @@ from gridsim.profile.holdings import Holdings
 from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
-__all__ = ["Plan", "Search", "offer_of"]
+__all__ = ["Admission", "Plan", "Search", "offer_of"]
+
+
+class Admission(Protocol):
+    """Can this request be taken without breaking a promise, and where?
+
+    One with ``left_shifted`` true leaves no single waiting request that could start earlier, which saves searches when
+    the plan is compressed. One with ``vectors`` true searches where requests ask for several resources, at places, too.
+    One with ``inner`` is asked only for deadlines that users want; its inner admission
+    for those that the system sets itself.
+    """
+
+    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        """An offer to end by *deadline* (a later one says so in ``granted``), or None to refuse.
+
+        Leaves *plan* as it is.
+        """
+        ...
 
 
 def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:

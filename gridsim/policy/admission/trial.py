@@ -82,9 +82,9 @@ def save(trial):  # type: ignore[no-untyped-def]
 def all_in_time(trial, jobs, lasting, depth, start, end):  # type: ignore[no-untyped-def]
     """Return whether each request could still be placed in time, alone.
 
-    *depth* requests are laid down, the last one from *start* to *end*. ``trial.known[0]`` are instants at which requests
-    can be placed, ``trial.known[1]`` beside how many of those laid down that was found out, -1 for never: the latest
-    such instant, which what is laid down later seldom touches.
+    *depth* requests are laid down, the last one from *start* to *end*. ``trial.known[0]`` are instants at which
+    requests can be placed, ``trial.known[1]`` beside how many of those laid down that was found out, -1 for never: the
+    latest such instant, which what is laid down later seldom touches.
     """
     raise NotImplementedError(type(trial))
 

@@ -1,7 +1,6 @@
 """Trials on nodes, and on pools of several resources: requests are laid down by the rule of the machine.
 
-What is done for each request is compiled (`gridsim.policy.admission.vector_kernels`); rules of users are called in
-between, and arrays grow.
+What is done for each request is compiled; in between user-defined rules are called, and arrays grow.
 """
 
 from __future__ import annotations
@@ -11,15 +10,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.admission import trial, vector_kernels
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.policy.admission import trial
+from gridsim.policy.admission.price import term
 from gridsim.policy.admission.trial import LATE
-from gridsim.policy.admission.vector_kernels import AT, BY_RULE
 from gridsim.policy.protocols import Arrangement, Offer
+from gridsim.profile.compiled import lean
+from gridsim.profile.fitting import can_place, first_place
+from gridsim.profile.floor import Classes, Floor, Sketch, hold
 from gridsim.profile.holdings import Holdings
+from gridsim.profile.laying import KIND, OUTSIDE, lay
 from gridsim.profile.waiting import in_order
 
 __all__ = ["NodeSearch", "NodeTrial"]
+
+AT, NOW, LASTING, PRICE, LAID = range(5)
+"""Of laying down in an order: the place in it, the present, whether places are for ever, which price counts (-1 for
+none), whether the request there has its place already."""
+
+STOP_LATE, STOP_DEAR, STOP_RULE = range(4, 7)
+"""Why laying down stops, beside arrays that have to grow (1 to 3): an end behind its deadline, a price that is too
+high, a rule that is called in Python."""
 
 
 class NodeSearch(NamedTuple):
@@ -108,15 +119,15 @@ class NodeTrial:
         held, step = self.holdings, np.array([0, self.now, lasting, price, 0])
         costs = np.array([self.cost[0], most])
         given = jobs, step, costs, self._jobs, self.starts
-        while stopped := vector_kernels.lay_down(*given, held.floor, held.classes, held.sketch, held.rule):
-            if stopped < vector_kernels.LATE:
+        while stopped := _lay_down(*given, held.floor, held.classes, held.sketch, held.rule):
+            if stopped < STOP_LATE:
                 held.grow(stopped)
-            elif stopped == BY_RULE:
+            elif stopped == STOP_RULE:
                 assert held.outside is not None
                 held.outside(held, int(self.rows[jobs[step[AT]]]))
             else:
                 break
-        self.cost[0], self.state[LATE] = costs[0], stopped == vector_kernels.LATE
+        self.cost[0], self.state[LATE] = costs[0], stopped == STOP_LATE
         return int(step[AT])
 
     def take_off(self, jobs: IntArray) -> None:
@@ -136,10 +147,10 @@ class NodeTrial:
 
     def all_in_time(self, jobs: IntArray, lasting: bool, depth: int, start: int, end: int) -> bool:
         last = self.now, depth, start, end
-        return bool(vector_kernels.all_in_time(jobs, last, self.known, self._jobs, lasting, *self._machine))
+        return bool(_all_in_time(jobs, last, self.known, self._jobs, lasting, *self._machine))
 
     def bring_up(self, jobs: IntArray, lasting: bool, start: int, end: int) -> None:
-        vector_kernels.bring_up(jobs, (start, end), self.earliest, self._jobs, lasting, *self._machine)
+        _bring_up(jobs, (start, end), self.earliest, self._jobs, lasting, *self._machine)
 
 
 trial.keep_first.register(NodeTrial, NodeTrial.keep_first)
@@ -152,3 +163,78 @@ trial.count_unmoved.register(NodeTrial, NodeTrial.count_unmoved)
 trial.save.register(NodeTrial, NodeTrial.save)
 trial.all_in_time.register(NodeTrial, NodeTrial.all_in_time)
 trial.bring_up.register(NodeTrial, NodeTrial.bring_up)
+
+
+# -- for each request, compiled ----------------------------------------------------------------------------------------
+
+
+@lean
+def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
+    """Lay requests of a search down, each at its earliest place beside those before it; 0 when all are, else why not.
+
+    *jobs* are columns of a `NodeSearch`, *order* numbers in them, and ``step[AT]`` how many are laid down, with which
+    it goes on. What they add to the price comes upon ``cost[0]``, which has to stay below ``cost[1]``.
+    """
+    rows, cores, estimate, due, submit, planned = jobs
+    while step[AT] < order.shape[0]:
+        job = order[step[AT]]
+        row = rows[job]
+        if not step[LAID]:
+            duration = NEVER if step[LASTING] else estimate[job]
+            start = first_place(floor, classes, sketch, step[NOW], row, duration, NEVER, NEVER)
+            if start < 0 or start + estimate[job] > due[job]:
+                return STOP_LATE
+            if step[PRICE] >= 0:
+                own = planned[job], cores[job], estimate[job], due[job], submit[job]
+                cost[0] += term(step[PRICE], start, own[0], own[1], own[2], own[3], own[4])
+                if cost[0] >= cost[1]:
+                    return STOP_DEAR
+            starts[job], step[LAID] = start, 1
+            if rule[0][KIND] == OUTSIDE:
+                return STOP_RULE
+            lay(sketch, classes, rule, row)
+        count = hold(floor, classes, sketch, row, starts[job], starts[job] + estimate[job], np.int64(1))
+        if count < 0:
+            return -count
+        step[LAID] = 0
+        step[AT] += 1
+    return 0
+
+
+@lean
+def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
+    """Bring the earliest starts of requests up to date, which were right before one was laid down from when to when."""
+    rows, estimate = jobs[0], jobs[2]
+    for job in order:
+        duration = NEVER if lasting else estimate[job]
+        at = earliest[job]
+        if at < last[1] and at + duration > last[0]:
+            start = first_place(floor, classes, sketch, at, rows[job], duration, NEVER, NEVER)
+            earliest[job] = NEVER if start < 0 else start
+
+
+@lean
+def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
+    """Whether each request could still be placed in time, alone: at its *known* instant, or any other.
+
+    *last* is the present, how many are laid down, and from when to when the last one is. ``known[0]`` are instants at
+    which they can be placed, ``known[1]`` beside how many of those laid down that was found out, -1 for never; the
+    latest that there is at once, which what is laid down later seldom touches.
+    """
+    rows, _, estimate, due, _, _ = jobs
+    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    now, depth, start, end = last
+    for job in order:
+        c, duration = classes.of[rows[job]], NEVER if lasting else estimate[job]
+        at, beside = known[0, job], known[1, job]
+        untouched = depth > 0 and beside == depth - 1 and (at >= end or at + duration <= start)
+        if beside < 0 or not (untouched or can_place(floor, classes, sketch, c, at, at + duration)):
+            at = due[job] - estimate[job]
+            if at < now or not can_place(floor, classes, sketch, c, at, at + duration):
+                at = first_place(floor, classes, sketch, now, rows[job], duration, NEVER, NEVER)
+                if at < 0 or at + estimate[job] > due[job]:
+                    known[1, job] = -1
+                    return False
+            known[0, job] = at
+        known[1, job] = depth
+    return True

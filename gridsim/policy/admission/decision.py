@@ -13,21 +13,31 @@ plain tuples:
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.exact import exact
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.admission import kernels as plans
+from gridsim.policy.admission.feedback import Feedback
+from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.kernels import SIZE
-from gridsim.policy.admission.mrt import depth_first
-from gridsim.policy.admission.msb import cheapest
-from gridsim.policy.admission.qops import by_slots
+from gridsim.policy.admission.mrt import MRT, depth_first
+from gridsim.policy.admission.msb import MSB, cheapest
+from gridsim.policy.admission.price import PRICES
+from gridsim.policy.admission.qops import QoPS, by_slots
+from gridsim.policy.admission.restart import Restart
 from gridsim.policy.admission.trial import pool_trial, sort_jobs
+from gridsim.policy.capabilities import search_of
+from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
+from gridsim.policy.protocols import name_of
 from gridsim.profile.blocks import earliest
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING, only_running
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["NUMBERS", "PARAMETERS", "admit"]
+__all__ = ["BEGAN", "BROKEN", "GRANTED", "admit", "numbers_of", "why_not"]
 
 SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
 PARAMETERS = slice(10, 15)
@@ -43,6 +53,72 @@ SUBMIT, ASKED, RESPONSE, GRANTED, BROKEN, BEGAN, KILLED, MAY_BE_KILLED = range(8
 
 NOBODY = -1
 TURNED_AWAY = -2
+
+
+# -- an admission as numbers -------------------------------------------------------------------------------------------
+
+
+_ORDERS: dict[type, int] = {
+    LeastLaxity: LAXITY,
+    EarliestDeadline: DEADLINE,
+    Fifo: ARRIVAL,
+    AscendingScheduledTime: PLANNED,
+}
+
+_FINEST = 10_000
+"""Most parts of a slack factor as a fraction: products of finer ones may not fit into 64 bits."""
+
+
+def why_not(admission: Any) -> str:
+    """Why the decisions of an admission are not compiled; empty where they are."""
+    search = search_of(admission) if type(admission) in (Feedback, Restart) else admission
+    if type(search) not in (QoPS, MSB, MRT):
+        return f"{name_of(search)} searches in Python"
+    if type(_order(search)) not in _ORDERS:
+        return f"{name_of(_order(search))} is asked for each decision"
+    if type(admission) is Feedback and exact(admission.slack_factor, "slack_factor").numerator > _FINEST:
+        return f"the slack factor {admission.slack_factor} is too fine"
+    return ""
+
+
+def _order(search: Any) -> Any:
+    return search.order if isinstance(search, MSB) else search.heuristic
+
+
+def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
+    """The numbers of an admission that `why_not` says nothing against: ``how`` of the compiled decisions.
+
+    Parameters
+    ----------
+    loosen : bool
+        Whether artificial deadlines are loosened until the job, appended to the plan, meets them.
+    tick : int
+        Unit of offered deadlines, whole microseconds.
+    """
+    how: IntArray = np.zeros(NUMBERS, dtype=np.int64)
+    how[LOOSEN], how[TICK] = loosen, tick
+    search = admission
+    if isinstance(admission, Feedback | Restart):
+        search, most = admission.inner, admission.max_kills
+        how[MOST_KILLS] = NEVER if most is None else most
+        how[KILLS] = isinstance(admission, Restart) or admission.kill_restart
+    if isinstance(admission, Feedback):
+        slack = exact(admission.slack_factor, "slack_factor")
+        how[FEEDBACK], how[RETRIES] = True, admission.retry_count
+        how[SLACK], how[SLACK_OF] = slack.numerator, slack.denominator
+    how[ORDER] = _ORDERS[type(_order(search))]
+    if isinstance(search, QoPS):
+        price = PRICES.index(search.price) if search.slots == "best" else -1
+        slots = search.slots == "first-slot-only", search.insertion == "first", search.append_slot
+        how[SEARCH], how[PARAMETERS] = BY_SLOTS, (search.k_factor, *slots, price)
+    elif isinstance(search, MSB):
+        keeps = how[ORDER] == PLANNED
+        how[SEARCH], how[PARAMETERS] = CHEAPEST, (keeps, PRICES.index(search.price), 0, 0, 0)
+    else:
+        window = NEVER if search.window is None else search.window
+        parameters = (search.backtracks, window, not search.hole_filling, 0, 0)
+        how[SEARCH], how[PARAMETERS] = DEPTH_FIRST, parameters
+    return how
 
 
 # -- one search ------------------------------------------------------------------------------------------------------
