@@ -92,7 +92,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
             bring_up(trial, left, lasting, start, end)
             sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
             looked_at = left[:window]
-            works = np.all(trial.earliest[looked_at] + trial.estimate[looked_at] <= trial.due[looked_at])
+            works = not np.any(trial.earliest[looked_at] + trial.estimate[looked_at] > trial.due[looked_at])
         else:
             works = all_in_time(trial, left[:window], lasting, depth, start, end)
         if works and depth == n:
