@@ -36,8 +36,8 @@ from gridsim.model.demand import Demand, Demands
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
-from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy as made
+from gridsim.policy.site_policy import machine
 from gridsim.record import Record
 from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import Run, run

@@ -70,7 +70,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.policy.scheduler.backfilling",
         "gridsim.policy.scheduler.planned",
         "gridsim.policy.scheduler.guaranteed",
-        "gridsim.policy.scheduler.molding",
+        "gridsim.policy.scheduler.moldable_scheduler",
         "gridsim.policy.scheduler.slurm",
     ),
     "predictor": ("gridsim.policy.prediction",),

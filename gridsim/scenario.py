@@ -19,12 +19,13 @@ from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import of_replica, stream
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import machine, machine_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import label_of
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import machine, machine_of
 from gridsim.registry import Spec
 from gridsim.result import Result
+from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Run, run, simulate
 from gridsim.streaming import Streamed
 from gridsim.streaming import stream as stream_jobs
@@ -37,7 +38,6 @@ from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin, default_workload
 from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
-from gridsim.world import in_site_zone
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,14 +22,14 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Overrun, Run
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import machine
 from gridsim.policy.pools import in_pools, seen_by
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import machine
 from gridsim.record import Record
 from gridsim.result import Result
-from gridsim.world import World, result_of, with_clock
+from gridsim.world import World, result_of
 
-__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at", "with_clock"]
+__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at"]
 
 
 def run(

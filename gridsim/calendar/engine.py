@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.calendar import events, guarantees, list_states, plan_states, plans_at_places, sizes
+from gridsim.calendar import events, guarantees, list_states, moldable_states, plan_states, plans_at_places
 from gridsim.calendar.events import Events
+from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.instant import modes
 from gridsim.entities.limited import CHAINED
 from gridsim.entities.outcome import DONE, WAITING, Outcome
+from gridsim.entities.router import Root
+from gridsim.entities.submissions import Submissions
 from gridsim.entities.tree import TreeOptions
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
@@ -51,53 +56,60 @@ class Earlier(NamedTuple):
     rows: IntArray
 
 
-class Setup(NamedTuple):
-    """A run that begins: a world of clusters, and how its clock goes.
+@dataclass(frozen=True)
+class Setup:
+    """A run that is ready to begin.
 
     Attributes
     ----------
-    workload : Workload
-        Its jobs.
-    requests : Requests
-        All tasks, job by job, jobs by submit time.
-    outcome : Outcome
-        Filled in when the run is over.
-    clusters : list of Cluster
-        In tree order; to be played compiled, with schedulers that hand over their passes
-        (`gridsim.policy.protocols.Capabilities`).
-    platform : Platform
-        Their tree and its network.
+    workload, platform : Workload, Platform
+        The jobs and the machine as the policy sees them.
+    policy : object
+        The policy; each cluster has a copy of it.
     options : TreeOptions
-        Balancer, split, seed.
-    batched : bool
-        Whether a pass comes after all events of an instant, or after each.
-    extend : bool
-        Whether jobs go on past their estimates.
+        Instant, overruns, balancer, split and seed.
     tick : int
-        First overrun that is assumed, and what delays are rounded up to, whole microseconds.
-    pinned : bool
-        Whether each job goes among some clusters of its own.
-    earlier : Earlier, optional
-        What a window of a longer run (`gridsim.streaming`) goes on from.
-    more : bool
-        Whether it stands still when the last request has come, since others come behind these.
+        The first assumed overrun, and the unit to which delays are rounded up, whole microseconds.
+    env : Clock
+        The SimPy environment.
+    requests, outcome : Requests, Outcome
+        Columns of all requests, and what became of them.
+    clusters : list of Cluster
+        In tree order.
+    root : Root
+        Where jobs enter the tree.
+    ways : sequence of tuple, optional
+        Clusters that each job may go to; None where all may go to all.
+    submissions : Submissions, optional
+        Takes jobs that are submitted during the run; None where none can be, for the reason *closed*.
     """
 
     workload: Workload
+    platform: Platform
+    policy: Any
+    options: TreeOptions
+    tick: int
+    env: Clock
     requests: Requests
     outcome: Outcome
     clusters: list[Cluster]
-    platform: Platform
-    options: TreeOptions
-    batched: bool
-    extend: bool
-    tick: int
-    pinned: bool = False
-    earlier: Earlier | None = None
-    more: bool = False
+    root: Root
+    ways: Sequence[tuple[int, ...]] | None
+    submissions: Submissions | None
+    closed: str
+
+    @property
+    def batched(self) -> bool:
+        """Whether one decision follows all events of an instant, instead of one after each."""
+        return modes[self.options.instant].batched
+
+    @property
+    def extend(self) -> bool:
+        """Whether jobs continue beyond their estimates."""
+        return self.options.overrun == "extend"
 
 
-def calendar_of(engine: Engine, run: Setup) -> Calendar | None:
+def calendar_of(engine: Engine, run: Setup, earlier: Earlier | None = None, *, more: bool = False) -> Calendar | None:
     """The compiled calendar of a run that begins; None where it is to take SimPy.
 
     Raises
@@ -109,20 +121,20 @@ def calendar_of(engine: Engine, run: Setup) -> Calendar | None:
         return None
     workload, clusters = run.workload, run.clusters
     why = _why_not(workload, run.requests, clusters)
-    on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
+    on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:
         from gridsim.calendar import tree_columns  # loops that other runs do not need
 
         why = tree_columns.why_not(workload, clusters, run.platform, run.options)
-        why = "jobs name the clusters that they may go to" if run.pinned and not why else why
-        why = "jobs come window by window" if run.more and not why else why
-    if not why and clusters[0].asked is not None and (run.more or run.earlier is not None):
+        why = "jobs name the clusters that they may go to" if run.ways is not None and not why else why
+        why = "jobs come window by window" if more and not why else why
+    if not why and clusters[0].asked is not None and (more or earlier is not None):
         why = "jobs come window by window, on a machine of nodes or several pools"
     if why:
         if engine == "compiled":
             raise InputError(f"compiled cannot run this: {why}; use auto or simpy", field="engine")
         return None
-    calendar = tree_columns.TreeCalendar(run) if on_tree else Calendar(run)
+    calendar = tree_columns.TreeCalendar(run) if on_tree else Calendar(run, earlier, more=more)
     small = engine == "auto" and len(run.requests) < _SMALL and not is_kept(calendar.loop)
     return None if small else calendar
 
@@ -169,10 +181,14 @@ class Calendar:
     ----------
     run : Setup
         The run.
+    earlier : Earlier, optional
+        The window before of a longer run (`gridsim.streaming`), from which it continues.
+    more : bool
+        Whether other jobs follow these: it stops when the last of these is submitted.
     """
 
-    def __init__(self, run: Setup) -> None:
-        requests, outcome, cluster, earlier = run.requests, run.outcome, run.clusters[0], run.earlier
+    def __init__(self, run: Setup, earlier: Earlier | None = None, *, more: bool = False) -> None:
+        requests, outcome, cluster = run.requests, run.outcome, run.clusters[0]
         self._outcome, self._cluster, self._extend = outcome, cluster, run.extend
         n = len(requests)
         asked = cluster.asked
@@ -190,7 +206,7 @@ class Calendar:
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
-        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), run.more
+        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), more
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),
@@ -339,7 +355,7 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
-    modules = (list_states, plan_states, plans_at_places, guarantees, sizes)
+    modules = (list_states, plan_states, plans_at_places, guarantees, moldable_states)
     return next(getattr(module, name) for module in modules if name in module.__all__)
 
 

@@ -10,18 +10,21 @@ from gridsim.calendar.events import ESTIMATE, RUNTIME, START
 from gridsim.model.time import IntArray
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
 from gridsim.policy.scheduler import list_cycle as cycle
-from gridsim.policy.scheduler.draws import draw_order
-from gridsim.policy.scheduler.lines import sort_linear, strict_linear
+from gridsim.policy.scheduler.linear_priority import sort_linear, strict_linear
 from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, READY, ListQueue
 from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
 from gridsim.policy.scheduler.machines import in_pool, on_nodes
+from gridsim.policy.scheduler.random_selection import draw_order
+from gridsim.policy.scheduler.sequential_selection import Selection, run_selection
+from gridsim.policy.scheduler.sequential_selection import take_ended as take_in_selection
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.verbs import nothing_fits, postpone
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["list_in_pool", "list_on_nodes", "put_in_order", "strict_lines"]
+__all__ = ["LinearState", "ListSchedulerState", "SelectionState", "linear_state", "list_in_pool", "list_on_nodes"]
+__all__ += ["list_state_in_pool", "put_in_order", "selected", "selection_state", "strict_lines"]
 
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
 """Flags of a list scheduler: what sorts the queue, and the requests behind the reservations; whether run times are
@@ -62,25 +65,41 @@ class LinearState(NamedTuple):
 
     Attributes
     ----------
-    table, running, moves, meta : array of int64
-        Those of `ListQueue`.
+    queue : ListQueue
+        Waiting and running requests.
     slots : tuple of arrays
-        `gridsim.policy.scheduler.lines.Slots` as a plain tuple.
+        `gridsim.policy.scheduler.linear_priority.Slots` as a plain tuple.
+    moves, meta : array of int64
+        Those of the queue.
     """
 
-    table: IntArray
-    running: IntArray
+    queue: ListQueue
+    slots: tuple[IntArray, ...]
     moves: IntArray
     meta: IntArray
-    slots: tuple[IntArray, ...]
+
+
+class SelectionState(NamedTuple):
+    """A queue of which each start names the next request anew and none passes it.
+
+    Attributes
+    ----------
+    queue, moves, meta
+        As in `LinearState`.
+    selection : tuple of arrays
+        `gridsim.policy.scheduler.sequential_selection.Selection` as a plain tuple.
+    """
+
+    queue: ListQueue
+    selection: Any
+    moves: IntArray
+    meta: IntArray
 
 
 @lean
 def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples."""
-    queue, pool, order = passes
-    queue = ListQueue(*queue)
-    loop.run_loop(work, events, list_state(queue, in_pool(queue, pool), order))
+    loop.run_loop(work, events, list_state_in_pool(passes))
 
 
 @lean
@@ -91,6 +110,25 @@ def list_on_nodes(work, events, passes):  # type: ignore[no-untyped-def]
     loop.run_loop(work, events, list_state(queue, on_nodes(queue, nodes), order))
 
 
+@lean
+def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run a linear priority; *passes* are a queue and slots as plain tuples."""
+    loop.run_loop(work, events, linear_state(passes))
+
+
+@lean
+def selected(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run a sequential selection; *passes* are a queue and a selection as plain tuples."""
+    loop.run_loop(work, events, selection_state(passes))
+
+
+@phase
+def list_state_in_pool(passes):  # type: ignore[no-untyped-def]
+    queue, pool, order = passes
+    queue = ListQueue(*queue)
+    return list_state(queue, in_pool(queue, pool), order)
+
+
 @phase
 def list_state(queue, machine, order):  # type: ignore[no-untyped-def]
     flags = order[5]
@@ -98,10 +136,16 @@ def list_state(queue, machine, order):  # type: ignore[no-untyped-def]
     return ListSchedulerState(queue, machine, order, flags, anew, queue.moves, queue.meta)
 
 
-@lean
-def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run a linear priority; *passes* are `LinearState` as a plain tuple."""
-    loop.run_loop(work, events, LinearState(*passes))
+@phase
+def linear_state(passes):  # type: ignore[no-untyped-def]
+    queue = ListQueue(*passes[0])
+    return LinearState(queue, passes[1], queue.moves, queue.meta)
+
+
+@phase
+def selection_state(passes):  # type: ignore[no-untyped-def]
+    queue = ListQueue(*passes[0])
+    return SelectionState(queue, passes[1], queue.moves, queue.meta)
 
 
 @loop.ended.register(ListSchedulerState)
@@ -115,10 +159,15 @@ def ended_in_list(state, step, events):  # type: ignore[no-untyped-def]
         flags[BLOCKED] = queue.meta[AGAIN] = 0
 
 
+@loop.take_ended.register(ListSchedulerState)
+def take_ended_from_list(state, now, ended):  # type: ignore[no-untyped-def]
+    cycle.catch_up(now, ended, state.meta[TAIL], state.queue, state.machine)
+
+
 @loop.overran.register(ListSchedulerState)
 def overran_in_list(state, step, events):  # type: ignore[no-untyped-def]
     queue, late = state.queue, events[5]
-    cycle.catch_up(step.now, step.ended, queue.meta[TAIL], queue, state.machine)
+    loop.take_ended(state, step.now, step.ended)
     for k in range(step.late):
         expect_end(queue.running, queue.meta, late[0, k], late[1, k])
         postpone(state.machine, step.now, late[0, k], late[1, k])
@@ -208,14 +257,31 @@ def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-unty
     return count
 
 
+@loop.take_ended.register(LinearState)
+def take_ended_from_lines(state, now, ended):  # type: ignore[no-untyped-def]
+    cycle.take_in(state.queue.table, state.queue.running, state.moves, state.meta, ended, state.meta[TAIL])
+
+
+@loop.take_ended.register(SelectionState)
+def take_ended_from_selection(state, now, ended):  # type: ignore[no-untyped-def]
+    take_in_selection(ended, state.meta[TAIL], state.queue, Selection(*state.selection))
+
+
 @loop.overran.register(LinearState)
+@loop.overran.register(SelectionState)
 def overran_in_lines(state, step, events):  # type: ignore[no-untyped-def]
-    cycle.take_in(state.table, state.running, state.moves, state.meta, step.ended, state.meta[TAIL])
-    loop.expect_late(step, events[5], state.running, state.meta)
+    loop.take_ended(state, step.now, step.ended)
+    loop.expect_late(step, events[5], state.queue.running, state.meta)
 
 
 @loop.decide.register(LinearState)
 def decide_in_lines(state, step, events):  # type: ignore[no-untyped-def]
-    table, running, moves, meta, slots = state
+    table, running, moves, _, meta = state.queue
     ended = 0 if step.late else step.ended
-    return strict_linear(step.now, ended, step.last, table, running, moves, meta, slots)
+    return strict_linear(step.now, ended, step.last, table, running, moves, meta, state.slots)
+
+
+@loop.decide.register(SelectionState)
+def decide_in_selection(state, step, events):  # type: ignore[no-untyped-def]
+    ended = 0 if step.late else step.ended
+    return run_selection(step.now, ended, step.last, state.queue, Selection(*state.selection))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from gridsim.calendar.events import ASKING, NEXT, NOW, OVER, Step, begin, next_step
 from gridsim.model.time import NEVER
-from gridsim.profile.compiled import lean, phase_verb
+from gridsim.profile.compiled import lean, phase_verb, verb
 from gridsim.profile.running import expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["arrived", "decide", "effort", "ended", "expect_late", "needs_python", "overran", "run_loop", "settled"]
-__all__ += ["wake"]
+__all__ += ["take_ended", "wake"]
 
 
 @phase_verb
@@ -33,6 +33,11 @@ def effort(state):  # type: ignore[no-untyped-def]
 @phase_verb
 def ended(state, step, events):  # type: ignore[no-untyped-def]
     """Begin a step: account for the requests that ended in it, if any."""
+
+
+@verb
+def take_ended(state, now, ended):  # type: ignore[no-untyped-def]
+    """Remove the first *ended* of the requests that ended from the queue, before a decision that would do so."""
 
 
 @phase_verb

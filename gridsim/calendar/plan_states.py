@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gridsim.calendar import loop
 from gridsim.calendar.events import BATCHED
-from gridsim.calendar.sizes import choose_size
+from gridsim.calendar.moldable_states import choose_size
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import kernels as plans
 from gridsim.policy.scheduler import plan_state

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from gridsim.calendar.events import CORES, ESTIMATE, START, pop, push
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.draws import draw_below
-from gridsim.policy.scheduler.lines import larger
+from gridsim.policy.scheduler.linear_priority import larger
+from gridsim.policy.scheduler.random_selection import draw_below
 from gridsim.profile.compiled import lean
 
 __all__ = ["ALL_KINDS", "NOWHERE", "Routes", "measure_left", "measure_start", "place_job"]
@@ -59,7 +59,7 @@ class Routes(NamedTuple):
     turns : (nodes, 2 ^ kinds) int64
         Whose turn it is, by the first of those children and the set of the piece's kinds.
     draws : (6,) uint64
-        Of balancers that draw (`gridsim.policy.scheduler.draws`).
+        Of balancers that draw (`gridsim.policy.scheduler.random_selection`).
     kind, where : (n,) int64
         Of each request the kind, and the cluster on which it has been placed, or `NOWHERE`.
     delays : (levels, edges) int64

@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.calendar import events, list_states, routing, tree_loop
 from gridsim.calendar.engine import Calendar, Setup
 from gridsim.calendar.routing import EXPECTED, IN_TURN, LEAST_UTILISED, NOWHERE, Routes
-from gridsim.calendar.tree_loop import Jobs, Turns
+from gridsim.calendar.tree_loop import Jobs
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.outcome import DONE, WAITING
 from gridsim.entities.tree import TreeOptions
@@ -29,10 +29,9 @@ from gridsim.policy.balancing import (
     RoundRobin,
 )
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.scheduler import list_cycle
-from gridsim.policy.scheduler.draws import drawing
+from gridsim.policy.scheduler.random_selection import drawing
 from gridsim.profile.running import most_running
 from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.record import Status
@@ -42,12 +41,13 @@ __all__ = ["TreeCalendar", "why_not"]
 _KINDS_IN_TURN = 10
 """Kinds of tasks that may take turns: round robin has a turn for every set of them."""
 
-_LOOPS = {
-    "list_in_pool": tree_loop.LISTED,
-    "strict_lines": tree_loop.IN_LINES,
-    "drawn": tree_loop.DRAWN,
-    "by_shares": tree_loop.BY_SHARES,
+
+_SHARED: dict[str, set[tuple[int, ...]]] = {
+    "list_in_pool": {(0, 0), (1, 0), (2, 0), (2, 1), (2, 2), (2, 3), (2, 5)},
+    "strict_lines": {(0, 0), (1, 0)},
+    "selected": {(0, 0), (1, 1)},
 }
+"""Loops, and the columns that are equal for all clusters: the table, orders and flags."""
 
 
 def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform, options: TreeOptions) -> str:
@@ -57,7 +57,7 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     scheduler = clusters[0].scheduler
     passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # it says that it has them
     several = "jobs of several tasks" if workload.tasks is not None else "several clusters"
-    if passes.loop not in _LOOPS or (
+    if passes.loop not in _SHARED or (
         passes.loop == "list_in_pool" and passes.columns[-1][-1][[list_states.PREDICTS, list_states.ASKS]].any()
     ):
         return f"the passes of {name_of(scheduler)} are not compiled for {several}"
@@ -124,7 +124,6 @@ class TreeCalendar(Calendar):
     def __init__(self, run: Setup) -> None:
         clusters = run.clusters
         self._outcome, self._clusters, self._extend, self._requests = run.outcome, clusters, run.extend, run.requests
-        self.loop, self._ask = tree_loop.on_tree, None
         passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # they say that they have them
         numbers = np.zeros(tree_loop.CLOSES + 1, dtype=np.int64)
         numbers[tree_loop.NEWS], numbers[tree_loop.CLOSING] = -1, len(clusters)
@@ -132,8 +131,13 @@ class TreeCalendar(Calendar):
         numbers[events.FAILED] = -1
         self._events = self._jobs(run, numbers)  # type: ignore[assignment]  # numbers of the same names
         routes = Routes(*self._events.routes)  # type: ignore[attr-defined]
-        turns = _turns(passes, numbers)
-        self._passes = tuple(turns._replace(table=_with_queues(turns, routes, run.requests.cores)))
+        self.loop, self._ask = getattr(tree_loop, passes[0].loop), None
+        queue, *more = _joined([each.columns for each in passes], _SHARED[passes[0].loop])
+        if passes[0].loop == "list_in_pool":
+            flags = more[1][5]
+            numbers[[tree_loop.BY_READY, tree_loop.WAITS]] = flags[[list_states.BY_READY, list_states.WAITS]]
+            flags[list_states.WAITS] = 0  # the tree keeps note of ends
+        self._passes = (_with_queues(queue, routes, run.requests.cores), *more)
 
     def _jobs(self, run: Setup, numbers: IntArray) -> Jobs:
         requests, outcome, tasks = self._requests, self._outcome, self._requests.tasks
@@ -162,6 +166,7 @@ class TreeCalendar(Calendar):
             job_of=np.ascontiguousarray(requests.job),
             news=np.full((3, n), -1, dtype=np.int64),
             routes=tuple(self._routes(run, edge_first, edge_to)),
+            ends=np.zeros((3, running + 2), dtype=np.int64),
         )
 
     def _routes(self, run: Setup, edge_first: IntArray, edge_to: IntArray) -> Routes:
@@ -233,59 +238,35 @@ class TreeCalendar(Calendar):
         state[placed & ~ran] = WAITING
         outcome.state[:] = state.tobytes()
         if self._requests.tasks is not None:
-            self._requests.ready[:] = self._passes[0][list_cycle.READY, : len(where)]
+            self._requests.ready[:] = self._passes[0][0][list_cycle.READY, : len(where)]
 
 
-def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
-    """The passes of all clusters, which are of one kind."""
-    kind, columns = _LOOPS[passes[0].loop], [each.columns for each in passes]
-    numbers[tree_loop.PASS] = kind
-    none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
-    no_ages, no_flags = np.ones((4, 1)), np.zeros(list_states.BY_READY + 1, dtype=np.int64)
-    order: tuple[Any, ...] = (np.ones((2, 1), dtype=np.int64), no_ages, no_ages, nobody_believes(), no_flags)
-    pools = none, np.zeros((len(passes), 3, 0), dtype=np.int64), none
-    lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
-    if kind == tree_loop.LISTED:
-        order, draws = (*columns[0][2][:4], columns[0][2][5]), _stacked(each[2][4] for each in columns)
-        pools = tuple(_stacked(each[1][place] for each in columns) for place in range(1, 4))
-        columns = [each[0] for each in columns]
-        numbers[tree_loop.BY_READY], numbers[tree_loop.WAITS] = order[-1][[list_states.BY_READY, list_states.WAITS]]
-    running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
-    slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
-    held, group, meta_at = none, none[0], 3
-    if kind == tree_loop.LISTED:
-        lanes, meta_at = _stacked(one[3] for one in columns), 4
-    elif kind == tree_loop.IN_LINES:
-        slots = (columns[0][4][0], *(_stacked(one[4][place] for one in columns) for place in range(1, 7)))
-    elif kind == tree_loop.DRAWN:
-        draws, held = _stacked(one[4] for one in columns), _stacked(one[5] for one in columns)
-    elif kind == tree_loop.BY_SHARES:
-        group, shares = np.ascontiguousarray(columns[0][4]), _stacked(one[5] for one in columns)
-        numbers[tree_loop.AGAIN] = columns[0][6][0]
-    meta = _stacked(one[meta_at] for one in columns)
-    ends: IntArray = np.zeros((3, running.shape[2] + 1), dtype=np.int64)
-    return Turns(columns[0][0], running, moves, pools, lanes, meta, slots, draws, held, group, shares, ends, order)
+def _joined(parts: Sequence[Any], shared: set[tuple[int, ...]], path: tuple[int, ...] = ()) -> Any:
+    """Columns of all clusters as one: arrays are stacked, those at *shared* paths are equal."""
+    if path in shared:
+        return parts[0]
+    if isinstance(parts[0], tuple):
+        return tuple(_joined(each, shared, (*path, place)) for place, each in enumerate(zip(*parts, strict=True)))
+    return _stacked(parts)
 
 
-def _with_queues(turns: Turns, routes: Routes, cores: IntArray) -> IntArray:
+def _with_queues(queue: tuple[IntArray, ...], routes: Routes, cores: IntArray) -> tuple[IntArray, ...]:
     """The table with room for the queue of each cluster, of all who may come to it; they are empty, one after another.
 
     Tables of the schedulers differ in their queues alone.
     """
-    clusters = routes.clusters
+    clusters, (table, *others, meta) = routes.clusters, queue
     sizes = [
         int(np.count_nonzero((routes.kind == kind) & (cores <= size)))
         for kind, size in zip(clusters[routing.KIND], clusters[routing.SIZE], strict=True)
     ]
     begins = np.cumsum([0, *sizes])
-    turns.meta[:, [HEAD, TAIL]] = begins[:-1, np.newaxis]
+    meta[:, [HEAD, TAIL]] = begins[:-1, np.newaxis]
     clusters[routing.COME] = begins[:-1]
-    rows, n = turns.table.shape
-    if begins[-1] <= n:
-        return turns.table
-    table = np.zeros((rows, begins[-1]), dtype=np.int64)
-    table[:, :n] = turns.table
-    return table
+    rows, n = table.shape
+    wider: IntArray = np.zeros((rows, max(n, begins[-1])), dtype=np.int64)
+    wider[:, :n] = table
+    return wider, *others, meta
 
 
 def _stacked(arrays: Iterable[Any]) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gridsim.calendar import list_states
 from gridsim.calendar.events import (
     BATCHED,
     COME,
@@ -34,9 +35,7 @@ from gridsim.calendar.events import (
     push,
 )
 from gridsim.calendar.events import RUNG as OPEN
-from gridsim.calendar.list_states import BLOCKED as WAITING
-from gridsim.calendar.list_states import list_state
-from gridsim.calendar.loop import decide, settled
+from gridsim.calendar.loop import decide, settled, take_ended
 from gridsim.calendar.routing import (
     BALANCER,
     BLOCKED,
@@ -56,29 +55,21 @@ from gridsim.calendar.routing import (
 )
 from gridsim.calendar.routing import COME as CAME
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.lines import strict_linear
-from gridsim.policy.scheduler.list_cycle import AGAIN as CONTINUED
-from gridsim.policy.scheduler.list_cycle import CORES as CORES_OF
-from gridsim.policy.scheduler.list_cycle import PLACE, QUEUE, READY, ListQueue, take_in
-from gridsim.policy.scheduler.machines import in_pool
-from gridsim.policy.scheduler.picks import USED, by_shares, drawn
-from gridsim.profile.compiled import lean, phase
+from gridsim.policy.scheduler.list_cycle import AGAIN, PLACE, QUEUE, READY
+from gridsim.profile.compiled import lean, phase, phase_verb
 from gridsim.profile.running import RUNNING, expect_end
-from gridsim.profile.waiting import HEAD, TAIL
+from gridsim.profile.waiting import HEAD
 
-__all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "LISTED", "Jobs", "Turns", "on_tree"]
+__all__ = ["Jobs", "list_in_pool", "selected", "strict_lines"]
 
-SHORT_AT, LENDS, AT_ONCE, TOGETHER, PASS, BY_READY, WAITS, AGAIN = range(len(NUMBERS), len(NUMBERS) + 8)
-SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 8, len(NUMBERS) + 16)
+SHORT_AT, LENDS, AT_ONCE, TOGETHER, BY_READY, WAITS = range(len(NUMBERS), len(NUMBERS) + 6)
+SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 6, len(NUMBERS) + 14)
 """Numbers besides those of `gridsim.calendar.events`: on which cluster too few cores were free; whether one has lent
-some within this instant; whether data need no time; whether the transfers of a task start together; what kind of passes
-there are; whether tasks are sorted by when they became ready; whether a blocked first request waits for an end; whether
-an order of shares is made again after each start. Where a run stands within an instant: the request that has ended, its
-next edge and the one behind its last; the next request whose end is news, or none; the next request of a job that comes
-and the one behind its last; the next cluster that may close the instant, and what says whether it does."""
-
-LISTED, IN_LINES, DRAWN, BY_SHARES = range(4)
-"""Kinds of passes: list cycles, along lines in time, drawn, by shares."""
+some within this instant; whether data need no time; whether the transfers of a task start together; whether tasks are
+sorted by when they became ready; whether a blocked first request waits for an end. Within an instant: the request that
+has ended, its next edge and the one behind its last; the next request whose end is news, or none; the next request of a
+job that comes and the one behind its last; the next cluster that may close the instant, and what says whether it
+does."""
 
 _AT = 0
 _NOBODY = -1
@@ -113,6 +104,8 @@ class Jobs(NamedTuple):
         Of each request that ended the next one of its job that did, then by job the first and the last of them.
     routes : tuple
         `gridsim.calendar.routing.Routes` as a plain tuple.
+    ends : (3, room) int64
+        Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
     """
 
     numbers: IntArray
@@ -127,56 +120,67 @@ class Jobs(NamedTuple):
     job_of: IntArray
     news: IntArray
     routes: Any
-
-
-class Turns(NamedTuple):
-    """What the passes of all clusters work on, cluster by cluster: columns of `gridsim.policy.scheduler.list_cycle`.
-
-    Attributes
-    ----------
-    table : (10, room) int64
-        One for all, since each request goes to one cluster; the queue of a cluster begins where its `meta` says.
-    running, moves, pools, lanes, meta : (k, …) int64
-        One of each for every cluster; pools are idle amounts, blocks and free amounts of `gridsim.profile.pool.Pool`.
-    slots : tuple
-        Lines of all requests, then what `gridsim.policy.scheduler.lines.Slots` has besides, for every cluster.
-    draws : (k, 6) uint64
-        One for every cluster.
-    held : (k, 2) int64
-        As `gridsim.policy.scheduler.picks.drawn` has it.
-    group : (n,) int64
-        Share of each request.
-    shares : (k, 3, leaves) int64
-        As `gridsim.policy.scheduler.picks.by_shares` has them.
-    ends : (3, room) int64
-        Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
-    order : tuple
-        What `gridsim.calendar.list_states.ListSchedulerState` has beside draws, of all requests; nothing is predicted.
-    """
-
-    table: IntArray
-    running: IntArray
-    moves: IntArray
-    pools: Any
-    lanes: IntArray
-    meta: IntArray
-    slots: Any
-    draws: Any
-    held: IntArray
-    group: IntArray
-    shares: IntArray
     ends: IntArray
-    order: Any
+
+
+@phase_verb
+def state_at(states, k):  # type: ignore[no-untyped-def]
+    """Return the state of a cluster: the arrays of *states* are those of all clusters, and some that they share."""
+
+
+@state_at.register(list_states.ListSchedulerState)
+def list_state_at(states, k):  # type: ignore[no-untyped-def]
+    need, idle, blocks, free, _, _ = states.machine
+    lines, ageing, tail_ageing, beliefs, draws, flags = states.order
+    order = lines, ageing, tail_ageing, beliefs, draws[k], flags
+    return list_states.list_state_in_pool((queue_at(states.queue, k), (need, idle[k], blocks[k], free[k]), order))
+
+
+@state_at.register(list_states.LinearState)
+def linear_state_at(states, k):  # type: ignore[no-untyped-def]
+    keys, rows, where, spare, firsts, expiry, counts = states.slots
+    slots = (keys, rows[k], where[k], spare[k], firsts[k], expiry[k], counts[k])
+    return list_states.linear_state((queue_at(states.queue, k), slots))
+
+
+@state_at.register(list_states.SelectionState)
+def selection_state_at(states, k):  # type: ignore[no-untyped-def]
+    draws, group, shares, how = states.selection
+    return list_states.selection_state((queue_at(states.queue, k), (draws[k], group, shares[k], how[k])))
+
+
+@phase
+def queue_at(queue, k):  # type: ignore[no-untyped-def]
+    table, running, moves, lanes, meta = queue
+    return table, running[k], moves[k], lanes[k], meta[k]
 
 
 @lean
-def on_tree(work, events, passes):  # type: ignore[no-untyped-def]
-    """Go on for some work; *events* and *passes* are `Jobs` and `Turns` as plain tuples.
+def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run list schedulers; *events* are `Jobs`, *passes* those of one cluster with arrays of all, as plain tuples."""
+    run_tree(work, events, list_states.list_state_in_pool(passes))
+
+
+@lean
+def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run linear priorities."""
+    run_tree(work, events, list_states.linear_state(passes))
+
+
+@lean
+def selected(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run sequential selections."""
+    run_tree(work, events, list_states.selection_state(passes))
+
+
+@lean
+def run_tree(work, events, states):  # type: ignore[no-untyped-def]
+    """Go on for some work; *events* are `Jobs` as a plain tuple.
 
     One step at a time: the next edge of what has ended, the next request of a job that comes, the next cluster that
     closes its instant, else what happens next. All of it is in `numbers`, so that any step may be the last of a call.
     """
-    numbers, jobs, _, expected, _, _, edge_first, edge_to, missing, _, news, routes = events
+    numbers, jobs, _, expected, _, _, edge_first, edge_to, missing, _, news, routes, _ = events
     clusters, where = routes[2], routes[9]
     while work > 0 and numbers[FAILED] < 0:
         work -= 1
@@ -203,23 +207,23 @@ def on_tree(work, events, passes):  # type: ignore[no-untyped-def]
                 clusters[numbers[CLOSES], k] = 0
                 due = k
         else:
-            what, due = _next(events, passes)
+            what, due = _next(events, states)
             if numbers[OVER]:
                 break
             if what != _NOBODY:
                 missing[what] -= 1
                 ready = what if missing[what] == 0 else _NOBODY
         if ready != _NOBODY:
-            _join(ready, numbers, jobs, where, clusters, passes[0])
+            _join(ready, numbers, jobs, where, clusters, states.queue.table)
             due = _NOBODY if numbers[BATCHED] else where[ready]
         if due != _NOBODY:
-            _decide(numbers[NOW], due, events, passes)
+            _decide(numbers[NOW], due, events, states)
 
 
 @phase
-def _next(events, passes):  # type: ignore[no-untyped-def]
+def _next(events, states):  # type: ignore[no-untyped-def]
     """Let happen what does next: the request that gets data, and the cluster that decides at once, or `_NOBODY`."""
-    numbers, jobs, come, expected, looks, first, edge_first, _, _, job_of, news, routes = events
+    numbers, jobs, come, expected, looks, first, edge_first, _, _, job_of, news, routes, ends = events
     batched, n = numbers[BATCHED], jobs.shape[1]
     now = _next_instant(numbers, come, expected, looks, routes[2])
     if numbers[OVER]:
@@ -237,7 +241,7 @@ def _next(events, passes):  # type: ignore[no-untyped-def]
             return _NOBODY, _NOBODY
         if what >= n:
             return what - n, _NOBODY
-        k = _finish(what, numbers, jobs, routes[9], routes[2], passes[2], passes[9], passes[10])
+        k = _finish(what, jobs, routes[9], routes[2], states.moves)
         if batched:
             numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = what, edge_first[what], edge_first[what + 1]
             return _NOBODY, _NOBODY
@@ -246,13 +250,13 @@ def _next(events, passes):  # type: ignore[no-untyped-def]
         return _NOBODY, k
     if looks_due:
         numbers[OPEN] = 1
-        _look(now, events, passes)
+        _look(now, events, states)
     elif comes:
         numbers[OPEN] |= batched
         job = come[1, numbers[NEXT]]
         numbers[NEXT] += 1
         if routes[3][BALANCER] == FIRST_START or routes[3][WORK] == REMAINING:
-            _measure(now, first[job], jobs, routes, passes)
+            _measure(now, first[job], jobs, routes, states, ends)
         if place_job(first[job], first[job + 1], jobs, routes):
             numbers[ROOT], numbers[LAST_ROOT] = first[job], first[job + 1]
         if not batched and (numbers[NEXT] == numbers[COME] or come[0, numbers[NEXT]] > now):
@@ -263,18 +267,24 @@ def _next(events, passes):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _measure(now, row, jobs, routes, passes):  # type: ignore[no-untyped-def]
+def _measure(now, row, jobs, routes, states, ends):  # type: ignore[no-untyped-def]
     """Take down of each cluster what balancers ask of who runs and waits there, before a job is placed."""
-    table, clusters = passes[0], routes[2]
+    clusters = routes[2]
     for k in range(clusters.shape[1]):
-        running, moves, meta = passes[1][k], passes[2][k], passes[5][k]
-        if clusters[ENDED, k]:
-            take_in(table, running, moves, meta, clusters[ENDED, k], meta[TAIL])
-            clusters[ENDED, k] = 0
+        _take_ended(now, k, clusters, states)
+        running, meta = states.queue.running[k], states.meta[k]
         if routes[3][WORK] == REMAINING:
             measure_left(now, k, jobs, running, meta[RUNNING], clusters)
         else:
-            measure_start(now, row, k, jobs, running, meta[RUNNING], routes, passes[11])
+            measure_start(now, row, k, jobs, running, meta[RUNNING], routes, ends)
+
+
+@lean
+def _take_ended(now, k, clusters, states):  # type: ignore[no-untyped-def]
+    """Remove requests that ended from the queue of a cluster."""
+    if clusters[ENDED, k]:
+        take_ended(state_at(states, k), now, clusters[ENDED, k])
+        clusters[ENDED, k] = 0
 
 
 @lean
@@ -307,7 +317,7 @@ def _expect(at, what, numbers, expected):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _finish(row, numbers, jobs, where, clusters, moves, group, shares):  # type: ignore[no-untyped-def]
+def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
     """A request gives back what it held; the cluster on which it ran."""
     k, cores = where[row], jobs[CORES, row]
     clusters[FREE, k] += cores
@@ -315,8 +325,6 @@ def _finish(row, numbers, jobs, where, clusters, moves, group, shares):  # type:
     moves[k, 1, clusters[ENDED, k]] = row
     clusters[ENDED, k] += 1
     clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
-    if numbers[PASS] == BY_SHARES:
-        shares[k, USED, group[row]] -= cores
     return k
 
 
@@ -373,43 +381,20 @@ def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untype
     clusters[DIRTY, k] = 1
 
 
-@phase
-def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
-    """A pass of a cluster, which knows all that has happened to it."""
+@lean
+def _decide(now, k, events, states):  # type: ignore[no-untyped-def]
+    """A cycle of a cluster, which knows all that has happened to it."""
     numbers, jobs, clusters = events[0], events[1], events[11][2]
-    table, running, moves, meta = passes[0], passes[1][k], passes[2][k], passes[5][k]
     clusters[DIRTY, k] = clusters[OFFERED, k] = 0
     if clusters[BLOCKED, k]:
         return
-    ended, tail = clusters[ENDED, k], clusters[CAME, k]
-    clusters[ENDED, k] = 0
-    if numbers[PASS] == LISTED:
-        count = _list(now, k, ended, tail, passes)
-        clusters[BLOCKED, k] = numbers[WAITS] and tail > meta[HEAD]
-    elif numbers[PASS] == IN_LINES:
-        keys, rows, where, spare, firsts, expiry, counts = passes[6]
-        slots = (keys, rows[k], where[k], spare[k], firsts[k], expiry[k], counts[k])
-        count = strict_linear(now, ended, tail, table, running, moves, meta, slots)
-    elif numbers[PASS] == DRAWN:
-        count = drawn(now, ended, tail, table, running, moves, meta, passes[7][k], passes[8][k])
-    else:
-        again = numbers[AGAIN]
-        count = by_shares(now, ended, tail, table, running, moves, meta, passes[9], passes[10][k], again)
+    state, tail = state_at(states, k), clusters[CAME, k]
+    step = Step(now, clusters[ENDED, k], 0, tail, tail, True)
+    clusters[ENDED, k] = state.meta[AGAIN] = 0
+    count = decide(state, step, ()) if settled(state, step, ()) else 0
+    clusters[BLOCKED, k] = numbers[WAITS] and tail > state.meta[HEAD]
     for start in range(count):
-        _begin(now, moves[0, start], k, numbers, jobs, clusters, events[3], events[4])
-
-
-@lean
-def _list(now, k, ended, tail, passes):  # type: ignore[no-untyped-def]
-    """A list cycle of a cluster; how many requests start."""
-    lines, ageing, tail_ageing, beliefs, flags = passes[12]
-    idle, blocks, free = passes[3]
-    queue = ListQueue(passes[0], passes[1][k], passes[2][k], passes[4][k], passes[5][k])
-    machine = in_pool(queue, (passes[0][CORES_OF], idle[k], blocks[k], free[k]))
-    state = list_state(queue, machine, (lines, ageing, tail_ageing, beliefs, passes[7][k], flags))
-    step = Step(now, ended, 0, tail, tail, True)
-    flags[WAITING] = queue.meta[CONTINUED] = 0
-    return decide(state, step, ()) if settled(state, step, ()) else 0
+        _begin(now, state.moves[0, start], k, numbers, jobs, clusters, events[3], events[4])
 
 
 @lean
@@ -436,18 +421,15 @@ def _begin(now, row, k, numbers, jobs, clusters, expected, looks):  # type: igno
 
 
 @lean
-def _look(now, events, passes):  # type: ignore[no-untyped-def]
+def _look(now, events, states):  # type: ignore[no-untyped-def]
     """Look at all requests that should have ended by now."""
     numbers, jobs, looks = events[0], events[1], events[4]
     clusters, where = events[11][2], events[11][9]
     row, until = next_late(now, jobs, looks, numbers)
     while row >= 0:
         k = where[row]
-        table, running, moves, meta = passes[0], passes[1][k], passes[2][k], passes[5][k]
-        if clusters[ENDED, k]:
-            take_in(table, running, moves, meta, clusters[ENDED, k], meta[TAIL])
-            clusters[ENDED, k] = 0
-        expect_end(running, meta, row, until)
+        _take_ended(now, k, clusters, states)
+        expect_end(states.queue.running[k], states.meta[k], row, until)
         clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
         if not numbers[BATCHED]:
             clusters[RUNG, k] = 1

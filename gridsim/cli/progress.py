@@ -144,7 +144,7 @@ _LOOPS = {
     "gridsim.calendar.guarantees": ("for guaranteed deadlines", 15),
     "gridsim.calendar.tree_loop": ("for trees of clusters", 10),
     "gridsim.calendar": ("of the calendar", 7),
-    "gridsim.policy.scheduler.molded": ("for moldable jobs", 7),
+    "gridsim.policy.scheduler.moldable_cycle": ("for moldable jobs", 7),
     "gridsim.policy.scheduler.machines": ("of list schedulers", 6),
     "gridsim.policy.scheduler": ("of backfilling", 3),
     "gridsim.policy.admission": ("of plans", 3),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
-    from gridsim.policy.machine import SiteChange
+    from gridsim.policy.site_policy import SiteChange
 
 __all__ = [
     "add_arguments",
@@ -152,7 +152,7 @@ def add_site_changes(parser: _ActionsContainer, *, platform: bool = False) -> No
 
 def site_changes(args: Namespace) -> list[SiteChange]:
     """Values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
-    from gridsim.policy.machine import SiteChange  # numpy: not needed for --help
+    from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
 
     found = []
     for name, example in (("nodes", "+10 or gpu:+10"), ("add_pool", "matlab:4"), ("set_limit", "qos.gpu.GrpJobs=8")):
@@ -168,7 +168,7 @@ def site_changes(args: Namespace) -> list[SiteChange]:
 
 def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
     """Policies by label, those that know their site with these changes of it; one has to."""
-    from gridsim.policy.machine import SiteChange, changed, machine_of  # numpy: not needed for --help
+    from gridsim.policy.site_policy import SiteChange, changed, machine_of  # numpy: not needed for --help
 
     together = reduce(SiteChange.and_then, changes, SiteChange())
     if machine_of(policies.values()) is None:
@@ -306,10 +306,10 @@ def load(
         workload beside a log, and for what a transform refuses.
     """
     from gridsim.options import Run
-    from gridsim.policy.machine import machine, machine_of  # numpy: not needed for --help
     from gridsim.policy.pools import in_pools
+    from gridsim.policy.site_policy import machine, machine_of  # numpy: not needed for --help
+    from gridsim.run_setup import in_site_zone
     from gridsim.scenario import rules_for, transformed, with_users
-    from gridsim.world import in_site_zone
 
     if getattr(args, "out", None):
         from gridsim.cli.folder import check_inputs  # numpy: not needed for --help

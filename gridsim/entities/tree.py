@@ -11,7 +11,7 @@ from simpy import Environment
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dag import DagJob, DagJobs
-from gridsim.entities.instant import Instant
+from gridsim.entities.instant import Instant, Mode
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
@@ -40,6 +40,11 @@ class TreeOptions(Protocol):
     @property
     def overrun(self) -> str:
         """Kill or extend."""
+        ...
+
+    @property
+    def instant(self) -> Mode:
+        """Batched or per-event."""
         ...
 
     @property

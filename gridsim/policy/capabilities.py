@@ -88,7 +88,7 @@ def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
     return replace(declared, **more) if more else declared
 
 
-_MEMBERS = ("plan", "expected_starts", "reasons", "alone", "held", "site")
+_MEMBERS = ("plan", "expected_starts", "reasons", "alone", "held", "epoch", "site")
 
 
 def _guarantees(scheduler: Any) -> bool:

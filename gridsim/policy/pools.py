@@ -19,7 +19,7 @@ from gridsim.model.site import NO_PARTITION
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import SiteChange, own_machine
+from gridsim.policy.site_policy import SiteChange, own_machine
 
 __all__ = ["changed_platform", "in_pools", "resized", "seen_by", "with_nodes_of"]
 

@@ -416,17 +416,19 @@ class Capabilities:
         It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
     alone : bool
         It has ``alone(now)``, told before `dispatch` where nothing is to happen any more but what it is woken for.
+    epoch : bool
+        It has ``epoch``: Unix time of second 0, s; where it is None, a run sets it to that of the workload.
     site : bool
-        It follows the configuration files of a site. It has
+        It follows the configuration files of a site. It has ``epoch`` and
 
         - ``site``: a `gridsim.model.site.Site` or None, whose names jobs may request;
-        - ``epoch`` and ``timezone``: the Unix time of second 0, and the zone of local dates in the files; a run sets
-          those that are None to the workload's;
+        - ``timezone``: the zone of local dates in the files; where it is None, a run sets it to that of the workload;
         - ``notices``: settings of the files that it does not follow, and ``outside(first, last, longest)``: notices of
           dates outside a run and its longest walltime (whole microseconds);
         - ``machine()``, ``on_nodes()`` and ``pools(names)``: the `Platform` of the site as one pool of cores, with its
           nodes, and with some partitions as clusters (or `InputError`), and ``node_cores``;
-        - ``sized(cores)``, ``changed(change)``: the policy for another machine (`gridsim.policy.machine.SiteChange`);
+        - ``sized(cores)`` and ``changed(change)``: the policy for another machine, after a
+          `gridsim.policy.site_policy.SiteChange`;
         - ``longest(workload)``: (n,) int64, the longest time that each job may request, whole microseconds;
         - ``labels_of(demand)``: the labels by which a job requests what a `Demand` does, and ``requested() ->
           gridsim.record.Requested``: the resources that it read from labels;
@@ -457,8 +459,6 @@ class Capabilities:
         of the same policy that an earlier window of the requests was played with. *rows* (w,) int64 are the rows here
         of the requests there, -1 for those that are over, *came* how many had come; the answer is who waits, by rows
         here, in queue order: the first in what ``passes`` is given.
-    picks : bool
-        Whether a pass names the next request anew after each start: the loop over trees of clusters knows such.
     vectors_in_python : str
         Why they cannot on a machine of nodes, or of several pools; empty where they can.
     """
@@ -473,6 +473,7 @@ class Capabilities:
     expected_starts: bool = False
     reasons: bool = False
     alone: bool = False
+    epoch: bool = False
     site: bool = False
     takes_more: bool = True
     predicts: bool = False
@@ -481,7 +482,6 @@ class Capabilities:
     passes: bool = False
     in_python: str = ""
     goes_on: bool = False
-    picks: bool = False
     vectors_in_python: str = "the machine has nodes or several pools, or jobs ask for more than cores"
     vectors: bool = False
     nodes: Capacity | None = None

@@ -14,7 +14,7 @@ from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.time import IntArray
 from gridsim.profile.fitting import refusals
 from gridsim.profile.floor import HOSTS, TASK, TASKS, Classes
-from gridsim.profile.sized import SizedDemands
+from gridsim.profile.moldable_demands import SizeClasses, class_on, classes_of_sizes, fill, sizes_on_nodes
 
 __all__ = ["Asked", "Columns"]
 
@@ -71,7 +71,7 @@ class Asked:
     known : int, optional
         Requests that are known from the beginning, the first ones; all where left out. `learn` tells of the others.
     sizes : tuple, optional
-        Of requests that may be of other sizes than they ask for, as `SizedDemands` takes them.
+        Of requests that may be of other sizes than they ask for, as `classes_of_sizes` takes them.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Asked:
         Distinct demands.
     reasons : tuple of str
         Why the empty machine cannot hold a demand of each class (spec of machines, 4.5); empty where it can.
-    sized : SizedDemands or None
+    sized : SizeClasses or None
         Classes of the other sizes; None where every request has the one that it asks for.
     """
 
@@ -95,25 +95,26 @@ class Asked:
         sizes: tuple[Any, ...] | None = None,
     ) -> None:
         self.capacity, self.demands = capacity, demands if known is None else demands.select(slice(known))
-        self.sized = None if sizes is None else SizedDemands(demands, *sizes)
-        every = demands if self.sized is None else demands.joined(self.sized.expanded)
+        self.sized: SizeClasses | None
+        self.sized, others = (None, None) if sizes is None else classes_of_sizes(demands, *sizes)
+        every = demands if others is None else demands.joined(others)
         self.columns = Columns.of(capacity, every)
         self.classes, lacks = _classes(every, capacity, self.columns)
         self.reasons = tuple(self._reasons(lacks))
         if self.sized is not None:
             of = self.classes.of
             self.classes = self.classes._replace(of=of[: len(demands)].copy())
-            self.sized.known(of[: len(demands)], of[len(demands) :], self.reasons)
+            fill(self.sized, of[: len(demands)], of[len(demands) :], self.reasons)
 
     def resize(self, request: int, cores: int) -> None:
         """Let a request that holds nothing be of another size, where there are others than the one it asks for."""
         if self.sized is not None:
-            self.classes.of[request] = self.sized.class_on(request, cores)
+            self.classes.of[request] = class_on(self.sized, request, cores)
 
     def never(self) -> npt.NDArray[np.bool_]:
         """Whether the empty machine can hold none of the sizes of each request; (n,)."""
         if self.sized is not None:
-            return ~self.sized.able()
+            return np.array([sizes_on_nodes(self.sized, row) == 0 for row in range(len(self.classes.of))])
         return np.array([bool(reason) for reason in self.reasons], dtype=np.bool_)[self.classes.of]
 
     def learn(self, request: int, demands: Demands) -> None:

@@ -17,7 +17,7 @@ from gridsim.profile.compiled import lean
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, running_profile
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["BLOCKS", "DIPS", "LEFT", "Pool", "is_too_full"]
+__all__ = ["BLOCKS", "DIPS", "LEFT", "TIMES", "Pool", "PoolProfile", "is_too_full"]
 
 LEFT, AVAILABLE = range(2)
 """Rows of the free amounts: outside a cycle, of several amounts only; in a cycle, in which requests whose expected end
@@ -26,7 +26,7 @@ has passed hold nothing."""
 BLOCKS, DIPS = range(TAIL + 1, TAIL + 3)
 """Counts of a cycle: blocks of the profile, 0 while there is none; instants at which it falls below all before."""
 
-_TIMES, _WHEN, _LEAST = range(3)
+TIMES, _WHEN, _LEAST = range(3)
 
 
 class Pool(NamedTuple):
@@ -54,6 +54,14 @@ class Pool(NamedTuple):
     counts: IntArray
 
 
+class PoolProfile(NamedTuple):
+    """Free cores over time, the first *size* blocks, as `gridsim.profile.blocks` has them."""
+
+    times: IntArray
+    free: IntArray
+    size: int
+
+
 @verbs.open_cycle.register(Pool)
 def open_cycle_in_pool(machine, now):  # type: ignore[no-untyped-def]
     _open(now, machine.need, machine.idle, machine.running, machine.counts)
@@ -74,7 +82,7 @@ def _open(now, needs, idle, running, counts):  # type: ignore[no-untyped-def]
 
 @verbs.resume_cycle.register(Pool)
 def resume_cycle_in_pool(machine, now):  # type: ignore[no-untyped-def]
-    machine.blocks[_TIMES, 0] = now  # the first block extends to the next expected end
+    machine.blocks[TIMES, 0] = now  # the first block extends to the next expected end
 
 
 @verbs.keeps_reservations.register(Pool)
@@ -129,7 +137,7 @@ def _fits_until(now, blocks, free, counts, need, duration):  # type: ignore[no-u
     if free.ndim == 1:
         return fits_before(blocks[_WHEN], blocks[_LEAST], counts[DIPS], need, now + duration)
     else:  # noqa: RET505 (the compiler keeps one branch)
-        return counts[BLOCKS] == 0 or fits(blocks[_TIMES], free, counts[BLOCKS], need, duration)
+        return counts[BLOCKS] == 0 or fits(blocks[TIMES], free, counts[BLOCKS], need, duration)
 
 
 @verbs.reserve.register(Pool)
@@ -141,7 +149,7 @@ def reserve_in_pool(machine, now, row, duration, more):  # type: ignore[no-untyp
 
 @lean
 def _reserve(now, needs, idle, blocks, free, running, counts, need, duration, more):  # type: ignore[no-untyped-def]
-    times = blocks[_TIMES]
+    times = blocks[TIMES]
     if free.ndim == 1:  # noqa: SIM102 (the compiler keeps one branch)
         if counts[BLOCKS] == 0 and not more:
             _reserve_only(now, needs, idle, blocks, running, counts, need)
@@ -177,7 +185,7 @@ def start_in_pool(machine, now, row, duration, more):  # type: ignore[no-untyped
 
 @lean
 def _start(now, idle, blocks, free, counts, need, duration, more):  # type: ignore[no-untyped-def]
-    times, when, least = blocks[_TIMES], blocks[_WHEN], blocks[_LEAST]
+    times, when, least = blocks[TIMES], blocks[_WHEN], blocks[_LEAST]
     add(idle, AVAILABLE, need, -1)
     if free.ndim == 1:
         if counts[BLOCKS] and more:
@@ -207,3 +215,27 @@ def _release(needs, idle, rows, count):  # type: ignore[no-untyped-def]
     if needs.ndim > 1:
         for k in range(count):
             add(idle, LEFT, needs[rows[k]], 1)
+
+
+@verbs.open_profile.register(Pool)
+def open_profile_of_pool(machine, now):  # type: ignore[no-untyped-def]
+    needs, idle, blocks, free, running, counts = machine
+    _open(now, needs, idle, running, counts)
+    counts[BLOCKS] = running_profile(now, idle[AVAILABLE], running, counts, needs, blocks[TIMES], free)
+
+
+@verbs.reserve_on.register(Pool)
+def reserve_on_in_pool(machine, now, row, cores, begin, duration):  # type: ignore[no-untyped-def]
+    times, counts = machine.blocks[TIMES], machine.counts
+    counts[BLOCKS] = reserve_block(times, machine.free, counts[BLOCKS], begin, begin + duration, cores)
+    return 0
+
+
+@verbs.fits_on.register(PoolProfile)
+def fits_on_in_profile(machine, now, row, cores, duration):  # type: ignore[no-untyped-def]
+    return fits(machine.times, machine.free, machine.size, cores, duration)
+
+
+@verbs.earliest_on.register(PoolProfile)
+def earliest_on_in_profile(machine, now, row, cores, duration):  # type: ignore[no-untyped-def]
+    return earliest(machine.times, machine.free, machine.size, cores, duration)

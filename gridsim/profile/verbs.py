@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from gridsim.profile.compiled import verb
 
-__all__ = ["close_cycle", "fits_now", "fits_until", "is_full", "keeps_reservations", "nothing_fits", "open_cycle"]
-__all__ += ["postpone", "release", "reserve", "resume_cycle", "start"]
+__all__ = ["close_cycle", "earliest_on", "fits_now", "fits_on", "fits_until", "is_full", "keeps_reservations"]
+__all__ += ["nothing_fits", "open_cycle", "open_profile", "postpone", "release", "reserve", "reserve_on"]
+__all__ += ["resume_cycle", "start"]
 
 
 @verb
@@ -80,3 +81,29 @@ def release(machine, now, rows, count):  # type: ignore[no-untyped-def]
 @verb
 def postpone(machine, now, row, until):  # type: ignore[no-untyped-def]
     """Expect a running request to hold its resources until another instant."""
+
+
+# Requests whose number of cores is chosen when they start.
+
+
+@verb
+def open_profile(machine, now):  # type: ignore[no-untyped-def]
+    """Begin a cycle as `open_cycle` does, in which a request can be reserved at any instant and on any cores."""
+
+
+@verb
+def fits_on(machine, now, row, cores, duration):  # type: ignore[no-untyped-def]
+    """Return whether a request on so many cores fits from *now* on for *duration*, beside all reservations."""
+
+
+@verb
+def earliest_on(machine, now, row, cores, duration):  # type: ignore[no-untyped-def]
+    """Return the earliest start of a request on so many cores for *duration*, beside all reservations."""
+
+
+@verb
+def reserve_on(machine, now, row, cores, begin, duration):  # type: ignore[no-untyped-def]
+    """Let a request hold so many cores from *begin* on, where they are free: it starts if that is *now*.
+
+    Returns 0, or a code as `reserve` does. The caller adds a request that starts to the running ones.
+    """

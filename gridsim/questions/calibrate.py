@@ -23,8 +23,8 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import machine_of
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
 from gridsim.questions.replay import Calibration, Replay, nearest_policy

@@ -11,12 +11,12 @@ import numpy as np
 from gridsim.metrics.compare import paired
 from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import fitted
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import fitted
 from gridsim.questions.changes import NOW, Change, LimitEffect, PartEffect
 from gridsim.questions.job_parts import job_parts
 from gridsim.record import Record
-from gridsim.simulation import with_clock
+from gridsim.run_setup import with_clock
 
 __all__ = ["limit_effects", "part_effects"]
 

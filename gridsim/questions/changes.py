@@ -22,8 +22,8 @@ from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.site_file import SetLimit
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import SiteChange, changed, fitted, like, nodes_to
 from gridsim.policy.pools import changed_platform, resized
+from gridsim.policy.site_policy import SiteChange, changed, fitted, like, nodes_to
 from gridsim.questions.job_parts import JobPart
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated

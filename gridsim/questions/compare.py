@@ -16,9 +16,9 @@ from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import machine, own_machine
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy
+from gridsim.policy.site_policy import machine, own_machine
 from gridsim.questions.calibrate import own_policy, replay_of
 from gridsim.questions.changes import changes_beside
 from gridsim.questions.evidence import Evidence
@@ -27,10 +27,10 @@ from gridsim.questions.replay import Replay
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, with_replicas
 from gridsim.questions.whatif import Pending
 from gridsim.result import Result, versions
+from gridsim.run_setup import in_site_zone
 from gridsim.scenario import simulate_all
 from gridsim.workers import Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
-from gridsim.world import in_site_zone
 
 __all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "evidence_without_flurries", "pending_changes"]
 

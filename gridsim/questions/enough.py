@@ -12,8 +12,8 @@ from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.machine import nodes_to
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import nodes_to
 from gridsim.questions.changes import Change, sized
 from gridsim.questions.whatif import record_under
 from gridsim.workers import Awaited, Workers, crew

@@ -11,7 +11,7 @@ from gridsim.model.site import Notice
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.world import notices_of as notices_under
+from gridsim.run_setup import notices_of as notices_under
 
 __all__ = ["notices_of"]
 

@@ -30,17 +30,17 @@ from gridsim.policy.admission.quoting import (
     search,
 )
 from gridsim.policy.capabilities import capabilities_of, search_of
-from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
+from gridsim.policy.site_policy import machine
 from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import labelled
 from gridsim.questions.owner import numbered, owned
 from gridsim.questions.quotation import Alternative, Answer, Price, Quoted
 from gridsim.questions.recorded_state import as_recorded, last_event, recorded_state
+from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 from gridsim.words import when
-from gridsim.world import in_site_zone
 
 __all__ = ["DEFAULT_POLICIES", "busiest_moment", "quote"]
 

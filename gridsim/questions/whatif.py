@@ -19,8 +19,8 @@ from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.machine import fitted, machine
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.site_policy import fitted, machine
 from gridsim.questions.calibrate import own_policy
 from gridsim.questions.change_effects import limit_effects, part_effects
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of

@@ -118,7 +118,7 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
     from gridsim.policy.ordering import Fifo, ShortestEstimate
     from gridsim.policy.partition import Asked
     from gridsim.policy.scheduler.backfilling import Backfilling
-    from gridsim.policy.scheduler.molding import Molding
+    from gridsim.policy.scheduler.moldable_scheduler import Molding
 
     keeps = getattr(rule, "holders", "fresh") == "acquired"
     for ordering in (Fifo(), ShortestEstimate()):

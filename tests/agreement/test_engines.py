@@ -22,7 +22,7 @@ from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.molding import Molding
+from gridsim.policy.scheduler.moldable_scheduler import Molding
 from gridsim.record import Predictions, Record
 from gridsim.scenario import transformed
 from gridsim.testing.conformance import moldable

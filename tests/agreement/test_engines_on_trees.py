@@ -244,8 +244,8 @@ def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
     platform = Platform(RouterSpec("root", clusters))
     gs.simulate(workload, platform=platform, policy="p-slr", engine="compiled")
-    assert is_kept(tree_loop.on_tree)
-    gs.simulate(workload, platform=platform, policy="srtf")
+    assert is_kept(tree_loop.strict_lines)
+    gs.simulate(workload, platform=platform, policy="p-slr")
     assert len(ran) == 2
 
 

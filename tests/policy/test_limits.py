@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Amdahl, Downey
 from gridsim.model.workload import Workload
-from gridsim.policy.limits import total
+from gridsim.policy.limits import allow, total
 from gridsim.policy.partition import Asked, Greedy, ShareOfWork
 from gridsim.policy.queue import Queue, Requests
-from gridsim.policy.scheduler.molded import Shapes
+from gridsim.policy.scheduler.core_count_choice import LEAST, MOST
+from gridsim.policy.scheduler.moldable_state import Shapes
 
 CORES = 64
 SCRATCH = np.zeros((3, 64), dtype=np.int64), np.zeros(64)
@@ -68,7 +69,7 @@ def test_shares_of_work_are_those_that_the_partition_answers(
     shapes = Shapes(asked, ShareOfWork(**how), CORES)
     expected = shapes.largest(waits, runs, began, ends, now)
     held = (np.stack([ends, runs]), np.array([running, 0, CORES]), asked.cores, began)
-    shapes.allow(waits, held, now)
+    allow(now, waits, held, *shapes.table[LEAST : MOST + 1], shapes.most)
     assert shapes.allowed[:waiting].tolist() == expected.tolist()
     assert shapes.most_of_last(waits, held, now) == expected[-1]
 
@@ -88,7 +89,7 @@ def test_partitions_without_shares_answer_alike(partition: Any) -> None:
     shapes, rows, none = Shapes(asked, partition, CORES), np.arange(50), np.zeros(0, dtype=np.int64)
     expected = shapes.largest(rows, none, asked.submit, none, 0)
     held = (np.zeros((2, 1), dtype=np.int64), np.array([0, 0, CORES]), asked.cores, asked.submit)
-    shapes.allow(rows, held, 0)
+    allow(0, rows, held, *shapes.table[LEAST : MOST + 1], shapes.most)
     assert shapes.allowed.tolist() == expected.tolist()
     assert shapes.most_of_last(rows, held, 0) == expected[-1]
 

@@ -14,10 +14,10 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.pools import CLUSTER, PARTITION, ways
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
-from gridsim.policy.machine import SiteChange
 from gridsim.policy.pools import in_pools, resized, seen_by, with_nodes_of
 from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.policy.site_policy import SiteChange
 from gridsim.questions.changes import site_changes
 from gridsim.scenario import transformed
 

@@ -17,7 +17,7 @@ from gridsim.policy.presets import PRESETS, policy
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.policy.scheduler.molding import Molding
+from gridsim.policy.scheduler.moldable_scheduler import Molding
 from gridsim.policy.scheduler.planned import Planned
 
 

@@ -26,7 +26,7 @@ from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.reservation import Easy, Selective
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.policy.scheduler.molding import Molding
+from gridsim.policy.scheduler.moldable_scheduler import Molding
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.simulation import run
 

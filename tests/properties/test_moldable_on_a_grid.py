@@ -21,7 +21,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Queue
-from gridsim.policy.scheduler.molding import Molding
+from gridsim.policy.scheduler.moldable_scheduler import Molding
 from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.testing.invariants import violations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gridsim as gs
-from gridsim.policy.machine import machine
+from gridsim.policy.site_policy import machine
 from gridsim.testing import violations
 from gridsim.workload.synthetic.lublin import Lublin
 

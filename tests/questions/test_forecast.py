@@ -15,8 +15,8 @@ from rich.console import Console
 import gridsim as gs
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
-from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy
+from gridsim.policy.site_policy import machine
 from gridsim.questions.forecast import (
     Setup,
     _expected_by_replay,

@@ -12,8 +12,8 @@ from gridsim.cli import main
 from gridsim.model.site import Site
 from gridsim.model.site_file import read_site
 from gridsim.model.workload import Workload
-from gridsim.policy.machine import machine
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.policy.site_policy import machine
 from gridsim.questions.calibrate import calibrate
 from gridsim.questions.changes import changes_of
 from gridsim.questions.explain import explain

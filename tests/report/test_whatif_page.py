@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.policy.machine import machine
+from gridsim.policy.site_policy import machine
 from gridsim.questions.changes import NOW, WhatIf, changes_of
 from gridsim.questions.whatif import whatif
 from gridsim.report.whatif_page import changes, figures, pictures, sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -35,6 +35,7 @@ from gridsim.policy.protocols import (
     Passes,
     Placement,
     Quote,
+    Start,
     Stop,
     name_of,
     representation,
@@ -43,9 +44,9 @@ from gridsim.policy.protocols import (
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.list_state import ListState
-from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.scheduler.moldable_state import MoldableState
+from gridsim.policy.scheduler.ordering_strategy import turn_of
 from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.policy.scheduler.turns import turn_of
 from gridsim.policy.tail import InQueue
 from gridsim.record import Predictions as PredictionRecord
 
@@ -106,7 +107,6 @@ class Backfilling:
             held=not can.keep,
             passes=not in_python,
             in_python=in_python,
-            picks=self._picks,
             vectors_in_python=self._vectors_in_python(),
             predicts=predicts,
             vectors=True,
@@ -164,15 +164,14 @@ class Backfilling:
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
         begin(tail, rng)
         state = ListState(cluster, self.reserve, ledger, predictions, tail, self.placement, rng)
-        self._state: ListState | Molded = state
-        self._starts = state.starts
-        self._turn = turn_of(self.ordering, state, cluster)
+        self._state: ListState | MoldableState = state
+        self._starts: Callable[[Sequence[Any]], Sequence[Start]] = state.starts
+        self._turn: Callable[[int], Sequence[Any]] = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
         self._holds = frozenset()
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        assert isinstance(self._state, ListState)
         return self._state.passes(rows)
 
     def go_on(self, before: Backfilling, rows: IntArray, came: int) -> IntArray:
@@ -226,7 +225,7 @@ class Backfilling:
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """The request is expected to hold its cores until *expected_end*."""
-        self._state.overran(request, expected_end)
+        self._state.overran(request, expected_end, now)
 
     def settled(self, now: int) -> None:
         """Nothing to do: no promise outlives a pass."""

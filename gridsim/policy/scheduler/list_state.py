@@ -15,11 +15,11 @@ from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Passes, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
-from gridsim.policy.scheduler import lines, list_cycle
-from gridsim.policy.scheduler.draws import nothing_drawn
+from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, LANE, PLACE, QUEUE, RANK, READY
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.policy.scheduler.random_selection import nothing_drawn
 from gridsim.policy.tail import Shortest
 from gridsim.profile.pool import is_too_full
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
@@ -55,7 +55,7 @@ class Order(NamedTuple):
     draws : bool
         Whether it is asked though nothing could start.
     drawn : (6,) uint64, optional
-        Where the generator stands that alone decides (`gridsim.policy.scheduler.draws.drawing`).
+        Where the generator stands that alone decides (`gridsim.policy.scheduler.random_selection.drawing`).
     waits : bool
         Whether a blocked first request waits for an end.
     """
@@ -182,10 +182,10 @@ class ListState:
         """Whether nothing predicts, and those behind the protected are looked at as they stand in the queue."""
         return self._predictions is None and self._tail_order is None
 
-    def hand_over(self, loop: str, *columns: Any) -> None:
-        """Let a loop for one amount run the cycles of a whole run: see `passes`."""
+    def hand_over(self, loop: str, more: tuple[Any, ...]) -> None:
+        """Let a loop for one amount run the cycles of a whole run, by the queue and *more* columns: see `passes`."""
         if self.machine.is_one_amount:
-            self._passes = Passes(loop, columns)
+            self._passes = Passes(loop, (self.arrays, more))
 
     def hand_over_ordered(self, order: Order) -> None:
         """Let the list loop of the machine run them: *passes* are the queue, the machine and the order as plain tuples.
@@ -286,7 +286,7 @@ class ListState:
         if self.ledger is not None and self._share is not None:
             self.ledger.change(self._share[request], -int(self.requests.cores[request]), now)
 
-    def overran(self, request: int, expected_end: int) -> None:
+    def overran(self, request: int, expected_end: int, now: int) -> None:
         """A running request is expected to hold its cores until *expected_end*."""
         self.corrected(request, expected_end)
         self.blocked = False
@@ -339,7 +339,7 @@ class ListState:
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
         """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
-        count = lines.strict_linear(
+        count = linear_priority.strict_linear(
             now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, arrays
         )
         return self.passed(count, now)

@@ -122,6 +122,9 @@ class PoolMachine:
         count: int = cycle_in_pool(now, limit, ended, tail, self._queue, self.columns)
         return count
 
+    def release(self, request: int, now: int) -> None:
+        """Release what a request holds: the running requests contain that."""
+
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
         if self.is_one_amount:  # the running requests hold it; fewer arrays are a quicker call
@@ -130,9 +133,9 @@ class PoolMachine:
         else:
             catch_up_in_pool(now, ended, tail, self._queue, self.columns)
 
-    def starts(self, started: Sequence[int]) -> list[Start]:
-        """Decisions that requests start."""
-        return starts_of(started)
+    def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
+        """Decisions that requests start, on so many cores if they are given."""
+        return starts_of(started) if cores is None else list(map(Start, started, cores))
 
 
 class NodesMachine:
@@ -202,12 +205,20 @@ class NodesMachine:
 
     def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
         """Run a cycle; returns how many requests start."""
-        while stopped := cycle_on_nodes(now, limit, ended, tail, self._queue, self.columns):
+        self.complete(lambda columns: cycle_on_nodes(now, limit, ended, tail, self._queue, columns))
+        return int(self._queue[-1][COUNT])
+
+    def complete(self, cycle: Callable[[tuple[Any, ...]], int]) -> None:
+        """Run a cycle over the columns, and do what it stops for."""
+        while stopped := cycle(self.columns):
             if stopped != FULL:
                 self._holdings.help(stopped, int(self._state[ROW]))
             self._note_places()
         self._note_places()
-        return int(self._queue[-1][COUNT])
+
+    def release(self, request: int, now: int) -> None:
+        """Release what a request holds."""
+        self._holdings.let_go(np.array([request], dtype=np.int64), 1, now)
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
@@ -226,9 +237,10 @@ class NodesMachine:
                 self._placements[rows[first]] = placement_at(self._holdings, rows[first], part)
                 first = last
 
-    def starts(self, started: Sequence[int]) -> list[Start]:
-        """Decisions that requests start, each at its place."""
-        return [Start(row, 0, self._placements.pop(row, _NOWHERE)) for row in started]
+    def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
+        """Decisions that requests start, each at its place, on so many cores if they are given."""
+        sizes = cores or [0] * len(started)
+        return [Start(row, size, self._placements.pop(row, _NOWHERE)) for row, size in zip(started, sizes, strict=True)]
 
 
 _NOWHERE = Placement((), {}, (), ())

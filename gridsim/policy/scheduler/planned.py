@@ -40,7 +40,7 @@ from gridsim.policy.protocols import (
     starting,
 )
 from gridsim.policy.queue import ClusterView, Queue
-from gridsim.policy.scheduler.molded import Shapes
+from gridsim.policy.scheduler.moldable_state import Shapes
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.record import Predictions as PredictionRecord
 

@@ -27,9 +27,9 @@ from gridsim.model.site.vocabulary import Effect
 from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
 from gridsim.model.workload import Workload
-from gridsim.policy.machine import SiteChange
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
+from gridsim.policy.site_policy import SiteChange
 from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
 from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.bookings import Bookings
@@ -713,6 +713,7 @@ _CAN = Capabilities(
     expected_starts=True,
     reasons=True,
     alone=True,
+    epoch=True,
     site=True,
     in_python="the scheduler of Slurm runs under SimPy only",
 )

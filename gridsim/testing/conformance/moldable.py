@@ -136,7 +136,7 @@ def _rule(parameters: Mapping[str, Any]) -> Spec:
 
 def check_choices(case: Mapping[str, Any]) -> Outcome:
     """The sizes tried of ranges, on both grids."""
-    from gridsim.policy.scheduler.sizes import spread  # compiled kernels: only when something runs
+    from gridsim.policy.scheduler.core_count_choice import spread  # compiled kernels: only when something runs
 
     known_only(case, (*PROSE, "points"), "the case holds")
     comparison = Comparison()
@@ -161,8 +161,8 @@ def check_partition(case: Mapping[str, Any]) -> Outcome:
 def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
     from gridsim.policy.partition import Greedy
     from gridsim.policy.queue import Requests
-    from gridsim.policy.scheduler.molded import Shapes
-    from gridsim.policy.scheduler.sizes import LEAST, MOST, by_blocks
+    from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, by_blocks
+    from gridsim.policy.scheduler.moldable_state import Shapes
     from gridsim.profile.blocks import earliest
 
     fields = ("title", "now", "free_blocks", "afterwards", "job", "limit", "evaluated", "chosen")

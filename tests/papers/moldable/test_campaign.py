@@ -16,7 +16,8 @@ from gridsim.campaign.run import run_campaign
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import MICROSECOND
 from gridsim.policy.presets import policy
-from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.scheduler.moldable_cycle import DUE, HELD, HOLDERS
+from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.registry import parse
 from gridsim.simulation import simulate
@@ -158,16 +159,16 @@ def test_promises_of_those_who_waited_follow_from_the_record(
     replicate: Replicate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crossed: dict[int, int] = {}
-    run_pass = Molded.run_pass
+    run_cycle = MoldableState.run_cycle
 
-    def watched(self: Molded, now: int) -> object:
-        holding = set(self.held[: int(self._counts[0])].tolist())
-        for row in self._waiting[self._meta[HEAD] : self._meta[TAIL]].tolist():
-            if row not in holding and self._due[row] < now:
+    def watched(self: MoldableState, now: int) -> object:
+        holding = set(self.table[HELD, : self.meta[HOLDERS]].tolist())
+        for row in self._waiting[self.meta[HEAD] : self.meta[TAIL]].tolist():
+            if row not in holding and self.table[DUE, row] < now:
                 crossed.setdefault(row, now)
-        return run_pass(self, now)
+        return run_cycle(self, now)
 
-    monkeypatch.setattr(Molded, "run_pass", watched)
+    monkeypatch.setattr(MoldableState, "run_cycle", watched)
     point = Point(load_factor=150.0, scheme=WAITED)
     record = simulate(replicate.workload(point), platform=replicate.platform, policy=WAITED, engine="simpy").record
     expected = np.full(len(record), np.nan)

@@ -110,7 +110,7 @@ def test_an_overrun_leaves_arrivals_to_the_next_pass() -> None:
     one.joined(0, 0)
     one.run_pass(0)
     one.joined(3, 2 * SECOND)
-    one.overran(0, 9 * SECOND)
+    one.overran(0, 9 * SECOND, SECOND)
     assert one.arrivals().tolist() == [3]
     assert list(one.run_pass(2 * SECOND)) == [3]
 

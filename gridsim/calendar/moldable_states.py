@@ -3,88 +3,93 @@
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gridsim.calendar.events import CORES, ESTIMATE, RUNTIME
 from gridsim.calendar.loop import arrived, decide, ended, expect_late, needs_python, overran, run_loop, settled
 from gridsim.model.time import IntArray
 from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.limits import Limits, allow_one
-from gridsim.policy.scheduler.promises import ANEW, mold
-from gridsim.policy.scheduler.sizes import ASKED, CURVE, LEAST, MOST, Sizes, choose, scaled
-from gridsim.policy.scheduler.sizes import ESTIMATE as AS_ASKED
+from gridsim.policy.scheduler.core_count_choice import ASKED, CURVE, LEAST, MOST, Sizes, choose_by_profile, scaled
+from gridsim.policy.scheduler.core_count_choice import ESTIMATE as AS_ASKED
+from gridsim.policy.scheduler.machines import in_pool
+from gridsim.policy.scheduler.moldable_cycle import ANEW, STARTED, MoldableQueue, run_moldable_cycle
 from gridsim.profile.blocks import forget
 from gridsim.profile.compiled import lean
+from gridsim.profile.pool import Pool, PoolProfile
 from gridsim.profile.running import end_running
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["choose_size", "molded"]
 
 
-class MoldableState(NamedTuple):
-    """A queue whose requests get their sizes when they start.
+class MoldableSchedulerState(NamedTuple):
+    """A queue whose requests get their cores when they start, on one pool.
 
     Attributes
     ----------
     order : (n,) or (0,) int64
         The queue order of a decision, written by Python; empty if it is the order of arrival.
-    cycle : tuple
-        What `gridsim.policy.scheduler.promises.mold` works on, from *waiting* on.
+    queue : MoldableQueue
+        Waiting and running requests.
+    machine : Pool
+        Free cores.
     moves, meta : array of int64
         Requests that start, above their cores or the requests that ended; counts of the queue.
     """
 
     order: IntArray
-    cycle: tuple[Any, ...]
+    queue: MoldableQueue
+    machine: Pool
     moves: IntArray
     meta: IntArray
 
 
 @lean
 def molded(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run moldable jobs; *passes* are `MoldableState` as a plain tuple."""
-    run_loop(work, events, MoldableState(*passes))
+    """Run moldable jobs; *passes* are `MoldableSchedulerState` with its parts as plain tuples."""
+    order, queue, pool, moves, meta = passes
+    queue = MoldableQueue(*queue)
+    run_loop(work, events, MoldableSchedulerState(order, queue, in_pool(queue, pool), moves, meta))
 
 
-@ended.register(MoldableState)
+@ended.register(MoldableSchedulerState)
 def ended_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
-    _, _, _, _, promises, (running, meta, need, _), _ = state.cycle
-    gone = state.moves[1]
+    queue, gone = state.queue, state.moves[1]
     for k in range(step.ended):
-        if end_running(running, meta, gone[k], need[gone[k]]) > step.now:
-            promises[2][ANEW] = 1
+        if end_running(queue.running, queue.meta, gone[k], queue.cores[gone[k]]) > step.now:
+            queue.meta[ANEW] = 1
 
 
-@overran.register(MoldableState)
+@overran.register(MoldableSchedulerState)
 def overran_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
-    _, _, _, _, promises, held, _ = state.cycle
-    expect_late(step, events[5], held[0], state.meta)
-    promises[2][ANEW] = 1
+    expect_late(step, events[5], state.queue.running, state.meta)
+    state.meta[ANEW] = 1
 
 
-@arrived.register(MoldableState)
+@arrived.register(MoldableSchedulerState)
 def arrived_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
     state.meta[TAIL] += step.last - step.first
 
 
-@settled.register(MoldableState)
+@settled.register(MoldableSchedulerState)
 def settled_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
     return step.decides and state.meta[HEAD] < state.meta[TAIL]
 
 
-@needs_python.register(MoldableState)
+@needs_python.register(MoldableSchedulerState)
 def needs_python_in_moldable(state):  # type: ignore[no-untyped-def]
     return state.order.shape[0] > 0
 
 
-@decide.register(MoldableState)
+@decide.register(MoldableSchedulerState)
 def decide_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
-    order, (waiting, how, limits, shapes, promises, held, blocks), moves, meta = state
-    rows = order[: meta[TAIL] - meta[HEAD]] if order.shape[0] else waiting[meta[HEAD] : meta[TAIL]]
-    count = mold(step.now, rows, waiting, how, limits, shapes, promises, held, blocks)
-    for k in range(count):
-        resize(moves[0, k], moves[1, k], events[0], shapes)
-    return count
+    order, queue, machine, moves, meta = state
+    rows = order[: meta[TAIL] - meta[HEAD]] if order.shape[0] else queue.waiting[meta[HEAD] : meta[TAIL]]
+    run_moldable_cycle(step.now, rows, queue, machine)
+    for k in range(meta[STARTED]):
+        resize(moves[0, k], moves[1, k], events[0], queue.sizes)
+    return meta[STARTED]
 
 
 @lean
@@ -113,6 +118,6 @@ def choose_size(now, row, plan, columns, running, began, jobs, sizes):  # type: 
     rows, held = waiting[meta[HEAD] : meta[TAIL] + 1], (running, meta, cores, began)
     high = allow_one(now, rows, held, known.table[LEAST], known.table[MOST], Limits(*limits))
     meta[SIZE] = forget(times, free, meta[SIZE], now)
-    _, width = choose(times, free, meta[SIZE], known, row, high)
+    _, width = choose_by_profile(PoolProfile(times, free, meta[SIZE]), row, high, known)
     resize(row, width, jobs, shapes)
     cores[row], estimate[row] = jobs[CORES, row], jobs[ESTIMATE, row]

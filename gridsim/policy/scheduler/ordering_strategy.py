@@ -14,10 +14,11 @@ from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import call, name_of, ranks_of, whole_numbers
 from gridsim.policy.queue import ClusterView, Queue
-from gridsim.policy.scheduler import lines, list_cycle, picks
-from gridsim.policy.scheduler.draws import drawing
+from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_state import ListState, Order
-from gridsim.profile.waiting import HEAD, TAIL, index_of
+from gridsim.policy.scheduler.random_selection import drawing, nothing_drawn
+from gridsim.policy.scheduler.sequential_selection import NOBODY
+from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["Turn", "turn_of"]
 
@@ -84,13 +85,13 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
 
     if state.blocking and state.machine.is_one_amount and state.plain:
         n = len(state.requests)
-        blocks = n // lines.BLOCK + 1
+        blocks = n // linear_priority.BLOCK + 1
         slots = np.full(n, -1, dtype=np.int64)
         where, spare = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
-        arrays = tuple(lines.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
+        arrays = tuple(linear_priority.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
 
-        state.hand_over("strict_lines", state.table, state.running, state.moves, state.meta, arrays)
+        state.hand_over("strict_lines", arrays)
 
         def strict_turn(now: int) -> Sequence[int]:
             come()
@@ -99,7 +100,7 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Turn:
         return strict_turn
 
     def sort(now: int) -> None:
-        lines.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
+        linear_priority.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
 
     def turn(now: int) -> Sequence[int]:
         come()
@@ -180,32 +181,37 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Turn:
 
     Where it *holds*, the one that does not fit is the next of the coming pass too. The queue stays in job order.
     """
-    held = -1
+    held = NOBODY
     draws = drawing(ordering.stream) if draws_alone(ordering) else None
     if draws is not None and state.plain:
-        kept = np.array([picks.NOBODY, holds], dtype=np.int64)
-        state.hand_over("drawn", state.table, state.running, state.moves, state.meta, draws, kept)
+        how, none = np.array([NOBODY, holds, 0], dtype=np.int64), np.zeros(0, dtype=np.int64)
+        state.hand_over("selected", (draws, none, np.zeros((3, 0), dtype=np.int64), how))
+
+    def index_at(now: int, started: int) -> int:
+        nonlocal held
+        rows = state.rows()
+        where = np.flatnonzero(rows == held)  # one that has started is not there
+        index = where[0] if len(where) else call(ordering, "pick", state.queue(rows), now / 1e6)
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(rows):
+            raise PolicyError(f"{name_of(ordering)} picked number {index!r} of {len(rows)} requests")
+        held = int(rows[index]) if holds else NOBODY
+        return int(index)
+
+    return _selecting(state, index_at)
+
+
+def _selecting(state: ListState, index_at: Callable[[int, int], int]) -> Turn:
+    """Start the request at an index of the queue until one does not fit; *index_at* is told how many have started."""
 
     def turn(now: int) -> Sequence[int]:
-        nonlocal held
         started: list[int] = []
         state.take_in()
         while not state.empty and state.available(now):
-            index = _index(now) if held < 0 else int(index_of(state.table[list_cycle.QUEUE], state.meta, held))
-            request = state.begin_at(index, now)
+            request = state.begin_at(index_at(now, len(started)), now)
             if request is None:
-                held = int(state.rows()[index]) if holds else -1
                 break
-            held = -1
             started.append(request)
         return started
-
-    def _index(now: int) -> int:
-        rows = state.rows()
-        index = call(ordering, "pick", state.queue(rows), now / 1e6)
-        if not isinstance(index, int | np.integer) or not 0 <= index < len(rows):
-            raise PolicyError(f"{name_of(ordering)} picked number {index!r} of {len(rows)} requests")
-        return int(index)
 
     return turn
 
@@ -219,22 +225,16 @@ def _grouped(ordering: Any, state: ListState) -> Turn:
     if counts_in_columns(ordering) and state.plain:
         weights = ordering.column
         shares = np.stack([np.zeros_like(weights), weights, weights])
-        again = np.array([ordering.changes == "start"], dtype=np.int64)
-        state.hand_over("by_shares", state.table, state.running, state.moves, state.meta, group, shares, again)
+        how = np.array([NOBODY, 0, ordering.changes == "start"], dtype=np.int64)
+        state.hand_over("selected", (nothing_drawn(), np.ascontiguousarray(group), shares, how))
+    place: IntArray = np.zeros(0, dtype=np.int64)
 
-    def turn(now: int) -> Sequence[int]:
-        started: list[int] = []
-        state.take_in()
-        place = None
-        while not state.empty and state.available(now):
-            if place is None or ordering.changes == "start":
-                place = whole_numbers(ordering, "places", call(ordering, "places", now))
-                if len(place) < groups:
-                    raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; there are {groups}")
-            request = state.begin_at(list_cycle.first_of_groups(state.table, state.meta, group, place), now)
-            if request is None:
-                break
-            started.append(request)
-        return started
+    def index_at(now: int, started: int) -> int:
+        nonlocal place
+        if not started or ordering.changes == "start":
+            place = whole_numbers(ordering, "places", call(ordering, "places", now))
+            if len(place) < groups:
+                raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; there are {groups}")
+        return int(list_cycle.first_of_groups(state.table, state.meta, group, place))
 
-    return turn
+    return _selecting(state, index_at)

@@ -1,4 +1,4 @@
-"""Backfilling of moldable jobs: sizes are chosen at the start, promises are kept from pass to pass."""
+"""Backfilling of moldable jobs: cores are chosen at the start, holders keep their reservations until they start."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
-from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.correction import Request
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.prediction import Requested
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes
+from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import FirstFit
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.molded import Molded
-from gridsim.policy.scheduler.vector_molded import VectorMolded
+from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.tail import InQueue
 
 __all__ = ["Molding"]
@@ -81,22 +79,9 @@ class Molding(Backfilling):
         """Begin a run: empty queue, nothing running."""
         begin(self.ordering, rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
-        given = (cluster, self.ordering, self.reserve, self.partition)
-        state = (
-            Molded(*given, best=best, by_queue=by_queue)
-            if cluster.asked is None
-            else VectorMolded(*given, self.placement, rng, best=best, by_queue=by_queue)
-        )
+        given = (cluster, self.ordering, self.reserve, self.partition, self.placement, rng)
+        state = MoldableState(*given, best=best, by_queue=by_queue)
         self._known = cluster.requests.known
         self._holds = frozenset()
-        self._state = self._molded = state
-        self._predictions = None
-
-    def passes(self, rows: IntArray) -> Passes:
-        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        return self._molded.passes(rows)
-
-    def dispatch(self, now: int) -> Decision:
-        """One pass over the queue, and over the sizes of its requests."""
-        started = self._molded.run_pass(now)
-        return Decision(started) if started else NOTHING
+        self._state, self._predictions = state, None
+        self._turn, self._starts = state.run_cycle, list

@@ -9,8 +9,8 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
-from gridsim.policy.machine import fitted, machine, machine_of, nodes_to
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.policy.site_policy import fitted, machine, machine_of, nodes_to
 from gridsim.simulation import simulate
 
 JOBS = Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 2], cores_stated=4)

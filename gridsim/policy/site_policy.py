@@ -1,4 +1,4 @@
-"""The machine that a policy knows, as one that reads its site does, and that policy on a larger or smaller one."""
+"""Policies that follow a site: its machine, and the same policy on a larger or smaller one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64, Generator
 
-from gridsim.policy.scheduler.lines import product
+from gridsim.policy.scheduler.linear_priority import product
 from gridsim.profile.compiled import lean
 from gridsim.profile.waiting import HEAD, TAIL, sort
 

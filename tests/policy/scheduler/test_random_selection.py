@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import MT19937, Generator
 
-from gridsim.policy.scheduler.draws import draw_below, draw_order, drawing
+from gridsim.policy.scheduler.random_selection import draw_below, draw_order, drawing
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # of the same loop uncompiled: 64 bits are all that count

@@ -1,9 +1,9 @@
-"""Compiled choices of a size: runtimes by cores, the sizes tried, and by which of them a job ends first.
+"""The choice of the number of cores of a moldable request: run times by cores, the sizes tried, the first end.
 
-Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs. Profiles are as in `gridsim.profile.blocks`.
+Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs. The choice is over the verbs of a machine.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The decorators hide types from a type checker: they are in the docstrings.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -11,30 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.profile import verbs
 from gridsim.profile.blocks import earliest, fits
-from gridsim.profile.compiled import lean, phase
+from gridsim.profile.compiled import lean, phase, verb
+from gridsim.profile.moldable_demands import MoldableNodes, sizes_on_nodes
+from gridsim.profile.pool import BLOCKS, TIMES, Pool, PoolProfile
 
-__all__ = [
-    "ASKED",
-    "BEYOND",
-    "CURVE",
-    "ESTIMATE",
-    "FALLS",
-    "LEAST",
-    "MOST",
-    "NAMED",
-    "Sizes",
-    "best",
-    "by_blocks",
-    "choose",
-    "falling",
-    "fitting_now",
-    "on",
-    "scaled",
-    "spread",
-    "starts_now",
-    "tried",
-]
+__all__ = ["ASKED", "BEYOND", "CURVE", "ESTIMATE", "FALLS", "LEAST", "MOST", "NAMED", "Sizes", "by_blocks"]
+__all__ += ["choose", "choose_by_profile", "cores_now", "falling", "on", "scaled", "spread", "tried", "tried_on_nodes"]
 
 ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
 
@@ -115,9 +99,14 @@ def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def
     return count
 
 
-@lean
-def tried(sizes, row, high):  # type: ignore[no-untyped-def]
+@verb
+def tried(machine, row, high, sizes):  # type: ignore[no-untyped-def]
     """Fill ``sizes.scratch`` with those tried of a request that may have at most *high* cores; returns how many."""
+    return _tried_of_range(row, high, sizes)
+
+
+@lean
+def _tried_of_range(row, high, sizes):  # type: ignore[no-untyped-def]
     table, named = sizes.table, sizes.named
     begin, end = table[NAMED, row], table[BEYOND, row]
     if begin < end:
@@ -128,6 +117,36 @@ def tried(sizes, row, high):  # type: ignore[no-untyped-def]
         return count
     low = table[LEAST, row]
     return spread(low, high, sizes.choices if sizes.choices else high - low + 1, sizes.geometric, sizes.scratch)
+
+
+@tried.register(MoldableNodes)
+def tried_on_nodes(machine, row, high, sizes):  # type: ignore[no-untyped-def]
+    if machine.sizes.table.shape[1]:
+        return _tried_of_classes(machine.sizes, row, high, sizes)
+    return _tried_of_range(row, high, sizes)
+
+
+@lean
+def _tried_of_classes(classes, row, high, sizes):  # type: ignore[no-untyped-def]
+    """Fill in sizes that the nodes can hold: those that would be tried are rounded down to one of them."""
+    found, scratch = classes.found, sizes.scratch
+    count, last = sizes_on_nodes(classes, row), 0
+    while last + 1 < count and found[last + 1] <= high:
+        last += 1
+    if not sizes.choices or sizes.table[NAMED, row] < sizes.table[BEYOND, row]:
+        for k in range(last + 1):
+            scratch[k] = found[k]
+        return last + 1
+    wanted = spread(found[0], found[last], sizes.choices, sizes.geometric, scratch)
+    count, at = 0, -1
+    for k in range(wanted):
+        size, before = scratch[k], at
+        while at < last and found[at + 1] <= size:
+            at += 1
+        if at > before:
+            scratch[count] = found[at]
+            count += 1
+    return count
 
 
 class Best(NamedTuple):
@@ -203,60 +222,75 @@ def _every_size(sizes, row):  # type: ignore[no-untyped-def]
     return sizes.choices == 0 and sizes.table[NAMED, row] == sizes.table[BEYOND, row]
 
 
-@lean
-def choose(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
+@verb
+def choose(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
     """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
 
-    Ends within a microsecond are equal.
+    Ends within a microsecond are equal. A size that cannot end early enough even if it starts now is not searched.
     """
-    table, relative, widths = sizes.table, sizes.relative, sizes.scratch
-    if table[FALLS, row] and _every_size(sizes, row):
-        start, cores, _ = by_blocks(times, free, size, table, relative, row, high, widths[:0])
-        return start, cores
-    count = tried(sizes, row, high)
-    # The largest size gives a bound: what cannot end by then even if it started at once is not looked for.
-    cores = widths[count - 1]
-    duration = on(table, relative, row, cores)
-    start = earliest(times, free, size, cores, duration)
-    found = better(Best(NEVER, NEVER, 0, NEVER, 0), start, start + duration, cores)
-    for i in range(count - 1):
-        duration = on(table, relative, row, widths[i])
-        if times[0] + duration <= found.end + 1:
-            start = earliest(times, free, size, widths[i], duration)
-            found = better(found, start, start + duration, widths[i])
+    found = Best(NEVER, NEVER, 0, NEVER, 0)
+    for i in range(tried(machine, row, high, sizes) - 1, -1, -1):
+        cores = sizes.scratch[i]
+        duration = on(sizes.table, sizes.relative, row, cores)
+        if now + duration <= found.end + 1:
+            start = verbs.earliest_on(machine, now, row, cores, duration)
+            found = better(found, start, start + duration, cores)
     return of_best(found)
 
 
-@lean
-def best(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
-    """Cores that `choose` finds; *sizes* are `Sizes` as a plain tuple."""
-    _, cores = choose(times, free, size, Sizes(*sizes), row, high)
+@verb
+def cores_now(machine, now, row, high, only_best, sizes):  # type: ignore[no-untyped-def]
+    """Cores on which a request starts now, 0 if it does not: those by which it ends first of all that fit now.
+
+    With *only_best*, it starts if no later start ends earlier.
+    """
+    cores = fitting_now(machine, now, row, high, sizes)
+    if cores and only_best:
+        start, cores = choose(machine, now, row, high, sizes)
+        return cores if start == now else np.int64(0)
     return cores
 
 
 @lean
-def fitting_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
+def fitting_now(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
     """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
     best_cores, best = np.int64(0), NEVER
-    for i in range(tried(sizes, row, high)):
+    for i in range(tried(machine, row, high, sizes)):
         cores = sizes.scratch[i]
-        if cores > free[0]:
-            break
         duration = on(sizes.table, sizes.relative, row, cores)
-        if duration < best - 1 and fits(times, free, size, cores, duration):
+        if duration < best - 1 and verbs.fits_on(machine, now, row, cores, duration):
             best_cores, best = cores, duration
     return best_cores
 
 
-@lean
-def starts_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
-    """Cores on which a request starts now if its best choice is to start now; 0 if it is not.
+@phase
+def _profile(pool):  # type: ignore[no-untyped-def]
+    return PoolProfile(pool.blocks[TIMES], pool.free, pool.counts[BLOCKS])
 
-    What `choose` would find, mostly without looking for places that lie later.
-    """
-    table, relative = sizes.table, sizes.relative
+
+@choose.register(Pool)
+def choose_in_pool(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
+    return choose_by_profile(_profile(machine), row, high, sizes)
+
+
+@lean
+def choose_by_profile(profile, row, high, sizes):  # type: ignore[no-untyped-def]
+    """`choose` on free cores over time, by their blocks where that is the same."""
+    if sizes.table[FALLS, row] and _every_size(sizes, row):
+        times, free, size = profile
+        start, cores, _ = by_blocks(times, free, size, sizes.table, sizes.relative, row, high, sizes.scratch[:0])
+        return start, cores
+    return choose(profile, profile.times[0], row, high, sizes)
+
+
+@cores_now.register(Pool)
+def cores_now_in_pool(machine, now, row, high, only_best, sizes):  # type: ignore[no-untyped-def]
+    table, relative, profile = sizes.table, sizes.relative, _profile(machine)
+    times, free, size = profile
     if table[LEAST, row] > free[0]:
         return np.int64(0)
+    if not only_best:
+        return fitting_now(profile, now, row, high, sizes)
     if table[FALLS, row]:
         # No end after now can be before that of the fastest size at the next instant at which cores become free.
         if _every_size(sizes, row):
@@ -264,7 +298,7 @@ def starts_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-
             if not fits(times, free, size, cores, on(table, relative, row, cores)):
                 cores = np.int64(0)
         else:
-            cores = fitting_now(times, free, size, sizes, row, high)
+            cores = fitting_now(profile, now, row, high, sizes)
             if not cores:
                 return cores
         if cores == high:
@@ -273,5 +307,5 @@ def starts_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-
             end = times[0] + on(table, relative, row, cores)
             if size == 1 or end <= times[1] + on(table, relative, row, high):
                 return cores
-    start, cores = choose(times, free, size, sizes, row, high)
+    start, cores = choose_by_profile(profile, row, high, sizes)
     return cores if start == times[0] else np.int64(0)

@@ -17,7 +17,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.queue import Queue
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.lines import BLOCK, larger, overtakes, product, sort_linear
+from gridsim.policy.scheduler.linear_priority import BLOCK, larger, overtakes, product, sort_linear
 from gridsim.simulation import run
 
 WORDS = st.one_of(st.integers(0, 1 << 62), st.integers((1 << 52) - 3, (1 << 52) + 3), st.integers(0, 5))

@@ -1,0 +1,280 @@
+"""Set-up of a run: from a workload, a platform and a policy to clusters, routers and arrivals."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gridsim.calendar.engine import Setup
+from gridsim.entities.clock import Clock
+from gridsim.entities.cluster import Cluster
+from gridsim.entities.holds import Holds
+from gridsim.entities.instant import Instant, modes
+from gridsim.entities.link import links_of
+from gridsim.entities.outcome import Outcome
+from gridsim.entities.router import Root
+from gridsim.entities.source import Reacting, Source
+from gridsim.entities.submissions import Submissions, with_room
+from gridsim.entities.tree import TreeOptions, admission, clusters_of
+from gridsim.errors import InputError
+from gridsim.model.dates import zone_name_of
+from gridsim.model.platform import Platform
+from gridsim.model.pools import ways
+from gridsim.model.site.vocabulary import Notice
+from gridsim.model.suited import suited
+from gridsim.model.tasks import ANY_KIND
+from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
+from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.pools import seen_by
+from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import name_of
+from gridsim.policy.queue import Requests
+from gridsim.policy.ranks import upward_ranks
+
+__all__ = ["in_site_zone", "notices_of", "set_up", "with_clock"]
+
+
+def set_up(
+    workload: Workload,
+    platform: Platform,
+    policy: Any,
+    options: TreeOptions,
+    *,
+    room: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Setup:
+    """Build the entities of a run.
+
+    Parameters
+    ----------
+    policy : str or object
+        As `gridsim.policy.presets.policy` takes it; an object is copied, so it can be used again.
+    room : int
+        Jobs that may be submitted beside those of the workload.
+    progress : callable, optional
+        Called with the number of jobs submitted so far, now and then.
+
+    Raises
+    ------
+    InputError
+        When a job needs what no cluster has, or the policy needs what the workload does not have.
+    """
+    instant, tick = modes[options.instant], whole(options.tick_of(workload))
+    if workload.reactions is not None:
+        workload.require_rigid("users react to jobs of one task", field="users")
+    policy = make_policy(policy)
+    platform = seen_by(policy, platform)
+    can = capabilities_of(policy)
+    workload = in_site_zone(suited(workload, platform, sited=can.site), [policy])
+    if not instant.batched and can.predicts and can.plan:
+        message = "is per-event, which is not defined for promised starts by predictions; expected batched"
+        raise InputError(message, field="instant")
+    _check_runnable(workload, platform, policy, _least_cores(workload))
+    closed = _why_closed(workload, platform, policy, room)
+    known = workload if closed else _with_room(workload, platform, policy, room)
+    env = Clock(instant)
+    requests = Requests(known, rank=_ranks(workload, platform, tick), room=0 if closed else room)
+    outcome = _outcome_of(requests, known)
+    with _naming_source(workload):
+        dated = with_clock(policy, workload)
+        clusters = clusters_of(env, platform, dated, requests, outcome, instant, options, tick)
+    if requests.needed is not requests.minimum:  # the policy chooses no sizes
+        _check_runnable(workload, platform, policy, requests.needed)
+    clusters_of_jobs = _ways(workload, platform)
+    links = None if workload.tasks is None else links_of(env, workload.tasks, platform, instant, tick)
+    root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options, clusters_of_jobs))
+    users: Reacting | Submissions | None = None
+    if workload.reactions is None:
+        Source(env, workload.submit, root, instant, progress)
+    else:
+        users = Reacting(env, requests, workload.reactions, root, instant, progress)
+    submissions = None
+    if not closed:
+        given = (env, instant, root, platform, clusters, clusters_of_jobs, len(workload), known, requests, outcome)
+        users = submissions = Submissions(*given, sizes=workload.moldable is not None, sited=can.site)
+    for cluster in clusters:
+        cluster.users = users
+        _let_hold(cluster, policy, instant, submissions, closed)
+    env.ready = True
+    made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed)
+    return Setup(workload, platform, policy, options, tick, *made)
+
+
+def _least_cores(workload: Workload) -> IntArray:
+    """Cores that a cluster must have for each task."""
+    if workload.moldable is not None:
+        return workload.moldable.minimum
+    return workload.cores if workload.tasks is None else workload.tasks.cores
+
+
+def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: IntArray) -> None:
+    """Raise `InputError` for the first task that no cluster can run.
+
+    Rigid jobs that are too wide are rejected, as are jobs with a task that no nodes can hold.
+
+    Parameters
+    ----------
+    least : (n,) int64
+        Cores that a cluster must have for each task.
+    """
+    tasks, source = workload.tasks, workload.provenance.get("source")
+    widest, of_one_site = {cluster.kind: 0 for cluster in platform.clusters()}, capabilities_of(policy).site
+    for cluster in platform.clusters():
+        rejects = cluster.capacity is not None and not of_one_site
+        widest[cluster.kind] = max(widest[cluster.kind], NEVER if rejects else cluster.cores)
+    if tasks is None:
+        if ANY_KIND not in widest:
+            kinds = ", ".join(sorted(widest))
+            raise InputError(
+                f"the jobs name no kind, and every cluster of the platform has one ({kinds}); leave the kinds out",
+                path=source,
+                field="kind",
+            )
+        return
+    limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
+    bad = np.flatnonzero(least > limit)
+    if len(bad):
+        row = int(bad[0])
+        job = int(np.searchsorted(tasks.first, row, side="right")) - 1
+        task = tasks.names[row] if tasks.names is not None else str(row - int(tasks.first[job]))
+        kind = tasks.kinds[tasks.kind[row]]
+        if kind not in widest:
+            raise InputError(
+                f"job {workload.job[job]} task {task} needs a cluster of kind '{kind}'; "
+                f"the platform has {', '.join(sorted(widest))}",
+                path=source,
+                field="kind",
+            )
+        raise InputError(
+            f"job {workload.job[job]} task {task} needs {least[row]} cores of kind '{kind}'; "
+            f"the widest cluster of that kind has {widest[kind]}",
+            path=source,
+            field="cores",
+        )
+
+
+def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) -> str:
+    """Why no job can be submitted beside those of the workload; empty where some can."""
+    if not room:
+        return "there is no room, World(…, room=0)"
+    if workload.tasks is not None:
+        return "the workload has jobs of several tasks"
+    if _on_nodes(workload, platform) and (workload.moldable is not None or capabilities_of(policy).sizes):
+        return "sizes on machines of nodes and pools are those of jobs that are known from the beginning"
+    if workload.reactions is not None:
+        return "users react, and wait for jobs of the workload alone"
+    if not capabilities_of(policy).takes_more:
+        return f"{name_of(policy)} looks at all jobs before the first one comes"
+    return ""
+
+
+def _on_nodes(workload: Workload, platform: Platform) -> bool:
+    """Whether jobs may ask for more than cores of one pool."""
+    return workload.demands is not None or any(cluster.capacity is not None for cluster in platform.clusters())
+
+
+def _with_room(workload: Workload, platform: Platform, policy: Any, room: int) -> Workload:
+    """Return the workload with rows for jobs that are submitted during the run, and with the names of its labels."""
+    sizes = capabilities_of(policy).sizes and not _on_nodes(workload, platform)
+    return with_room(replace(workload, names=_names(workload, policy)), room, sizes=sizes)
+
+
+def _names(workload: Workload, policy: Any) -> Mapping[str, tuple[str, ...]]:
+    """Names of the labels: those of the workload, and behind them those of the policy's site."""
+    site = policy.site if capabilities_of(policy).site else None
+    if site is None:
+        return workload.names
+    found = dict(workload.names)
+    for name in {"user", "account", "partition", "qos"} & set(found):
+        found[name] = tuple(dict.fromkeys([*found[name], *site.names(name)]))
+    return found
+
+
+def _ranks(workload: Workload, platform: Platform, tick: int) -> IntArray | None:
+    return None if workload.tasks is None else upward_ranks(workload.tasks, platform, tick)
+
+
+def _outcome_of(requests: Requests, workload: Workload) -> Outcome:
+    if workload.tasks is not None:
+        return Outcome(requests, workload.tasks.runtime, None)
+    return Outcome(requests, workload.runtime, workload.tolerance)
+
+
+@contextmanager
+def _naming_source(workload: Workload) -> Iterator[None]:
+    """Name the file of the workload in errors about what the policy requires of its jobs, such as a share."""
+    try:
+        yield
+    except InputError as error:
+        source = error.path or workload.provenance.get("source")
+        raise InputError(error.message, path=source, line=error.line, field=error.field) from error
+
+
+def _ways(workload: Workload, platform: Platform) -> list[tuple[int, ...]] | None:
+    found = ways(workload, platform)
+    return None if found is None else [found.clusters[way] for way in found.way.tolist()]
+
+
+def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Submissions | None, closed: str) -> None:
+    """Let processes of the user hold cores of a cluster, where its scheduler can be notified of them."""
+    if submissions is None:
+        cluster.machine.why_not = closed
+    elif not cluster.can.held:
+        keeps = cluster.can.plan or cluster.can.sizes
+        why = "keeps promises, which it would have to break" if keeps else "is told of jobs alone"
+        cluster.machine.why_not = f"{name_of(policy)} {why}"
+    else:
+        cluster.machine.why_not = None
+        cluster.machine.holds = Holds(cluster, instant, submissions)
+
+
+def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
+    """The workload with its dates in the time zone of a policy's site, where the log has only Unix times."""
+    clock = workload.provenance.get("clock", {})
+    zones = [it.timezone for it in policies if capabilities_of(it).site and it.timezone is not None]
+    if not zones or clock.get("zone") != "epoch":
+        return workload
+    return replace(workload, provenance={**workload.provenance, "clock": {**clock, "zone": zones[0]}})
+
+
+def with_clock(policy: Any, workload: Workload) -> Any:
+    """The policy on the clock of the workload: its ``epoch`` and ``timezone`` are set where they are None.
+
+    Dates beside local times of an unknown zone are on the same clock, whatever zone the policy names.
+
+    In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
+    passes of a scheduler's clock fall between its events, not on them.
+    """
+    epoch = workload.epoch
+    can = capabilities_of(policy)
+    if epoch is None or not can.epoch:
+        return policy
+    dated = copy.copy(policy)
+    local = workload.provenance.get("clock", {}).get("zone") == "local" and policy.epoch is None
+    if can.site and (policy.timezone is None or local):
+        dated.timezone = zone_name_of(workload.provenance)
+    if policy.epoch is None:
+        dated.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
+    return dated
+
+
+def notices_of(policy: Any, workload: Workload, end: int) -> tuple[Notice, ...]:
+    """What the files of a policy's site say and a run of the workload does not follow, as far as it is known to.
+
+    Parameters
+    ----------
+    end : int
+        When the last job ends, whole microseconds. A job keeps clear of what begins up to its walltime later.
+    """
+    if not capabilities_of(policy).site:
+        return ()
+    dated = with_clock(policy, workload)
+    if not len(workload):
+        return tuple(dated.notices)
+    return (*dated.notices, *dated.outside(int(workload.submit.min()), end, int(workload.estimate.max())))
