@@ -12,8 +12,8 @@ import functools
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numba import njit
@@ -24,13 +24,12 @@ from gridsim.calendar.engine import Engine
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.admission import dynamic, qops
+from gridsim.policy.admission import trial
 from gridsim.policy.admission.mrt import MRT
 from gridsim.policy.admission.msb import MSB
 from gridsim.policy.admission.plan import Plan, Search
 from gridsim.policy.admission.price import term
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.queue import Requests
 from gridsim.profile.blocks import earliest, reserve
 from gridsim.testing import admission_oracle
@@ -169,46 +168,76 @@ def _plain(state: State, decide: Callable[..., Any], waiting: int) -> str:
     return f"{per_decision(one, state.new[:4]):,.0f}"
 
 
-def placements(state: State, module: ModuleType, kernel: str, plan: Callable[..., Any]) -> float:
-    """Mean number of places that an admission looks for: its search, uncompiled, with counting."""
+class Counted:
+    """A trial that counts the places that a search of a paper looks for, on the profile of one pool of cores."""
+
+    one_pool = True
+
+    def __init__(self, search: Search) -> None:
+        self._pool, self.count = trial.pool_trial.py_func(tuple(search)), 0
+        self.state, self.cost = self._pool.state, self._pool.cost
+
+    def lay_down(self, jobs: Any, *how: Any) -> int:
+        laid = int(trial.lay_down(self._pool, jobs, *how))
+        self.count += min(laid + 1, len(jobs))
+        return laid
+
+    def all_in_time(self, jobs: Any, *how: Any) -> bool:
+        """Look for the place of every job left, as MRT is published, until one would be late."""
+        one, works = self._pool, bool(trial.all_in_time(self._pool, jobs, *how))
+        for job in jobs:
+            self.count += 1
+            start = earliest(one.later_times, one.later_free, one.state[trial.WORK], one.cores[job], one.estimate[job])
+            if start + one.estimate[job] > one.due[job]:
+                break
+        return works
+
+    @property
+    def known(self) -> Any:
+        """Instants at which jobs can be placed; searches forget them."""
+        return self._pool.known
+
+    @property
+    def starts(self) -> Any:
+        """Starts of the jobs that have been laid down."""
+        return self._pool.starts
+
+    @property
+    def estimate(self) -> Any:
+        """Estimates of the jobs."""
+        return self._pool.estimate
+
+
+trial.lay_down.register(Counted, Counted.lay_down)
+trial.all_in_time.register(Counted, Counted.all_in_time)
+for each in (trial.keep_first, trial.take_off, trial.save):
+    each.register(Counted, lambda counted, *how, each=each: each(counted._pool, *how))
+
+
+def placements(state: State, admission: Any) -> float:
+    """Mean number of places that an admission looks for: its search on a trial that counts."""
     count = 0
 
-    def counted(name: str) -> Callable[..., Any]:
-        compiled = getattr(module, name)
+    class Asked:
+        """Hands the search of an admission to a trial that counts."""
 
-        def place(*arguments: Any) -> Any:
+        def __init__(self, search: Search) -> None:
+            self.search = search
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.search, name)
+
+        def run(self, loop: Any, *arguments: Any) -> None:
             nonlocal count
-            count += 1
-            return compiled(*arguments)
+            counted = Counted(self.search)
+            loop.py_func(counted, *arguments)
+            count += counted.count
 
-        return place
-
-    places = [name for name in ("earliest", "earliest_from") if hasattr(module, name)]
-    own = [
-        name
-        for name, thing in vars(module).items()
-        if name not in places and getattr(getattr(thing, "py_func", None), "__module__", "") == module.__name__
-    ]
-    assert kernel in own
-    kept = {name: getattr(module, name) for name in (*places, *own)}
-    try:
-        for name in own:
-            setattr(module, name, kept[name].py_func)
-        for name in places:
-            setattr(module, name, counted(name))
+    plan, search = state.plan, state.plan.search
+    with mock.patch.object(type(plan), "search", lambda _, *given: Asked(search(*given))):
         for row, deadline in state.new:
-            plan(row, deadline, state.plan, state.now)
-    finally:
-        for name, compiled in kept.items():
-            setattr(module, name, compiled)
+            admission.plan(row, deadline, plan, state.now)
     return count / len(state.new)
-
-
-def _mrt_as_published(row: int, deadline: int, plan: Plan, now: int) -> Any:
-    """MRT that looks for a place of every job left at each vertex."""
-    search = plan.search(row, deadline, now)
-    keys = plan.ranks(LeastLaxity(), search, now)
-    return dynamic.depth_first(tuple(search), keys, MRT().backtracks, len(search.rows), True, 0.0)
 
 
 def cost(counts: list[int], seed: int, path: Path) -> None:
@@ -220,9 +249,9 @@ def cost(counts: list[int], seed: int, path: Path) -> None:
     from gridsim_papers.deadline.campaign import TABLE
 
     counts_of: dict[str, Callable[[State], float]] = {
-        "qops": lambda state: placements(state, qops, "by_slots", QoPS().plan),
+        "qops": lambda state: placements(state, QoPS()),
         "msb": lambda state: float(np.mean([_scratch(state, *new, exits=True)[1] for new in state.new])),
-        "mrt": lambda state: placements(state, dynamic, "depth_first", _mrt_as_published),
+        "mrt": lambda state: placements(state, MRT()),
     }
     rows = []
     for waiting in counts:

@@ -9,7 +9,7 @@ from gridsim.calendar.events import START, cut_short
 from gridsim.calendar.loop import run_loop
 from gridsim.calendar.plan_states import PlanState, enter_plan
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.deciding import BEGAN, BROKEN, GRANTED, admit
+from gridsim.policy.admission.decision import BEGAN, BROKEN, GRANTED, admit
 from gridsim.policy.admission.plan_cycle import PlanQueue, change, compress, in_pool
 from gridsim.profile.compiled import lean
 
@@ -22,7 +22,7 @@ class Admission(NamedTuple):
     Attributes
     ----------
     state, trial, promised, answers, how
-        Those of `gridsim.policy.admission.deciding.admit`.
+        Those of `gridsim.policy.admission.decision.admit`.
     """
 
     state: Any

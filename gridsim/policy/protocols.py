@@ -16,12 +16,10 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
-    from gridsim.policy.admission.plan import Plan
     from gridsim.profile.holdings import Holdings
 
 __all__ = [
     "NOTHING",
-    "Admission",
     "Answers",
     "Arrangement",
     "Capabilities",
@@ -156,23 +154,6 @@ class Offer(NamedTuple):
     kills: tuple[int, ...] = ()
     doublings: int = 0
     price: float = 0.0
-
-
-class Admission(Protocol):
-    """Can this request be taken without breaking a promise, and where?
-
-    One with ``left_shifted`` true leaves no single waiting request that could start earlier, which saves searches when
-    the plan is compressed. One with ``vectors`` true searches where requests ask for several resources, at places, too.
-    One with ``inner`` is asked only for deadlines that users want; its inner admission
-    for those that the system sets itself.
-    """
-
-    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
-        """An offer to end by *deadline* (a later one says so in ``granted``), or None to refuse.
-
-        Leaves *plan* as it is.
-        """
-        ...
 
 
 class Quote(NamedTuple):

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
-from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.admission import dynamic, vector_search
+from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, sort_jobs, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
-from gridsim.profile.blocks import earliest, latest, lowest, release, reserve, short_within
-from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.compiled import compiled
 
 __all__ = ["MRT"]
 
@@ -62,145 +60,76 @@ class MRT:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        dynamic_order = isinstance(self.heuristic, EarliestDeadlineAndStart)
-        weight = self.heuristic.weight if dynamic_order else 0.0
-        keys = plan.promised(search).deadline if dynamic_order else plan.ranks(self.heuristic, search, now)
+        ranks_anew, weight = isinstance(self.heuristic, EarliestDeadlineAndStart), 0.0
+        if isinstance(self.heuristic, EarliestDeadlineAndStart):
+            weight, keys = self.heuristic.weight, plan.promised(search).deadline
+        else:
+            keys = plan.ranks(self.heuristic, search, now)
+        order = plan.requests.in_order(search.rows, keys)
         window = len(search.rows) if self.window is None else self.window
-        if isinstance(search, VectorSearch):
-            plan_of_all = vector_search.depth_first(search, keys, self.backtracks, window, self.hole_filling, weight)
-            return None if plan_of_all is None else search.offer(plan_of_all)
-        if dynamic_order:
-            how = (self.backtracks, window, self.hole_filling, weight)
-            found, starts = dynamic.depth_first(tuple(search), keys, *how)
-        else:
-            order = plan.requests.in_order(search.rows, keys)
-            found, starts = depth_first(tuple(search), order, self.backtracks, window, self.hole_filling)
-        return search.offer(starts) if found else None
-
-
-class Left(NamedTuple):
-    """The jobs that have not been placed, and why each of them still can be.
-
-    Attributes
-    ----------
-    after, before : (n + 1,) int64
-        The jobs left in the order of the heuristic, as a list; n stands for both of its ends.
-    witness : (n,) int64
-        An instant at which each could start and keep its promise, if it were the only one left: the latest that there
-        was when it was looked for, which what is placed later seldom touches.
-    known : (n,) int64
-        Beside how many of those placed that has been found out; -1 for a job without a witness.
-    duration : (n,) int64
-        How long its cores must be free.
-    """
-
-    after: IntArray
-    before: IntArray
-    witness: IntArray
-    known: IntArray
-    duration: IntArray
+        how = self.backtracks, window, not self.hole_filling, ranks_anew, weight
+        offer: Offer | None = search.run(depth_first, order, keys, *how)
+        return offer
 
 
 @compiled
-def depth_first(search, order, limit, window, hole_filling):  # type: ignore[no-untyped-def]
-    """Search for a plan of all jobs; whether there is one, and its starts. *search* is a `Search` as a plain tuple.
+def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):  # type: ignore[no-untyped-def]
+    """Search for a plan of all jobs; 0 where there is one, else infinite.
 
-    A vertex of the search is a partial schedule: ``placed[:depth]``, and the jobs left in *order*. Where all must be
-    able to keep their promises, nothing but the place of the last job can have changed that, and only for those whose
-    witness it overlaps.
+    A vertex of the search is a partial schedule: ``order[:depth]`` have been placed in turn, ``order[depth:]`` are
+    left, by the heuristic; ``index[depth]`` is where the one placed at a vertex was among those left. If the heuristic
+    *ranks_anew* at each vertex, *weight* times the earliest start is added to *keys*, s.
     """
-    _, cores, estimate, due, _, _, times, free, size, _ = search
     n = order.shape[0]
-    jobs = cores, estimate, due
-    left = _all_left(order, estimate, hole_filling)
-    placed, starts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    depth, backtracks = 0, 0
-    if not _open(times, free, size, jobs, left, window, (0, 0, 0)):
-        return False, starts
-    job = left.after[n]
-    while depth < n:
-        if job == n:  # no other job to go on with: back to the vertex before
-            depth -= 1
-            backtracks += 1
-            if depth < 0 or backtracks > limit:
-                return False, starts
-            job = placed[depth]
-            size = release(times, free, size, starts[job], starts[job] + estimate[job], cores[job])
-            _put_back(left, job, depth)
-            job = left.after[job]
-            continue
-        start = earliest(times, free, size, cores[job], left.duration[job])
-        end = start + estimate[job]
-        if end <= due[job]:
-            size = reserve(times, free, size, start, end, cores[job])
-            _take(left, job)
-            if _open(times, free, size, jobs, left, window, (depth + 1, start, end)):
-                placed[depth], starts[job] = job, start
+    index = np.empty(n, dtype=np.int64)
+    depth, backtracks, start, end = 0, 0, 0, 0
+    keep_first(trial, 0)
+    if ranks_anew:
+        start, end = -NEVER, NEVER
+    while True:
+        left = order[depth:]
+        if ranks_anew:
+            bring_up(trial, left, lasting, start, end)
+            sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
+            looked_at = left[:window]
+            works = not np.any(trial.earliest[looked_at] + trial.estimate[looked_at] > trial.due[looked_at])
+        else:
+            works = all_in_time(trial, left[:window], lasting, depth, start, end)
+        if works and depth == n:
+            save(trial)
+            return 0.0
+        at = depth
+        while True:
+            if not works or at == n:  # back to the vertex before
+                if depth == 0:
+                    return np.inf
+                depth -= 1
+                works, job, at = True, order[depth], index[depth]
+                take_off(trial, order[depth : depth + 1])
+                if ranks_anew:
+                    left = order[depth:]
+                    trial.earliest[left] = trial.now
+                    bring_up(trial, left, lasting, -NEVER, NEVER)
+                    sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
+                    at = depth
+                    while order[at] != job:
+                        at += 1
+                else:
+                    for k in range(depth, at):
+                        order[k] = order[k + 1]
+                    order[at] = job
+                    known = trial.known[1]
+                    known[:] = np.minimum(known, depth)
+            elif lay_down(trial, order[at : at + 1], lasting, -1, np.inf):
+                job, index[depth] = order[at], at
+                start = trial.starts[job]
+                end = start + trial.estimate[job]
+                for k in range(at, depth, -1):
+                    order[k] = order[k - 1]
+                order[depth] = job
                 depth += 1
-                job = left.after[n]
-                continue
-            size = release(times, free, size, start, end, cores[job])
-            _put_back(left, job, depth)
-        backtracks += 1
-        if backtracks > limit:
-            return False, starts
-        job = left.after[job]
-    return True, starts
-
-
-@compiled
-def _all_left(order, estimate, hole_filling):  # type: ignore[no-untyped-def]
-    n = order.shape[0]
-    after, before = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
-    last = n
-    for job in order:
-        after[last], before[job] = job, last
-        last = job
-    after[last], before[n] = n, last
-    duration = estimate if hole_filling else np.full(n, NEVER)
-    return Left(after, before, np.zeros(n, dtype=np.int64), np.full(n, -1), duration)
-
-
-@phase
-def _take(left, job):  # type: ignore[no-untyped-def]
-    """Let a job be left no more."""
-    left.after[left.before[job]] = left.after[job]
-    left.before[left.after[job]] = left.before[job]
-
-
-@phase
-def _put_back(left, job, depth):  # type: ignore[no-untyped-def]
-    """Let the last one that was taken be left again, at its place; what was found out beside it is forgotten."""
-    left.after[left.before[job]] = job
-    left.before[left.after[job]] = job
-    for other in range(left.known.shape[0]):
-        left.known[other] = min(left.known[other], depth)
-
-
-@lean
-def _open(times, free, size, jobs, left, window, last):  # type: ignore[no-untyped-def]
-    """Enter a vertex: whether each job of the window could still be placed in time, alone.
-
-    *last* is how many are placed, and from when to when the last one is.
-    """
-    cores, estimate, due = jobs
-    depth, start, end = last
-    low = lowest(times, free, size, start, end)
-    job, seen = left.after[cores.shape[0]], 0
-    while job < cores.shape[0] and seen < window:
-        at, until = left.witness[job], left.witness[job] + left.duration[job]
-        if left.known[job] == depth - 1 and depth:
-            lost = at < end and until > start and cores[job] > low
-            lost = lost and short_within(times, free, size, cores[job], max(at, start), min(until, end))
-        else:
-            lost = left.known[job] < 0 or short_within(times, free, size, cores[job], at, until)
-        if lost:
-            at = latest(times, free, size, cores[job], left.duration[job], due[job] - estimate[job])
-            if at < 0:
-                left.known[job] = -1
-                return False
-            left.witness[job] = at
-        left.known[job] = depth
-        job = left.after[job]
-        seen += 1
-    return True
+                break
+            backtracks += 1
+            if backtracks > limit:
+                return np.inf
+            at += 1

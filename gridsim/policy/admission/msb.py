@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gridsim.policy.admission import vector_search
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.price import PRICES, Price, term
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.price import PRICES, TIE, Price, term
+from gridsim.policy.admission.trial import LATE, count_unmoved, has_moved, keep, keep_first, lay_down, restore, save
 from gridsim.policy.protocols import Offer
-from gridsim.profile.blocks import earliest, reserve
 from gridsim.profile.compiled import compiled
 
 __all__ = ["MSB"]
@@ -46,62 +44,45 @@ class MSB:
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
         order = plan.requests.in_order(search.rows[:-1], plan.ranks(self.order, search, now)[:-1])
-        keep, price = isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
-        if isinstance(search, VectorSearch):
-            found = vector_search.cheapest(search, order, keep, price)
-            return None if found is None else search.offer(found)
-        cost, starts = cheapest(tuple(search), order, keep, price)
-        return None if cost == np.inf else search.offer(starts, cost)
+        keeps, price = isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
+        offer: Offer | None = search.run(cheapest, order, keeps, price)
+        return offer
 
 
 @compiled
-def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
-    """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none, and its starts.
+def cheapest(trial, order, keeps, price):  # type: ignore[no-untyped-def]
+    """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none.
 
-    Each place begins with the profile of the places before and the jobs up to it. A place is given up at the first
-    broken promise, and once what has been placed costs as much as the best plan so far. When the new job itself comes
-    too late, it does so at all later places. Where the jobs behind it come to lie where they would have stayed, the
-    places behind these make the same plan, and are passed over.
+    A place is given up at the first broken promise, and once what has been placed costs as much as the best plan so
+    far. When the new job itself comes too late, it does so at all later places. Where the jobs behind it come to lie
+    where they would have stayed, and it lies at the places behind these where it lies here, they make the same plan.
     """
-    _, cores, estimate, due, submit, planned, times, free, size, _ = search
-    new = cores.shape[0] - 1
-    best = np.inf
-    starts = np.empty(new + 1, dtype=np.int64)
-    found = np.empty(new + 1, dtype=np.int64)
-    later, later_free = np.empty_like(times), np.empty_like(free)
-    spent = 0.0
-    place = 0
-    while True:
-        later[:size], later_free[:size] = times[:size], free[:size]
-        later_size, cost, works = size, spent, True
-        alike = place
-        for i in range(place - 1, new):
-            job = order[i] if i >= place else new
-            start = earliest(later, later_free, later_size, cores[job], estimate[job])
-            if start + estimate[job] > due[job]:
-                if job == new:
-                    return best, found
-                works = False
+    new = order.shape[0]
+    best, spent, alike = np.inf, 0.0, -1
+    rest = np.empty(new + 1, dtype=np.int64)
+    keep_first(trial, 0)
+    for place in range(new + 1):
+        left, count = new + 1 - place, 0
+        if place > alike or not trial.one_pool:
+            rest[0], rest[1:left] = new, order[place:]
+            trial.cost[0] = spent
+            count = lay_down(trial, rest[:1], False, price, best * TIE)
+            if trial.state[LATE]:
                 break
-            cost += term(price, start, planned[job], cores[job], estimate[job], due[job], submit[job])
-            if cost >= best * (1 - 1e-9):
-                works = False
-                break
-            if keep and alike == i and start == planned[job]:
-                alike += 1
-            starts[job] = start
-            later_size = reserve(later, later_free, later_size, start, start + estimate[job], cores[job])
-        if works:
-            best = cost
-            found[:] = starts
-        if alike == new:
-            return best, found
-        while place <= alike:
-            job = order[place]
-            start = planned[job] if keep else earliest(times, free, size, cores[job], estimate[job])
-            if start + estimate[job] > due[job]:
-                return best, found
-            starts[job] = start
-            spent += term(price, start, planned[job], cores[job], estimate[job], due[job], submit[job])
-            size = reserve(times, free, size, start, start + estimate[job], cores[job])
-            place += 1
+            if count and (has_moved(trial, new) or place > alike):
+                count += lay_down(trial, rest[1:left], False, price, best * TIE)
+                if count == left:
+                    best = trial.cost[0]
+                    save(trial)
+                alike = place - 1
+                if keeps:
+                    alike = place + count_unmoved(trial, rest[1:count])
+        if place == new or (trial.one_pool and alike == new):
+            break
+        restore(trial, rest[:count])
+        job = order[place]
+        if not keep(trial, job, keeps):
+            break
+        own = trial.planned[job], trial.cores[job], trial.estimate[job], trial.due[job], trial.submit[job]
+        spent += term(price, trial.starts[job], own[0], own[1], own[2], own[3], own[4])
+    return best

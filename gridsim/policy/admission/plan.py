@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.trial import pool_trial
+from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
 from gridsim.policy.protocols import Arrangement, Offer, Passes, Start, ranks_of, starts_of, whole_numbers
 from gridsim.policy.queue import Promised, Requests, readable
@@ -25,7 +26,24 @@ from gridsim.profile.pool_plan import SIZE, adopt
 from gridsim.profile.running import RUNNING, TOTAL, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
-__all__ = ["Plan", "Search", "offer_of"]
+__all__ = ["Admission", "Plan", "Search", "offer_of"]
+
+
+class Admission(Protocol):
+    """Can this request be taken without breaking a promise, and where?
+
+    One with ``left_shifted`` true leaves no single waiting request that could start earlier, which saves searches when
+    the plan is compressed. One with ``vectors`` true searches where requests ask for several resources, at places, too.
+    One with ``inner`` is asked only for deadlines that users want; its inner admission
+    for those that the system sets itself.
+    """
+
+    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        """An offer to end by *deadline* (a later one says so in ``granted``), or None to refuse.
+
+        Leaves *plan* as it is.
+        """
+        ...
 
 
 def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
@@ -113,14 +131,15 @@ class Search(NamedTuple):
     size: int
     ties: IntArray
 
-    def arrangement(self, starts: IntArray) -> Arrangement:
-        """The plan that these starts make."""
+    def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
+        """The offer to take the new request in by the plan that a compiled search finds."""
+        trial = pool_trial(tuple(self))
+        price = search(trial, *arguments)
+        if price == np.inf:
+            return None
+        starts = trial.found
         order = in_order(self.rows, self.ties, starts)
-        return Arrangement(self.rows[order], starts[order])
-
-    def offer(self, starts: IntArray, price: float = 0.0) -> Offer:
-        """The offer to take the new request in by these starts."""
-        return Offer(int(starts[-1]), self.arrangement(starts), price=price)
+        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order]), price=price)
 
 
 class Plan:
@@ -355,13 +374,13 @@ class Plan:
         self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
-    def search(self, request: int, deadline: int, now: int) -> Search | VectorSearch:
-        """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
+    def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
+        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
         rows, due = self._sought(request, deadline)
         columns = rows, self.need[rows], self.estimate[rows], due, self.requests.submit[rows]
         planned = np.append(self.planned_starts(), NEVER)
         if self._laid is not None:
-            return VectorSearch(*columns, planned, self.requests.ties, self._laid.holdings, now)
+            return NodeSearch(*columns, planned, self.requests.ties, self._laid.holdings, now)
         room = 2 * (len(self) + int(self.meta[RUNNING]) + 1) + 8
         times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
         size = only_running(now, self.held, self.meta, self.need, times, free)
@@ -374,13 +393,13 @@ class Plan:
         due[-1] = deadline
         return rows, due
 
-    def promised(self, search: Search | VectorSearch) -> Promised:
+    def promised(self, search: Any) -> Promised:
         """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""
         granted = self.granted[search.rows]
         granted[-1] = search.due[-1]
         return Promised(self.requests, search.rows, granted=granted, starts=search.planned)
 
-    def ranks(self, heuristic: Any, search: Search | VectorSearch, now: int) -> FloatArray:
+    def ranks(self, heuristic: Any, search: Any, now: int) -> FloatArray:
         """What an ordering makes of the requests of a search; lower first."""
         return ranks_of(heuristic, self.promised(search), now / MICROSECOND)
 

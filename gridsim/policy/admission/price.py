@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean
 
-__all__ = ["PRICES", "Price", "term"]
+__all__ = ["PRICES", "TIE", "Price", "plan_cost", "term"]
 
 Price = Literal["slack", "wait", "work_wait", "slowdown", "disturbance"]
 """Sums over all jobs of a plan: the share of its slack that each job has used, its wait, its wait times cores, its wait
 over estimate, and how much later than before it would start."""
 
 PRICES: tuple[str, ...] = get_args(Price)
+
+TIE = 1 - 1e-9
+"""Prices that are nearer to each other are equal."""
 
 SLACK, WAIT, WORK_WAIT, SLOWDOWN, DISTURBANCE = range(5)
 
@@ -39,3 +42,12 @@ def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no
     if price == SLOWDOWN:
         return wait / estimate
     return float(max(0, start - before))
+
+
+@lean
+def plan_cost(price, starts, planned, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
+    """Price of a whole plan, added up in this order, as sums of ratios depend on it."""
+    cost = 0.0
+    for job in range(starts.shape[0]):
+        cost += term(price, starts[job], planned[job], cores[job], estimate[job], due[job], submit[job])
+    return cost

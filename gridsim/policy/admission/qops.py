@@ -7,14 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from gridsim.policy.admission import vector_search
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.price import PRICES, Price, term
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.price import PRICES, TIE, Price, plan_cost
+from gridsim.policy.admission.trial import keep_first, lay_down, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
-from gridsim.profile.blocks import earliest, release, reserve
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["QoPS"]
 
@@ -65,85 +63,64 @@ class QoPS:
         order = plan.requests.in_order(search.rows, plan.ranks(self.heuristic, search, now))
         only_first, new_first = self.slots == "first-slot-only", self.insertion == "first"
         by = PRICES.index(self.price) if self.slots == "best" else -1
-        if isinstance(search, VectorSearch):
-            how: Any = {"only_first": only_first, "new_first": new_first, "append": self.append_slot, "price": by}
-            found = vector_search.by_slots(search, order, self.k_factor, **how)
-            return None if found is None else search.offer(found)
-        price, starts = by_slots(tuple(search), order, self.k_factor, only_first, new_first, self.append_slot, by)
-        return None if price == np.inf else search.offer(starts, price)
+        how = self.k_factor, only_first, new_first, self.append_slot, by
+        offer: Offer | None = search.run(by_slots, order, *how)
+        return offer
 
 
 @compiled
-def by_slots(search, order, k_factor, only_first, new_first, append, price):  # type: ignore[no-untyped-def]
-    """A plan with the last job: its price (0 where prices do not matter, infinite for no plan) and its starts.
+def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # type: ignore[no-untyped-def]
+    """A plan with the last job: its price, 0 where prices do not matter, infinite for no plan.
 
-    The slots share the profile of the jobs that stay. Who waits to be placed is marked by its place in *order*; what
-    has been placed is a stack, so that a repair takes the last ones off again.
+    What has been laid down in a slot is a stack, so that a repair takes the last ones off again.
     """
-    _, cores, estimate, due, submit, planned, times, free, size, _ = search
-    new = cores.shape[0] - 1
-    place_of = np.empty(new + 1, dtype=np.int64)
-    for place in range(new + 1):
-        place_of[order[place]] = place
-    to_place = np.zeros(new + 1, dtype=np.bool_)
-    stack, starts = np.empty(new + 1, dtype=np.int64), np.empty(new + 1, dtype=np.int64)
-    found = np.empty(new + 1, dtype=np.int64)
-    later, later_free = np.empty_like(times), np.empty_like(free)
-    best = np.inf
-    kept, tail = 0, new
+    new = order.shape[0] - 1
+    following, stack = np.empty(new + 1, dtype=np.int64), np.empty(new + 1, dtype=np.int64)
+    left = np.empty(new + 1, dtype=np.bool_)
+    best, tail = np.inf, new
     while True:
         staying = new - tail
-        while kept < staying:
-            stack[kept], starts[kept] = kept, planned[kept]
-            size = reserve(times, free, size, planned[kept], planned[kept] + estimate[kept], cores[kept])
-            kept += 1
-        later[:size], later_free[:size] = times[:size], free[:size]
-        later_size, height, left, lowest, violations, works = size, staying, tail, 0, 0, True
-        to_place[:] = False
-        for job in range(staying, new):
-            to_place[place_of[job]] = True
+        keep_first(trial, staying)
         first = new if new_first and staying else -1
-        if first < 0:
-            to_place[place_of[new]] = True
-            left += 1
-        while left or first >= 0:
-            if first >= 0:
-                job, first = first, -1
-            else:
-                while not to_place[lowest]:
-                    lowest += 1
-                job = order[lowest]
-                to_place[lowest] = False
-                left -= 1
-            start = earliest(later, later_free, later_size, cores[job], estimate[job])
-            if start + estimate[job] <= due[job]:
-                stack[height], starts[job] = job, start
-                height += 1
-                later_size = reserve(later, later_free, later_size, start, start + estimate[job], cores[job])
-                continue
-            violations += 1
-            if violations > k_factor or height == staying:
-                works = False
+        height, works = 0, False
+        for _ in range(k_factor + 1):
+            count = _write_following(order, staying, first, stack[:height], left, following)
+            laid = lay_down(trial, following[:count], False, -1, np.inf)
+            stack[height : height + laid] = following[:laid]
+            height += laid
+            works = laid == count
+            if works or height == 0:
                 break
-            middle = (staying + height) // 2
-            while height > middle:
-                height -= 1
-                moved = stack[height]
-                begin = starts[moved]
-                later_size = release(later, later_free, later_size, begin, begin + estimate[moved], cores[moved])
-                to_place[place_of[moved]] = True
-                lowest = min(lowest, place_of[moved])
-                left += 1
-            first = job
+            first = following[laid]
+            # Jobs that stay count for the height of the stack; half of what lies above goes.
+            middle = (2 * staying + height) // 2 - staying
+            take_off(trial, stack[middle:height])
+            height = middle
         if works:
-            if price < 0:
-                return 0.0, starts
             cost = 0.0
-            for job in range(new + 1):
-                cost += term(price, starts[job], planned[job], cores[job], estimate[job], due[job], submit[job])
-            if cost < best * (1 - 1e-9):
+            if price >= 0:
+                own = trial.planned, trial.cores, trial.estimate, trial.due, trial.submit
+                cost = plan_cost(price, trial.starts, own[0], own[1], own[2], own[3], own[4])
+            if cost < best * TIE:
                 best = cost
-                found[:] = starts
-        if only_first or tail == 0 or (tail == 1 and not append):
-            return best, found
+                save(trial)
+        if only_first or tail == 0 or (tail == 1 and not append) or (price < 0 and best < np.inf):
+            return best
         tail //= 2
+
+
+@lean
+def _write_following(order, staying, first, stack, left, following):  # type: ignore[no-untyped-def]
+    """Write down who is to be placed: *first* (-1 for none), then all in *order* that do not stay and have no place."""
+    for job in range(left.shape[0]):
+        left[job] = job >= staying
+    for job in stack:
+        left[job] = False
+    count = 0
+    if first >= 0:
+        left[first], following[0], count = False, first, 1
+    for job in order:
+        if left[job]:
+            following[count] = job
+            count += 1
+    return count

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, IntArray, whole
-from gridsim.policy.admission import encoded
+from gridsim.policy.admission import decision
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import asked_once, search_of
@@ -88,7 +88,7 @@ class Guaranteed(Planned):
             return f"{name_of(self.partition)} chooses sizes"
         if not asked_once(self.ordering):
             return f"{name_of(self.ordering)} is asked at each compression"
-        return encoded.why_not(self.admission)
+        return decision.why_not(self.admission)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.
@@ -109,7 +109,7 @@ class Guaranteed(Planned):
         """Its decisions and passes for a calendar that plays the whole run."""
         plan, requests = self._plan, self._requests
         arrays, columns, held, began, moves, order = plan.columns_for(len(rows))
-        how = encoded.numbers_of(self.admission, loosen=self.artificial_fallback == "loosen", tick=plan.tick)
+        how = decision.numbers_of(self.admission, loosen=self.artificial_fallback == "loosen", tick=plan.tick)
         twin = plan.copy()
         state, trial = (arrays, columns, held), (*twin.columns_for(len(rows))[:2], twin.held)
         may = requests.restartable

@@ -7,7 +7,7 @@ import pytest
 
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.admission import dynamic, mrt
+from gridsim.policy.admission.mrt import depth_first
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.queue import Requests
@@ -44,14 +44,17 @@ def test_both_searches_find_the_same(hole_filling: bool, window: int) -> None:
         for row in range(RUNNING + WAITING, RUNNING + WAITING + NEW):
             deadline = int(plan.requests.submit[row]) + int(plan.estimate[row]) + 8_000_000 * (row % 40)
             for backtracks in (0, 10):
-                one, other = (plan.search(row, deadline, now) for _ in range(2))
-                keys = plan.ranks(LeastLaxity(), one, now)
-                order = plan.requests.in_order(one.rows, keys)
-                found, starts = mrt.depth_first(tuple(one), order, backtracks, window, hole_filling)
-                how = (backtracks, window, hole_filling, 0.0)
-                expected, theirs = dynamic.depth_first(tuple(other), keys, *how)
-                assert found == expected
-                if found:
-                    assert starts.tolist() == theirs.tolist()
-                taken, refused = taken + found, refused + (not found)
+                search = plan.search(row, deadline, now)
+                keys = plan.ranks(LeastLaxity(), search, now)
+                order = plan.requests.in_order(search.rows, keys)
+                how = backtracks, window, not hole_filling
+                one = search.run(depth_first, order.copy(), keys, *how, False, 0.0)
+                other = search.run(depth_first, order, keys, *how, True, 0.0)
+                assert (one is None) == (other is None)
+                if one is not None:
+                    assert one.start == other.start
+                    assert [column.tolist() for column in one.arrangement[:2]] == [
+                        column.tolist() for column in other.arrangement[:2]
+                    ]
+                taken, refused = taken + (one is not None), refused + (one is None)
     assert min(taken, refused) > 20

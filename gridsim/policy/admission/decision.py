@@ -13,20 +13,31 @@ plain tuples:
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.policy.admission.mrt import depth_first
-from gridsim.policy.admission.msb import cheapest
-from gridsim.policy.admission.qops import by_slots
+from gridsim.model.decimal_numbers import exact
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.policy.admission.feedback import Feedback
+from gridsim.policy.admission.heuristics import AscendingScheduledTime
+from gridsim.policy.admission.mrt import MRT, depth_first
+from gridsim.policy.admission.msb import MSB, cheapest
+from gridsim.policy.admission.price import PRICES
+from gridsim.policy.admission.qops import QoPS, by_slots
+from gridsim.policy.admission.restart import Restart
+from gridsim.policy.admission.trial import pool_trial, sort_jobs
+from gridsim.policy.capabilities import search_of
+from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
+from gridsim.policy.protocols import name_of
 from gridsim.profile import pool_plan as plans
 from gridsim.profile.blocks import earliest
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.pool_plan import SIZE
 from gridsim.profile.running import RUNNING, only_running
-from gridsim.profile.waiting import HEAD, TAIL, comes_before
+from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["NUMBERS", "PARAMETERS", "admit"]
+__all__ = ["BEGAN", "BROKEN", "GRANTED", "admit", "numbers_of", "why_not"]
 
 SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
 PARAMETERS = slice(10, 15)
@@ -42,6 +53,72 @@ SUBMIT, ASKED, RESPONSE, GRANTED, BROKEN, BEGAN, KILLED, MAY_BE_KILLED = range(8
 
 NOBODY = -1
 TURNED_AWAY = -2
+
+
+# -- an admission as numbers -------------------------------------------------------------------------------------------
+
+
+_ORDERS: dict[type, int] = {
+    LeastLaxity: LAXITY,
+    EarliestDeadline: DEADLINE,
+    Fifo: ARRIVAL,
+    AscendingScheduledTime: PLANNED,
+}
+
+_FINEST = 10_000
+"""Most parts of a slack factor as a fraction: products of finer ones may not fit into 64 bits."""
+
+
+def why_not(admission: Any) -> str:
+    """Why the decisions of an admission are not compiled; empty where they are."""
+    search = search_of(admission) if type(admission) in (Feedback, Restart) else admission
+    if type(search) not in (QoPS, MSB, MRT):
+        return f"{name_of(search)} searches in Python"
+    if type(_order(search)) not in _ORDERS:
+        return f"{name_of(_order(search))} is asked for each decision"
+    if type(admission) is Feedback and exact(admission.slack_factor, "slack_factor").numerator > _FINEST:
+        return f"the slack factor {admission.slack_factor} is too fine"
+    return ""
+
+
+def _order(search: Any) -> Any:
+    return search.order if isinstance(search, MSB) else search.heuristic
+
+
+def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
+    """The numbers of an admission that `why_not` says nothing against: ``how`` of the compiled decisions.
+
+    Parameters
+    ----------
+    loosen : bool
+        Whether artificial deadlines are loosened until the job, appended to the plan, meets them.
+    tick : int
+        Unit of offered deadlines, whole microseconds.
+    """
+    how: IntArray = np.zeros(NUMBERS, dtype=np.int64)
+    how[LOOSEN], how[TICK] = loosen, tick
+    search = admission
+    if isinstance(admission, Feedback | Restart):
+        search, most = admission.inner, admission.max_kills
+        how[MOST_KILLS] = NEVER if most is None else most
+        how[KILLS] = isinstance(admission, Restart) or admission.kill_restart
+    if isinstance(admission, Feedback):
+        slack = exact(admission.slack_factor, "slack_factor")
+        how[FEEDBACK], how[RETRIES] = True, admission.retry_count
+        how[SLACK], how[SLACK_OF] = slack.numerator, slack.denominator
+    how[ORDER] = _ORDERS[type(_order(search))]
+    if isinstance(search, QoPS):
+        price = PRICES.index(search.price) if search.slots == "best" else -1
+        slots = search.slots == "first-slot-only", search.insertion == "first", search.append_slot
+        how[SEARCH], how[PARAMETERS] = BY_SLOTS, (search.k_factor, *slots, price)
+    elif isinstance(search, MSB):
+        keeps = how[ORDER] == PLANNED
+        how[SEARCH], how[PARAMETERS] = CHEAPEST, (keeps, PRICES.index(search.price), 0, 0, 0)
+    else:
+        window = NEVER if search.window is None else search.window
+        parameters = (search.backtracks, window, not search.hole_filling, 0, 0)
+        how[SEARCH], how[PARAMETERS] = DEPTH_FIRST, parameters
+    return how
 
 
 # -- one search ------------------------------------------------------------------------------------------------------
@@ -90,37 +167,15 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
             keys[k] = _seconds(promised)
         elif which == PLANNED:
             keys[k] = _seconds(planned[k])
-    _sort(order, keys, rows, ties)
-    return order
-
-
-@lean
-def _sort(order, keys, rows, ties):  # type: ignore[no-untyped-def]
-    """Sort places by the key of each, then in job order of the requests there."""
-    count, stride = order.shape[0], 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            one = order[k]
-            i = k
-            while i >= stride:
-                other = order[i - stride]
-                if keys[other] < keys[one]:
-                    break
-                if keys[other] == keys[one] and comes_before(ties, rows[other], rows[one]):
-                    break
-                order[i] = other
-                i -= stride
-            order[i] = one
-        stride //= 3
+    sort_jobs(order, keys, rows, ties)
+    return order, keys
 
 
 @compiled
 def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
     """Requests by planned start, then in job order, and their starts."""
     order = np.arange(rows.shape[0])
-    _sort(order, starts, rows, ties)
+    sort_jobs(order, starts, rows, ties)
     return rows[order], starts[order]
 
 
@@ -133,20 +188,17 @@ def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-
     if earliest(times, free, size, search[1][new], estimate[new]) + estimate[new] > due[new]:
         return rows[:0], rows[:0]  # too late though nobody else waited
     one, two, three, four, five = how[10], how[11], how[12], how[13], how[14]
+    trial = pool_trial(search)
+    order, keys = _in_order(search, new if how[SEARCH] == CHEAPEST else new + 1, how[ORDER], promised[GRANTED])
     if how[SEARCH] == BY_SLOTS:
-        order = _in_order(search, new + 1, how[ORDER], promised[GRANTED])
-        price, starts = by_slots(search, order, one, two != 0, three != 0, four != 0, five)
-        found = price < np.inf
+        price = by_slots(trial, order, one, two != 0, three != 0, four != 0, five)
     elif how[SEARCH] == CHEAPEST:
-        order = _in_order(search, new, how[ORDER], promised[GRANTED])
-        price, starts = cheapest(search, order, one != 0, two)
-        found = price < np.inf
+        price = cheapest(trial, order, one != 0, two)
     else:
-        order = _in_order(search, new + 1, how[ORDER], promised[GRANTED])
-        found, starts = depth_first(search, order, one, two, three != 0)
-    if not found:
+        price = depth_first(trial, order, keys, one, two, three != 0, False, 0.0)
+    if price == np.inf:
         return rows[:0], rows[:0]
-    return _arranged(rows, starts, ties)
+    return _arranged(rows, trial.found, ties)
 
 
 # -- an offer --------------------------------------------------------------------------------------------------------

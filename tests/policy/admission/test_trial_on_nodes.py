@@ -9,7 +9,8 @@ import gridsim as gs
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.admission.trial import LATE
+from gridsim.policy.admission.trial_on_nodes import NodeSearch, NodeTrial
 from gridsim.policy.placement import First, Pack, Random
 from gridsim.policy.places import Laid, holdings_of
 from gridsim.policy.queue import ClusterView, Requests
@@ -17,7 +18,7 @@ from gridsim.profile.asked import Asked
 from gridsim.profile.nodes_plan import PLACES
 
 
-def searched(rule: object, jobs: int = 60) -> VectorSearch:
+def searched(rule: object, jobs: int = 60) -> NodeSearch:
     """A search on three nodes of four cores, with all jobs but the last planned one after the other."""
     rng = np.random.default_rng(7)
     tasks, estimate = rng.integers(1, 7, jobs), rng.integers(1, 40, jobs)
@@ -34,40 +35,47 @@ def searched(rule: object, jobs: int = 60) -> VectorSearch:
     return plan.search(jobs - 1, NEVER, 0)
 
 
+def empty(search: NodeSearch) -> NodeTrial:
+    """A trial in which no waiting request has a place."""
+    trial = NodeTrial(search)
+    trial.keep_first(0)
+    return trial
+
+
 @pytest.mark.parametrize("rule", [First(), Pack(), Random()], ids=lambda it: type(it).__name__)
 def test_a_run_of_requests_lies_as_one_after_the_other_does(rule: object) -> None:
     search = searched(rule)
     order = np.random.default_rng(2).permutation(len(search.rows))
-    trial, slow = search.with_first(0), search.with_first(0).holdings
-    assert trial.lay_down(order) == len(order)
+    trial, slow = empty(search), empty(search).holdings
+    assert trial.lay_down(order, False, -1, np.inf) == len(order)
     for row, estimate in zip(search.rows[order].tolist(), search.estimate[order].tolist(), strict=True):
         start = slow.first_place(row, estimate, 0)
         slow.put(row, start, start + estimate, promise=True)
-    assert trial.alike(order, slow) == len(order)
+    assert all(trial.holdings.is_alike(slow, row) for row in search.rows[order])
     assert trial.starts[order].tolist() == slow.floor[8][1, search.rows[order]].tolist()
 
 
 def test_a_run_ends_before_who_would_be_late_or_dear() -> None:
     search = searched(First())
     order = np.arange(len(search.rows))
-    trial = search.with_first(0)
-    trial.lay_down(order)
+    trial = empty(search)
+    trial.lay_down(order, False, -1, np.inf)
     starts = trial.starts.copy()
     late = int(np.argmax(starts > 20 * MICROSECOND))
     search.due[late] = int(starts[late] + search.estimate[late]) - 1
-    again = search.with_first(0)
-    assert (again.lay_down(order), again.late) == (late, True)
-    dear = search.with_first(0)
+    again = empty(search)
+    assert (again.lay_down(order, False, -1, np.inf), again.state[LATE]) == (late, True)
+    dear = empty(search)
     waits = np.cumsum(starts)
-    count = dear.lay_down(order[:late], price=1, most=float(waits[late - 2]))
-    assert (count, dear.late) == (int(np.argmax(waits >= waits[late - 2])), False)
+    count = dear.lay_down(order[:late], False, 1, float(waits[late - 2]))
+    assert (count, dear.state[LATE]) == (int(np.argmax(waits >= waits[late - 2])), False)
 
 
 def test_who_is_put_back_lies_where_the_plan_has_it() -> None:
     search = searched(First())
-    trial = search.with_first(0)
+    trial = empty(search)
     for job in range(len(search.rows) - 1):
-        trial.put_back(job, search.holdings)
-    assert trial.alike(np.arange(len(search.rows) - 1), search.holdings) == len(search.rows) - 1
+        trial.keep(job, True)
+    assert trial.count_unmoved(np.arange(len(search.rows) - 1)) == len(search.rows) - 1
     trial.take_off(np.array([0]))
-    assert trial.alike(np.arange(len(search.rows) - 1), search.holdings) == 0
+    assert trial.count_unmoved(np.arange(len(search.rows) - 1)) == 0

@@ -1,0 +1,300 @@
+"""Trials: a plan under construction, on which searches for promises lay requests down and take them off again.
+
+Requests are numbered by their places in a search: the waiting ones by planned start, the new one last. A search is one
+source for both classes of trials. `PoolTrial` is compiled with it; a trial on nodes is a Python class
+(`gridsim.policy.admission.trial_on_nodes`), on which the same source runs uncompiled.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.policy.admission.price import term
+from gridsim.profile.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
+from gridsim.profile.compiled import compiled, lean, verb
+from gridsim.profile.waiting import comes_before
+
+__all__ = ["LATE", "PoolTrial", "all_in_time", "bring_up", "count_unmoved", "has_moved", "keep", "keep_first"]
+__all__ += ["lay_down", "pool_trial", "restore", "save", "sort_jobs", "take_off"]
+
+LATE, BASE, WORK, KEPT = range(4)
+"""State of a trial: whether the last request that was not laid down would have been late; on a pool the blocks of the
+profile of kept requests, those of the profile of all (-1: as that of the kept ones), and how many are kept."""
+
+
+@verb
+def keep_first(trial, count):  # type: ignore[no-untyped-def]
+    """Let the first *count* waiting requests be where they are planned, and no other have a place."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def keep(trial, job, planned):  # type: ignore[no-untyped-def]
+    """Keep a request beside those kept before: where it is *planned*, else at its earliest place; whether in time."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def restore(trial, jobs):  # type: ignore[no-untyped-def]
+    """Take off *jobs*, which are all that have been laid down beside those that are kept."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def lay_down(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
+    """Lay requests down one after the other, each at its earliest place; how many of them can be.
+
+    It ends at a request that would be late, or with which ``trial.cost[0]``, to which the *price* of each is added (-1:
+    none), is not below *most*. *lasting* places have to be free for ever.
+    """
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def take_off(trial, jobs):  # type: ignore[no-untyped-def]
+    """Take off requests that have been laid down."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def has_moved(trial, job):  # type: ignore[no-untyped-def]
+    """Return whether a request lies at another place than when this was called last."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def count_unmoved(trial, jobs):  # type: ignore[no-untyped-def]
+    """Count requests up to the first one that does not lie where it is planned."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def save(trial):  # type: ignore[no-untyped-def]
+    """Keep the plan as the best one that has been found."""
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def all_in_time(trial, jobs, lasting, depth, start, end):  # type: ignore[no-untyped-def]
+    """Return whether each request could still be placed in time, alone.
+
+    *depth* requests are laid down, the last one from *start* to *end*. ``trial.known[0]`` are instants at which
+    requests can be placed, ``trial.known[1]`` beside how many of those laid down that was found out, -1 for never: the
+    latest such instant, which what is laid down later seldom touches.
+    """
+    raise NotImplementedError(type(trial))
+
+
+@verb
+def bring_up(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
+    """Bring ``trial.earliest`` of requests up to date after one was laid down from *start* to *end*."""
+    raise NotImplementedError(type(trial))
+
+
+@lean
+def sort_jobs(order, keys, rows, ties):  # type: ignore[no-untyped-def]
+    """Sort places by the key of each, then in job order of the requests there."""
+    count, stride = order.shape[0], 1
+    while stride * 3 + 1 < count:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(stride, count):
+            one = order[k]
+            i = k
+            while i >= stride:
+                other = order[i - stride]
+                if keys[other] < keys[one]:
+                    break
+                if keys[other] == keys[one] and comes_before(ties, rows[other], rows[one]):
+                    break
+                order[i] = other
+                i -= stride
+            order[i] = one
+        stride //= 3
+
+
+# -- on one pool of cores --------------------------------------------------------------------------------------------
+
+
+class PoolTrial(NamedTuple):
+    """A trial on one pool of cores.
+
+    Attributes
+    ----------
+    rows, cores, estimate, due, submit, planned, times, free, ties
+        As `gridsim.policy.admission.plan.Search` has them; requests that are kept are in the profile.
+    later_times, later_free
+        Profile with all that has been laid down.
+    starts, found : (n,) int64
+        Start of each request that has been laid down, and in the best plan.
+    earliest : (n,) int64
+        Earliest starts, for `bring_up`.
+    known : (2, n) int64
+        See `all_in_time`.
+    cost : (1,) float64
+        See `lay_down`.
+    state : (4,) int64
+        By the constants of this module.
+    now : int
+        The present, whole microseconds.
+    one_pool : bool
+        Whether a request lies where it lay before, if others lie where they are planned both before and behind it.
+    """
+
+    rows: IntArray
+    cores: IntArray
+    estimate: IntArray
+    due: IntArray
+    submit: IntArray
+    planned: IntArray
+    times: IntArray
+    free: IntArray
+    ties: IntArray
+    later_times: IntArray
+    later_free: IntArray
+    starts: IntArray
+    found: IntArray
+    earliest: IntArray
+    known: IntArray
+    cost: FloatArray
+    state: IntArray
+    now: int
+    one_pool: bool
+
+
+@compiled
+def pool_trial(search):  # type: ignore[no-untyped-def]
+    """A trial of a `Search`, given as a plain tuple."""
+    rows, cores, estimate, due, submit, planned, times, free, size, ties = search
+    n = rows.shape[0]
+    later = np.empty_like(times), np.empty_like(free)
+    starts, found, first = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.full(n, times[0])
+    state = np.array([0, size, -1, 0])
+    known, cost = np.full((2, n), -1), np.zeros(1)
+    columns = rows, cores, estimate, due, submit, planned, times, free, ties
+    return PoolTrial(*columns, *later, starts, found, first, known, cost, state, times[0], True)
+
+
+@lean
+def _open_work(trial):  # type: ignore[no-untyped-def]
+    """Let the profile of all be that of the kept ones, if that is wanted."""
+    state = trial.state
+    if state[WORK] < 0:
+        for i in range(state[BASE]):
+            trial.later_times[i], trial.later_free[i] = trial.times[i], trial.free[i]
+        state[WORK] = state[BASE]
+
+
+@keep.register(PoolTrial)
+def keep_in_pool(trial, job, planned):  # type: ignore[no-untyped-def]
+    times, free, state = trial.times, trial.free, trial.state
+    cores, length = trial.cores[job], trial.estimate[job]
+    start = trial.planned[job] if planned else earliest(times, free, state[BASE], cores, length)
+    if start + length > trial.due[job]:
+        return False
+    trial.starts[job] = start
+    state[BASE], state[WORK] = reserve(times, free, state[BASE], start, start + length, cores), -1
+    return True
+
+
+@keep_first.register(PoolTrial)
+def keep_first_in_pool(trial, count):  # type: ignore[no-untyped-def]
+    times, free, state = trial.times, trial.free, trial.state
+    for job in range(state[KEPT], count):
+        start = trial.planned[job]
+        trial.starts[job] = start
+        state[BASE] = reserve(times, free, state[BASE], start, start + trial.estimate[job], trial.cores[job])
+    state[KEPT], state[WORK] = count, -1
+
+
+@restore.register(PoolTrial)
+def restore_in_pool(trial, jobs):  # type: ignore[no-untyped-def]
+    trial.state[WORK] = -1
+
+
+@lay_down.register(PoolTrial)
+def lay_down_in_pool(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
+    _open_work(trial)
+    times, free, state, cost = trial.later_times, trial.later_free, trial.state, trial.cost
+    count, size = 0, state[WORK]
+    state[LATE] = 0
+    for job in jobs:
+        cores, length = trial.cores[job], trial.estimate[job]
+        start = earliest(times, free, size, cores, NEVER if lasting else length)
+        end = start + length
+        if end > trial.due[job]:
+            state[LATE] = 1
+            break
+        if price >= 0:
+            cost[0] += term(price, start, trial.planned[job], cores, length, trial.due[job], trial.submit[job])
+            if cost[0] >= most:
+                break
+        trial.starts[job] = start
+        size = reserve(times, free, size, start, end, cores)
+        count += 1
+    state[WORK] = size
+    return count
+
+
+@take_off.register(PoolTrial)
+def take_off_in_pool(trial, jobs):  # type: ignore[no-untyped-def]
+    times, free, size = trial.later_times, trial.later_free, trial.state[WORK]
+    for job in jobs:
+        start = trial.starts[job]
+        size = release(times, free, size, start, start + trial.estimate[job], trial.cores[job])
+    trial.state[WORK] = size
+
+
+@has_moved.register(PoolTrial)
+def has_moved_in_pool(trial, job):  # type: ignore[no-untyped-def]
+    return True
+
+
+@count_unmoved.register(PoolTrial)
+def count_unmoved_in_pool(trial, jobs):  # type: ignore[no-untyped-def]
+    count = 0
+    while count < jobs.shape[0] and trial.starts[jobs[count]] == trial.planned[jobs[count]]:
+        count += 1
+    return count
+
+
+@save.register(PoolTrial)
+def save_in_pool(trial):  # type: ignore[no-untyped-def]
+    for job in range(trial.found.shape[0]):
+        trial.found[job] = trial.starts[job]
+
+
+@all_in_time.register(PoolTrial)
+def all_in_time_in_pool(trial, jobs, lasting, depth, start, end):  # type: ignore[no-untyped-def]
+    _open_work(trial)
+    times, free, size, known = trial.later_times, trial.later_free, trial.state[WORK], trial.known
+    low = lowest(times, free, size, start, end)
+    for job in jobs:
+        cores, duration = trial.cores[job], NEVER if lasting else trial.estimate[job]
+        at, until = known[0, job], known[0, job] + duration
+        if known[1, job] == depth - 1 and depth:
+            lost = at < end and until > start and cores > low
+            lost = lost and short_within(times, free, size, cores, max(at, start), min(until, end))
+        else:
+            lost = known[1, job] < 0 or short_within(times, free, size, cores, at, until)
+        if lost:
+            at = latest(times, free, size, cores, duration, trial.due[job] - trial.estimate[job])
+            if at < 0:
+                known[1, job] = -1
+                return False
+            known[0, job] = at
+        known[1, job] = depth
+    return True
+
+
+@bring_up.register(PoolTrial)
+def bring_up_in_pool(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
+    _open_work(trial)
+    times, free, size, first = trial.later_times, trial.later_free, trial.state[WORK], trial.earliest
+    for job in jobs:
+        duration = NEVER if lasting else trial.estimate[job]
+        first[job] = earliest_from(times, free, size, trial.cores[job], duration, first[job])

@@ -1,0 +1,240 @@
+"""Trials on nodes, and on pools of several resources: requests are laid down by the rule of the machine.
+
+What is done for each request is compiled; in between user-defined rules are called, and arrays grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.policy.admission import trial
+from gridsim.policy.admission.price import term
+from gridsim.policy.admission.trial import LATE
+from gridsim.policy.protocols import Arrangement, Offer
+from gridsim.profile.compiled import lean
+from gridsim.profile.fitting import can_place, first_place
+from gridsim.profile.floor import Classes, Floor, Sketch, hold
+from gridsim.profile.holdings import Holdings
+from gridsim.profile.laying import KIND, OUTSIDE, lay
+from gridsim.profile.waiting import in_order
+
+__all__ = ["NodeSearch", "NodeTrial"]
+
+AT, NOW, LASTING, PRICE, LAID = range(5)
+"""Of laying down in an order: the place in it, the present, whether places are for ever, which price counts (-1 for
+none), whether the request there has its place already."""
+
+STOP_LATE, STOP_DEAR, STOP_RULE = range(4, 7)
+"""Why laying down stops, beside arrays that have to grow (1 to 3): an end behind its deadline, a price that is too
+high, a rule that is called in Python."""
+
+
+class NodeSearch(NamedTuple):
+    """What a search for a new plan works on: the waiting requests by planned start, and the new one behind them.
+
+    Attributes
+    ----------
+    rows, cores, estimate, due, submit, planned : (n + 1,) int64, ties : (2, requests) int64
+        As `gridsim.policy.admission.plan.Search` has them.
+    holdings : Holdings
+        Of the plan as it stands: a search works on copies.
+    now : int
+        The present, whole microseconds.
+    """
+
+    rows: IntArray
+    cores: IntArray
+    estimate: IntArray
+    due: IntArray
+    submit: IntArray
+    planned: IntArray
+    ties: IntArray
+    holdings: Holdings
+    now: int
+
+    def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
+        """The offer to take the new request in by the plan that a compiled search finds."""
+        tried = NodeTrial(self)
+        price = getattr(search, "py_func", search)(tried, *arguments)
+        if price == np.inf:
+            return None
+        starts, holdings = tried.found
+        order = in_order(self.rows, self.ties, starts)
+        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order], holdings), price=price)
+
+
+class NodeTrial:
+    """Holdings in which requests of a search are laid down and taken off again; see `gridsim.policy.admission.trial`.
+
+    Attributes
+    ----------
+    holdings : Holdings
+        What it works on.
+    starts : (n + 1,) int64
+        Where those start that have been laid down, or else would by the plan as it stands; whole microseconds.
+    found : tuple
+        Starts and holdings of the best plan.
+    """
+
+    one_pool = False
+
+    def __init__(self, search: NodeSearch) -> None:
+        self.rows, self.cores, self.estimate, self.due, self.submit, self.planned, self.ties = search[:7]
+        self.holdings = self._before = search.holdings
+        self.now, n = search.now, len(search.rows)
+        self.cost: FloatArray = np.zeros(1)
+        self.state: IntArray = np.zeros(1, dtype=np.int64)
+        self.known: IntArray = np.full((2, n), -1, dtype=np.int64)
+        self.earliest: IntArray = np.full(n, self.now, dtype=np.int64)
+        self.starts: IntArray = self.planned
+        self._lay: tuple[Any, ...] = ()
+
+    @property
+    def _jobs(self) -> tuple[IntArray, ...]:
+        return self.rows, self.cores, self.estimate, self.due, self.submit, self.planned
+
+    @property
+    def _machine(self) -> tuple[Any, ...]:
+        return self.holdings.floor, self.holdings.classes, self.holdings.sketch
+
+    def keep_first(self, count: int) -> None:
+        self.starts = self.planned.copy()
+        self.holdings = self._before.copy()
+        self.take_off(np.arange(count, len(self.rows) - 1))
+
+    def keep(self, job: int, planned: bool) -> bool:
+        if not planned:
+            return bool(self.lay_down(np.array([job]), False, -1, np.inf))
+        row, start = int(self.rows[job]), int(self.planned[job])
+        end = start + int(self.estimate[job])
+        self.starts[job] = start
+        self.holdings.put_at(row, self._before.place_of(row), start, end, promise=True)
+        return bool(end <= self.due[job])
+
+    def lay_down(self, jobs: IntArray, lasting: bool, price: int, most: float) -> int:
+        held, step = self.holdings, np.array([0, self.now, lasting, price, 0])
+        costs = np.array([self.cost[0], most])
+        given = jobs, step, costs, self._jobs, self.starts
+        while stopped := _lay_down(*given, held.floor, held.classes, held.sketch, held.rule):
+            if stopped < STOP_LATE:
+                held.grow(stopped)
+            elif stopped == STOP_RULE:
+                assert held.outside is not None
+                held.outside(held, int(self.rows[jobs[step[AT]]]))
+            else:
+                break
+        self.cost[0], self.state[LATE] = costs[0], stopped == STOP_LATE
+        return int(step[AT])
+
+    def take_off(self, jobs: IntArray) -> None:
+        self.holdings.let_go(self.rows[jobs], len(jobs), self.now)
+
+    def has_moved(self, job: int) -> bool:
+        place = self.holdings.place_of(int(self.rows[job]))
+        before, self._lay = self._lay, (int(self.starts[job]), *(column.tobytes() for column in place))
+        return before != self._lay
+
+    def count_unmoved(self, jobs: IntArray) -> int:
+        rows = self.rows[jobs].tolist()
+        return next((at for at, row in enumerate(rows) if not self.holdings.is_alike(self._before, row)), len(rows))
+
+    def save(self) -> None:
+        self.found = self.starts.copy(), self.holdings.copy()
+
+    def all_in_time(self, jobs: IntArray, lasting: bool, depth: int, start: int, end: int) -> bool:
+        last = self.now, depth, start, end
+        return bool(_all_in_time(jobs, last, self.known, self._jobs, lasting, *self._machine))
+
+    def bring_up(self, jobs: IntArray, lasting: bool, start: int, end: int) -> None:
+        _bring_up(jobs, (start, end), self.earliest, self._jobs, lasting, *self._machine)
+
+
+trial.keep_first.register(NodeTrial, NodeTrial.keep_first)
+trial.keep.register(NodeTrial, NodeTrial.keep)
+trial.restore.register(NodeTrial, NodeTrial.take_off)
+trial.lay_down.register(NodeTrial, NodeTrial.lay_down)
+trial.take_off.register(NodeTrial, NodeTrial.take_off)
+trial.has_moved.register(NodeTrial, NodeTrial.has_moved)
+trial.count_unmoved.register(NodeTrial, NodeTrial.count_unmoved)
+trial.save.register(NodeTrial, NodeTrial.save)
+trial.all_in_time.register(NodeTrial, NodeTrial.all_in_time)
+trial.bring_up.register(NodeTrial, NodeTrial.bring_up)
+
+
+# -- for each request, compiled ----------------------------------------------------------------------------------------
+
+
+@lean
+def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
+    """Lay requests of a search down, each at its earliest place beside those before it; 0 when all are, else why not.
+
+    *jobs* are columns of a `NodeSearch`, *order* numbers in them, and ``step[AT]`` how many are laid down, with which
+    it goes on. What they add to the price comes upon ``cost[0]``, which has to stay below ``cost[1]``.
+    """
+    rows, cores, estimate, due, submit, planned = jobs
+    while step[AT] < order.shape[0]:
+        job = order[step[AT]]
+        row = rows[job]
+        if not step[LAID]:
+            duration = NEVER if step[LASTING] else estimate[job]
+            start = first_place(floor, classes, sketch, step[NOW], row, duration, NEVER, NEVER)
+            if start < 0 or start + estimate[job] > due[job]:
+                return STOP_LATE
+            if step[PRICE] >= 0:
+                own = planned[job], cores[job], estimate[job], due[job], submit[job]
+                cost[0] += term(step[PRICE], start, own[0], own[1], own[2], own[3], own[4])
+                if cost[0] >= cost[1]:
+                    return STOP_DEAR
+            starts[job], step[LAID] = start, 1
+            if rule[0][KIND] == OUTSIDE:
+                return STOP_RULE
+            lay(sketch, classes, rule, row)
+        count = hold(floor, classes, sketch, row, starts[job], starts[job] + estimate[job], np.int64(1))
+        if count < 0:
+            return -count
+        step[LAID] = 0
+        step[AT] += 1
+    return 0
+
+
+@lean
+def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
+    """Bring the earliest starts of requests up to date, which were right before one was laid down from when to when."""
+    rows, estimate = jobs[0], jobs[2]
+    for job in order:
+        duration = NEVER if lasting else estimate[job]
+        at = earliest[job]
+        if at < last[1] and at + duration > last[0]:
+            start = first_place(floor, classes, sketch, at, rows[job], duration, NEVER, NEVER)
+            earliest[job] = NEVER if start < 0 else start
+
+
+@lean
+def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
+    """Whether each request could still be placed in time, alone: at its *known* instant, or any other.
+
+    *last* is the present, how many are laid down, and from when to when the last one is. ``known[0]`` are instants at
+    which they can be placed, ``known[1]`` beside how many of those laid down that was found out, -1 for never; the
+    latest that there is at once, which what is laid down later seldom touches.
+    """
+    rows, _, estimate, due, _, _ = jobs
+    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    now, depth, start, end = last
+    for job in order:
+        c, duration = classes.of[rows[job]], NEVER if lasting else estimate[job]
+        at, beside = known[0, job], known[1, job]
+        untouched = depth > 0 and beside == depth - 1 and (at >= end or at + duration <= start)
+        if beside < 0 or not (untouched or can_place(floor, classes, sketch, c, at, at + duration)):
+            at = due[job] - estimate[job]
+            if at < now or not can_place(floor, classes, sketch, c, at, at + duration):
+                at = first_place(floor, classes, sketch, now, rows[job], duration, NEVER, NEVER)
+                if at < 0 or at + estimate[job] > due[job]:
+                    known[1, job] = -1
+                    return False
+            known[0, job] = at
+        known[1, job] = depth
+    return True
