@@ -20,7 +20,8 @@ from numba import njit
 from policies import bare
 
 import gridsim as gs
-from gridsim.calendar.engine import Engine
+from gridsim.engine.setup import Engine
+from gridsim.machine.blocks import earliest, reserve
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
@@ -31,7 +32,6 @@ from gridsim.policy.admission.plan import Plan, Search
 from gridsim.policy.admission.price import term
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.queue import Requests
-from gridsim.profile.blocks import earliest, reserve
 from gridsim.testing import admission_oracle
 from gridsim.testing.oracle import jobs_of
 

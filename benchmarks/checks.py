@@ -20,6 +20,7 @@ import numpy as np
 
 import gridsim as gs
 from gridsim.entities.cluster import Cluster
+from gridsim.machine.njit import state_of
 from gridsim.model.platform import machine_cores
 from gridsim.policy.admission import feedback, kernels, plan, restart
 from gridsim.policy.admission.plan import Plan
@@ -30,7 +31,6 @@ from gridsim.policy.scheduler import guaranteed, planned, state, turns
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.guaranteed import Guaranteed
 from gridsim.policy.scheduler.planned import Planned
-from gridsim.profile.compiled import state_of
 from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.transform.deadlines import Deadlines
 from gridsim.workload.transform.load_factor import OfferedLoad

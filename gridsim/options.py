@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gridsim.calendar.engine import Engine
+from gridsim.engine.setup import Engine
 from gridsim.entities.instant import Mode, modes
 from gridsim.entities.limited import Limits
 from gridsim.entities.router import Split
@@ -49,7 +49,7 @@ class Run:
         ask for the limit, and their jobs are killed there; their jobs go on in a chain of pieces no longer than it.
     engine : {"auto", "simpy", "compiled"}
         What a run goes on by, which changes no result: events of SimPy, or one compiled loop where nothing in the run
-        needs Python (`gridsim.calendar`); ``auto`` takes the loop where it can, but no small run waits for it to be
+        needs Python (`gridsim.engine`); ``auto`` takes the loop where it can, but no small run waits for it to be
         compiled.
     until : float or None
         Instant before which the run stands still, s: jobs are ``waiting`` or ``running`` then. None: to the last end.

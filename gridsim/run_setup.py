@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.calendar.engine import Setup
+from gridsim.engine.setup import Setup
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.holds import Holds

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.calendar.engine import Engine
+from gridsim.engine.setup import Engine
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Mode
 from gridsim.entities.limited import Limited, Limits, limited

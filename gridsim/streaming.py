@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.calendar.engine import Calendar, Earlier
 from gridsim.checkpoint import read_checkpoint, write_checkpoint
+from gridsim.engine.setup import CompiledRun, Earlier
 from gridsim.errors import InputError
 from gridsim.files import plain, write_json
 from gridsim.metrics.measures import Measure
@@ -190,7 +190,7 @@ def _windows(
         yield ended, Frontier(released, earlier, left)
 
 
-def _standstill(calendar: Calendar) -> Any:
+def _standstill(calendar: CompiledRun) -> Any:
     """What the next window reads of a calendar (`Earlier`): without SimPy's environment, it can be kept in a file."""
     return SimpleNamespace(_events=calendar._events, _cluster=SimpleNamespace(scheduler=calendar._cluster.scheduler))
 

@@ -10,9 +10,9 @@ import numpy as np
 from simpy import Event
 
 from gridsim import registry
-from gridsim.calendar.engine import Calendar, Earlier, Setup, calendar_of
-from gridsim.entities.machine import Machine
+from gridsim.engine.setup import CompiledRun, Earlier, Setup, compiled_run_of
 from gridsim.entities.recorded import recorded
+from gridsim.entities.resource import Machine
 from gridsim.entities.submissions import Submission
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
@@ -201,7 +201,7 @@ class World:
         PolicyError
             As `run` does.
         """
-        calendar = calendar_of(self.options.engine, self._setup)
+        calendar = compiled_run_of(self.options.engine, self._setup)
         if calendar is None:
             self.run()
             return
@@ -211,7 +211,7 @@ class World:
             self._progress(len(self.workload))
         self._check_complete()
 
-    def complete_window(self, earlier: Earlier | None, *, more: bool) -> Calendar:
+    def complete_window(self, earlier: Earlier | None, *, more: bool) -> CompiledRun:
         """Play the jobs of this world as a window of a longer run, by the compiled calendar (`gridsim.streaming`).
 
         Parameters
@@ -223,7 +223,7 @@ class World:
 
         Returns
         -------
-        Calendar
+        CompiledRun
             Where it stands.
 
         Raises
@@ -233,7 +233,7 @@ class World:
         PolicyError
             As `complete` does.
         """
-        calendar = calendar_of(self.options.engine, self._setup, earlier, more=more)
+        calendar = compiled_run_of(self.options.engine, self._setup, earlier, more=more)
         assert calendar is not None  # the options name it
         calendar.run(self._progress)
         self._over = True

@@ -73,7 +73,7 @@ class JobsProgress(_Bars):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        from gridsim.profile.compiled import when_compiling  # the compiler: not needed where workers simulate
+        from gridsim.machine.njit import when_compiling  # the compiler: not needed where workers simulate
 
         self._listening.enter_context(when_compiling(lambda module: self.say(compiling(module))))
         return self
@@ -141,9 +141,9 @@ _TOO_FEW = 0.001
 """Part of all jobs of which nothing is foretold: a compile in between would count for all of them."""
 
 _LOOPS = {
-    "gridsim.calendar.guarantees": ("for guaranteed deadlines", 15),
-    "gridsim.calendar.tree_loop": ("for trees of clusters", 10),
-    "gridsim.calendar": ("of the calendar", 7),
+    "gridsim.engine.guarantees": ("for guaranteed deadlines", 15),
+    "gridsim.engine.tree_loop": ("for trees of clusters", 10),
+    "gridsim.engine": ("of the calendar", 7),
     "gridsim.policy.scheduler.moldable_cycle": ("for moldable jobs", 7),
     "gridsim.policy.scheduler.machines": ("of list schedulers", 6),
     "gridsim.policy.scheduler": ("of backfilling", 3),
@@ -151,7 +151,7 @@ _LOOPS = {
     "gridsim.policy.slurm": ("of Slurm's scheduler", 14),
     "gridsim.workload.formats.number_table_parser": ("of the reader", 1),
     "gridsim.report.core_assignment": ("of the chart", 1),
-    "gridsim.profile": ("of the chart", 5),
+    "gridsim.machine": ("of the chart", 5),
 }
 """What the loops of modules with this beginning are for, and how long compiling them takes: measured, CPU seconds."""
 
@@ -170,7 +170,7 @@ def compiling(module: str) -> str:
 
 def hear_compiling(say: Callable[[str], None]) -> None:
     """In a worker: have it said when a loop is compiled."""
-    from gridsim.profile.compiled import tell_compiling  # the compiler
+    from gridsim.machine.njit import tell_compiling  # the compiler
 
     tell_compiling(lambda module: say(compiling(module)))
 

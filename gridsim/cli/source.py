@@ -341,7 +341,7 @@ _WORTH = 10_000
 def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
     """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
     from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
-    from gridsim.profile.compiled import preload
+    from gridsim.machine.njit import preload
     from gridsim.workers import Workers, usable_cores
 
     requests = len(workload) if workload.tasks is None else len(workload.tasks)

@@ -12,10 +12,11 @@ from gridsim.entities.clock import Clock
 from gridsim.entities.instant import At, Instant, Ring
 from gridsim.entities.limited import CHAINED
 from gridsim.entities.load import Load
-from gridsim.entities.machine import Machine
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
+from gridsim.entities.resource import Machine
 from gridsim.errors import PolicyError
+from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
@@ -35,7 +36,6 @@ from gridsim.policy.protocols import (
     raise_failed,
 )
 from gridsim.policy.queue import Requests
-from gridsim.profile.asked import Asked
 from gridsim.record import Status
 
 __all__ = ["Cluster"]
@@ -95,7 +95,7 @@ class Cluster:
         Where the cluster puts itself when a piece of a rigid job is placed on it.
     can : Capabilities
         Of the scheduler.
-    asked : Asked or None
+    asked : DemandClasses or None
         What the requests ask of its nodes and pools; None where it is one pool of cores and they ask for cores alone.
     together : sequence of Cluster
         Clusters that decide whenever this one does (grid-wide fair share).
@@ -114,7 +114,7 @@ class Cluster:
         extend: bool = False,
         tick: int = 1_000_000,
         placing: bool = False,
-        asked: Asked | None = None,
+        asked: DemandClasses | None = None,
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate

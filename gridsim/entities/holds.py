@@ -6,7 +6,7 @@ from simpy import Event
 
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import At, Instant
-from gridsim.entities.machine import Release, Request
+from gridsim.entities.resource import Release, Request
 from gridsim.entities.submissions import Submissions
 from gridsim.model.demand import Demand
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.machine.allocating import carry
 from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray
 from gridsim.policy.protocols import Placement
-from gridsim.profile.carrying import carry
 
 __all__ = ["Held", "NodesLeft"]
 
@@ -103,7 +103,7 @@ class NodesLeft:
         return Held(node, self._all[:, node], np.array(held, dtype=np.int64).reshape(-1, 3))
 
     def take(self, held: Held) -> int:
-        """Take it; whether all was free (`gridsim.profile.carrying`)."""
+        """Take it; whether all was free (`gridsim.machine.allocating`)."""
         return int(carry(self.left, self.gpus, self._counts, self.absent, *held, -1))
 
     def give_back(self, held: Held) -> None:

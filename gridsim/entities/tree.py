@@ -17,6 +17,7 @@ from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
 from gridsim.errors import InputError
+from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -29,7 +30,6 @@ from gridsim.policy.copies import own as own_copy
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
-from gridsim.profile.asked import Asked
 
 __all__ = ["TreeOptions", "admission", "clusters_of"]
 
@@ -113,7 +113,7 @@ def clusters_of(
     return clusters
 
 
-def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> Asked | None:
+def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClasses | None:
     """What requests ask of the nodes and pools of a cluster; None where all is cores of one pool.
 
     Where the scheduler chooses *sizes*, on each of those that they may be of.
@@ -127,10 +127,10 @@ def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> Asked | Non
     if sizes and moldable is not None:
         named = None if moldable.size_first is None else (moldable.size_first, moldable.sizes)
         ranges = requests.minimum, np.minimum(requests.maximum, spec.cores), named
-    return Asked(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known, ranges)
+    return DemandClasses(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known, ranges)
 
 
-def _carried(scheduler: Any, spec: ClusterSpec, asked: Asked) -> Asked | None:
+def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandClasses | None:
     """The same, where the scheduler can decide about it; None where it has nodes of its own.
 
     Raises

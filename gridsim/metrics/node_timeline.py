@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import inline, njit
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray
-from gridsim.profile.compiled import compiled, phase
 
 __all__ = ["ORDER", "SEVERAL", "Events", "Levels", "Pieces", "Snapshot", "Tasks", "Typical", "replay"]
 
@@ -135,7 +135,7 @@ class Levels(NamedTuple):
     window: IntArray
 
 
-@compiled
+@njit
 def replay(events, pieces, queue, tasks, typical, snapshot, levels, asked, short):  # type: ignore[no-untyped-def]
     """Let everything happen; sums over time, and what each that *asked* was short of then.
 
@@ -175,7 +175,7 @@ def replay(events, pieces, queue, tasks, typical, snapshot, levels, asked, short
             _keep(snapshot, levels)
 
 
-@compiled
+@njit
 def _begin(typical, snapshot, levels):  # type: ignore[no-untyped-def]
     width = snapshot.free.shape[1]
     for n in range(snapshot.free.shape[0]):
@@ -184,7 +184,7 @@ def _begin(typical, snapshot, levels):  # type: ignore[no-untyped-def]
         _free(n, 1, snapshot, levels)
 
 
-@phase
+@inline
 def _free(n, sign, snapshot, levels):  # type: ignore[no-untyped-def]
     """Count what is free on a node, among that of no use and all that is idle, or no more."""
     width = snapshot.free.shape[1]
@@ -198,12 +198,12 @@ def _free(n, sign, snapshot, levels):  # type: ignore[no-untyped-def]
         levels.of[LEVEL, width] += sign * gpus
 
 
-@phase
+@inline
 def _waits(snapshot):  # type: ignore[no-untyped-def]
     return snapshot.active[len(snapshot.active) - 1] > 0
 
 
-@compiled
+@njit
 def _add(since, until, snapshot, levels):  # type: ignore[no-untyped-def]
     """What stood from an instant to another; nothing is of no use while nobody waits."""
     if until <= since:
@@ -217,7 +217,7 @@ def _add(since, until, snapshot, levels):  # type: ignore[no-untyped-def]
         levels.of[INTEGRAL, width + 2] += levels.of[LEVEL, width + 1] / levels.of[LEVEL, width + 2] * length
 
 
-@compiled
+@njit
 def _keep(snapshot, levels):  # type: ignore[no-untyped-def]
     """How it stands, for whoever asks about the last arrival."""
     width = snapshot.free.shape[1]
@@ -228,7 +228,7 @@ def _keep(snapshot, levels):  # type: ignore[no-untyped-def]
     levels.of[LAST, width + 2] = levels.of[LEVEL, width + 1] / idle if idle > 0 else 0.0
 
 
-@compiled
+@njit
 def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignore[no-untyped-def]
     """A piece is held from now on (+1), or given back (-1)."""
     n = pieces.node[piece]
@@ -253,7 +253,7 @@ def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignor
     levels.of[LEVEL, width + 1] += snapshot.fragments[n] - before
 
 
-@compiled
+@njit
 def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
     """One more of a class waits, or one less; a class without tasks has no use for a node."""
     snapshot.waiting[c] += sign
@@ -277,7 +277,7 @@ def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
             _free(n, 1, snapshot, levels)
 
 
-@compiled
+@njit
 def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
     """How many tasks of a class a node has room for, up to *most*, where one constraint is left out."""
     width = snapshot.free.shape[1]
@@ -298,7 +298,7 @@ def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
     return max(found, 0)
 
 
-@compiled
+@njit
 def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
     """Whether a job of a class could start now, one constraint left out (section 3.2 of the specification)."""
     width = snapshot.free.shape[1]
@@ -324,7 +324,7 @@ def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
     return room >= k
 
 
-@compiled
+@njit
 def _short_of(c, tasks, snapshot, scratch):  # type: ignore[no-untyped-def]
     """The one thing without which a job could start."""
     if _able(c, NOTHING, tasks, snapshot, scratch):
@@ -335,7 +335,7 @@ def _short_of(c, tasks, snapshot, scratch):  # type: ignore[no-untyped-def]
     return SEVERAL
 
 
-@compiled
+@njit
 def _fragments(n, typical, snapshot):  # type: ignore[no-untyped-def]
     """F of a node (section 3.6): idle thousandths that are of no use to the typical tasks."""
     total, width = 0, snapshot.free.shape[1]

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.profile.compiled import lean
 
 __all__ = [
     "ADDED",
@@ -147,7 +147,7 @@ def nobody_believes() -> tuple[Any, ...]:
     return tuple(Beliefs(none, none, none, np.zeros(0), np.zeros(0), np.zeros(4, dtype=np.int64)))
 
 
-@lean
+@njit_noalloc
 def answer(row, beliefs):  # type: ignore[no-untyped-def]
     """What a predictor says that a request will run, whole microseconds; below 0 while too little is known."""
     believed, _, known, averages, _, rules = beliefs
@@ -163,7 +163,7 @@ def answer(row, beliefs):  # type: ignore[no-untyped-def]
     return known[_SUM, slot] // rules[MEAN_OF] if known[_COUNT, slot] >= rules[MEAN_OF] else UNKNOWN
 
 
-@lean
+@njit_noalloc
 def predict(row, estimate, beliefs):  # type: ignore[no-untyped-def]
     """The same cut at one tick and at the estimate, in whole ticks unless it is told; the estimate for no answer."""
     rules = beliefs[5]
@@ -175,7 +175,7 @@ def predict(row, estimate, beliefs):  # type: ignore[no-untyped-def]
     return min(estimate, max(rules[TICK], said // rules[TICK] * rules[TICK]))
 
 
-@lean
+@njit_noalloc
 def learn(row, ran, beliefs):  # type: ignore[no-untyped-def]
     """A request ran so many microseconds."""
     believed, kept, known, averages, weight, rules = beliefs
@@ -194,7 +194,7 @@ def learn(row, ran, beliefs):  # type: ignore[no-untyped-def]
         _keep(believed[ALIKE, row], ran, kept, known)
 
 
-@lean
+@njit_noalloc
 def _keep(slot, ran, kept, known):  # type: ignore[no-untyped-def]
     place = known[_COUNT, slot] % kept.shape[1]
     known[_SUM, slot] += ran - kept[slot, place]
@@ -202,7 +202,7 @@ def _keep(slot, ran, kept, known):  # type: ignore[no-untyped-def]
     known[_COUNT, slot] += 1
 
 
-@lean
+@njit_noalloc
 def corrected(rule, first, present, times, estimate):  # type: ignore[no-untyped-def]
     """What a corrector believes of a request that outlived its prediction for the *times*-th time."""
     if rule in (STEPS, ADDED) and times <= len(_MINUTES):
@@ -213,7 +213,7 @@ def corrected(rule, first, present, times, estimate):  # type: ignore[no-untyped
     return min(estimate, 2 * present) if rule == DOUBLE_OR_LESS else estimate
 
 
-@lean
+@njit_noalloc
 def correct(row, estimate, beliefs):  # type: ignore[no-untyped-def]
     """Believe more of a request that outlives what was believed; what that is, whole microseconds."""
     believed, rules = beliefs[0], beliefs[5]

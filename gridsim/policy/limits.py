@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.running_set import RUNNING
+from gridsim.machine.running_set import TOTAL as ALL
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.profile.compiled import lean, phase
-from gridsim.profile.running import RUNNING
-from gridsim.profile.running import TOTAL as ALL
 
 __all__ = ["Limits", "allow", "allow_one", "limits_of", "take_down", "total"]
 
@@ -85,7 +85,7 @@ def take_down(limits: Limits, requests: Requests, rows: slice | int) -> None:
         limits.counts[rows] = requests.maximum[rows] > 1
 
 
-@phase
+@inline
 def _few(values, begin, count):  # type: ignore[no-untyped-def]
     """Sum of at most 128 numbers, in the order in which numpy adds them."""
     if count < 8:
@@ -106,7 +106,7 @@ def _few(values, begin, count):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean
+@njit_noalloc
 def total(values, count, halves, sums):  # type: ignore[no-untyped-def]
     """Sum of the first *count* numbers, the same to the last bit as numpy's: halves are added up apart.
 
@@ -131,7 +131,7 @@ def total(values, count, halves, sums):  # type: ignore[no-untyped-def]
         begin, length = halves[0, depth - 1], halves[1, depth - 1]
 
 
-@lean
+@njit_noalloc
 def _work(now, rows, running, busy, began, limits):  # type: ignore[no-untyped-def]
     """Work in the system: of the requests that wait, *rows*, and of the *busy* ones that run, as the rule counts it."""
     rule, values = limits.rule, limits.values
@@ -155,7 +155,7 @@ def _work(now, rows, running, busy, began, limits):  # type: ignore[no-untyped-d
     return everything + total(values, count, limits.halves, limits.sums)
 
 
-@lean
+@njit_noalloc
 def _share(row, everything, cores, limits):  # type: ignore[no-untyped-def]
     """Most cores of a request by its share of all work."""
     share = limits.weights[WEIGHED, row] / everything if everything > 0 else 0.0
@@ -163,7 +163,7 @@ def _share(row, everything, cores, limits):  # type: ignore[no-untyped-def]
     return max(1, np.int64(np.floor(part * cores + 1e-9)))
 
 
-@lean
+@njit_noalloc
 def allow(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
     """Fill ``allowed`` with the most cores of each of the *rows*, which wait, place by place; what is told stays.
 
@@ -183,7 +183,7 @@ def allow(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
         limits.allowed[i] = min(most[row], max(_share(row, everything, counts[ALL], limits), least[row]))
 
 
-@lean
+@njit_noalloc
 def allow_one(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
     """Most cores of the last of the *rows*, a new request behind those that wait."""
     running, counts, _, began = held

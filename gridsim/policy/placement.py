@@ -15,12 +15,8 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.model.capacity import WHOLE_GPU, Capacity
-from gridsim.model.demand import Demands, typical_tasks
-from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.protocols import Nodes
-from gridsim.profile.asked import Asked
-from gridsim.profile.laying import (
+from gridsim.machine.demand_classes import DemandClasses
+from gridsim.machine.placing import (
     FINE,
     FIRST_NODE,
     FRAGMENTS,
@@ -32,6 +28,10 @@ from gridsim.profile.laying import (
     Rule,
     fragments,
 )
+from gridsim.model.capacity import WHOLE_GPU, Capacity
+from gridsim.model.demand import Demands, typical_tasks
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.protocols import Nodes
 from gridsim.schema import Number, read_json
 
 __all__ = [
@@ -50,7 +50,7 @@ __all__ = [
 class First:
     """The lowest-numbered node that has room."""
 
-    def columns(self, asked: Asked) -> Rule:
+    def columns(self, asked: DemandClasses) -> Rule:
         """What the compiled placement scores by."""
         return _rule(asked, FIRST_NODE)
 
@@ -59,7 +59,7 @@ class First:
 class Weight:
     """The lightest node, as Slurm uses the weights of nodes."""
 
-    def columns(self, asked: Asked) -> Rule:
+    def columns(self, asked: DemandClasses) -> Rule:
         """What the compiled placement scores by."""
         return _rule(asked, WEIGHT)
 
@@ -80,7 +80,7 @@ class Pack:
     whole: bool = False
     source: ClassVar[str] = "Weng et al., USENIX ATC 2023"
 
-    def columns(self, asked: Asked) -> Rule:
+    def columns(self, asked: DemandClasses) -> Rule:
         """What the compiled placement scores by."""
         return _rule(asked, PACK, self.resources, self.whole)
 
@@ -100,7 +100,7 @@ class Spread:
     resources: str | Sequence[str] = ""
     whole: bool = False
 
-    def columns(self, asked: Asked) -> Rule:
+    def columns(self, asked: DemandClasses) -> Rule:
         """What the compiled placement scores by."""
         return _rule(asked, SPREAD, self.resources, self.whole)
 
@@ -128,7 +128,7 @@ class DotProduct:
         if self.align not in ("high", "low"):
             raise ValueError(f"align is {self.align!r}; high or low is needed")
 
-    def columns(self, asked: Asked) -> Rule:
+    def columns(self, asked: DemandClasses) -> Rule:
         """What the compiled placement scores by."""
         kind = PRODUCT_HIGH if self.align == "high" else PRODUCT_LOW
         return _rule(asked, kind, self.resources, self.whole, products=True)
@@ -166,7 +166,7 @@ class Fragmentation:
         if not 0 < self.popularity <= 1:
             raise ValueError(f"popularity is {self.popularity!r}; a part above 0, at most 1, is needed")
 
-    def columns(self, asked: Asked) -> Rule:
+    def columns(self, asked: DemandClasses) -> Rule:
         """What the compiled placement scores by."""
         typical = self.typical
         if typical == "workload":
@@ -210,7 +210,7 @@ def _named(resources: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _rule(
-    asked: Asked, kind: int, resources: str | Sequence[str] = "", whole: bool = False, *, products: bool = False
+    asked: DemandClasses, kind: int, resources: str | Sequence[str] = "", whole: bool = False, *, products: bool = False
 ) -> Rule:
     """Weights that make parts of the largest node of what is free, as whole numbers where these are small enough.
 
@@ -257,7 +257,7 @@ def fragments_of(
     gpus : sequence of int
         Thousandths free of each of its GPUs.
     """
-    asked = Asked(capacity, Demands.plain_cores(np.zeros(0, dtype=np.int64)))
+    asked = DemandClasses(capacity, Demands.plain_cores(np.zeros(0, dtype=np.int64)))
     rule = _fragmentation(asked, typical, whole=False)
     low: IntArray = np.array([*(free.get(name, 0) for name in asked.columns.resources), *gpus, 0], dtype=np.int64)
     return int(fragments(low, rule, 0))
@@ -267,7 +267,7 @@ _KNOWN = 1 << 22
 """Most numbers that scores are kept in."""
 
 
-def _fragmentation(asked: Asked, typical: Sequence[Mapping[str, Any]], whole: bool) -> Rule:
+def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], whole: bool) -> Rule:
     """Typical tasks as columns.
 
     Raises
@@ -298,7 +298,7 @@ def _fragmentation(asked: Asked, typical: Sequence[Mapping[str, Any]], whole: bo
     )
 
 
-def _frequent(asked: Asked, named: Sequence[str], popularity: float) -> list[dict[str, Any]]:
+def _frequent(asked: DemandClasses, named: Sequence[str], popularity: float) -> list[dict[str, Any]]:
     """The most frequent task demands of the jobs, as few as make that part of all tasks (R23)."""
     names = [name for name in asked.columns.resources if (name in named if named else name != "memory")]
     found = typical_tasks(asked.demands, names, popularity)

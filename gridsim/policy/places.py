@@ -9,17 +9,17 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
+from gridsim.machine.allocations import Holdings, Place
+from gridsim.machine.demand_classes import DemandClasses
+from gridsim.machine.node_profile import EXCLUSIVE, GPU, Classes, Workspace
+from gridsim.machine.nodes import FULL, LOGGED, ROW, Log
+from gridsim.machine.placing import OUTSIDE, ready, take
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Pieces, Placement, call, name_of
 from gridsim.policy.queue import ClusterView
-from gridsim.profile.asked import Asked
-from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
-from gridsim.profile.holdings import Holdings, Place
-from gridsim.profile.laying import OUTSIDE, ready, take
-from gridsim.profile.nodes import FULL, LOGGED, ROW, Log
 
 __all__ = ["Laid", "holdings_of", "pieces_of", "place_of", "placement_at"]
 
@@ -90,16 +90,16 @@ class Laid:
     holdings : Holdings
         Who holds what.
     state : (s,) int64
-        The state of the loops, as `gridsim.profile.nodes` has it.
+        The state of the loops, as `gridsim.machine.nodes` has it.
 
     Attributes
     ----------
     log : tuple of arrays
-        `gridsim.profile.nodes.Log`.
+        `gridsim.machine.nodes.Log`.
     """
 
     def __init__(self, holdings: Holdings, state: IntArray) -> None:
-        nodes, gpus = Sketch(*holdings.sketch).given.shape
+        nodes, gpus = Workspace(*holdings.sketch).given.shape
         room = 256 + 2 * nodes
         self.holdings, self.state = holdings, state
         self.log = tuple(Log(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
@@ -161,11 +161,11 @@ class _Outside:
     ----------
     rule : PlacementRule
         The rule.
-    asked : Asked
+    asked : DemandClasses
         The machine.
     """
 
-    def __init__(self, rule: Any, asked: Asked) -> None:
+    def __init__(self, rule: Any, asked: DemandClasses) -> None:
         self._rule, self._picks = rule, picks_gpus(rule)
         self._names = asked.columns.resources
         self._capacity = {name: asked.columns.nodes[:, r] for r, name in enumerate(self._names)}
@@ -178,7 +178,7 @@ class _Outside:
 
     def __call__(self, holdings: Holdings, request: int) -> None:
         """Lay a request down in the sketch of some holdings."""
-        classes, sketch = Classes(*holdings.classes), Sketch(*holdings.sketch)
+        classes, sketch = Classes(*holdings.classes), Workspace(*holdings.sketch)
         at = int(classes.of[request])
         task = dict(zip(self._names, classes.each[at].tolist(), strict=True)) | {"gpu": int(classes.shape[at, GPU])}
         step: IntArray = np.array([-1, 0, 0], dtype=np.int64)
@@ -190,7 +190,7 @@ class _Outside:
                 gpu = self._gpu(sketch.low[node, len(self._names) : -1], task["gpu"])
             take(holdings.sketch, holdings.classes, holdings.rule, at, step, node, gpu)
 
-    def _node(self, task: dict[str, int], sketch: Sketch, able: Any) -> int:
+    def _node(self, task: dict[str, int], sketch: Workspace, able: Any) -> int:
         free = {name: sketch.low[:, r].copy() for r, name in enumerate(self._names)}
         gpus = sketch.low[:, len(self._names) : -1].copy()
         nodes = Nodes(free, gpus, self._capacity, self._weight, sketch.laid.copy(), able.copy())

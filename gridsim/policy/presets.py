@@ -7,10 +7,10 @@ from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.machine.njit import listen
 from gridsim.policy.capabilities import first_of
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.profile.compiled import listen
 from gridsim.registry import Spec
 
 __all__ = ["PRESETS", "Preset", "checked_label", "label_of", "policy"]

@@ -16,7 +16,7 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
-    from gridsim.profile.holdings import Holdings
+    from gridsim.machine.allocations import Holdings
 
 __all__ = [
     "NOTHING",
@@ -332,7 +332,7 @@ class Passes(NamedTuple):
     Attributes
     ----------
     loop : str
-        Name of the entry of the loop in `gridsim.calendar`, which says what the columns are.
+        Name of the entry of the loop in `gridsim.engine`, which says what the columns are.
     columns : tuple
         Arrays, and tuples of arrays.
     ask : callable or None

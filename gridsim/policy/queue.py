@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.machine.demand_classes import DemandClasses
+from gridsim.machine.queue_order import in_order
 from gridsim.model.demand import Demands
 from gridsim.model.moldable import Moldable
 from gridsim.model.shares import ShareTree
@@ -16,8 +18,6 @@ from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.usage import kept, weighted
-from gridsim.profile.asked import Asked
-from gridsim.profile.waiting import in_order
 
 __all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests", "readable"]
 
@@ -75,7 +75,7 @@ class Requests:
     used : int
         Rows from the first that are requests by now; the others are still free.
     ties : (2, n) int64
-        What requests of equal rank are ordered by before their own rows (`gridsim.profile.waiting`): the row of the
+        What requests of equal rank are ordered by before their own rows (`gridsim.machine.queue_order`): the row of the
         job, or the same for all where `moves`; and `ready`.
     """
 
@@ -256,7 +256,7 @@ class ClusterView:
     ledger: Ledger | None = None
     shares: ShareTree | None = None
     runtime: IntArray | None = None
-    asked: Asked | None = None
+    asked: DemandClasses | None = None
 
     @property
     def totals(self) -> dict[str, int]:

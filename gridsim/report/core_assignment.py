@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.profile.compiled import lean
 
 __all__ = ["CoreAssignment", "assign_cores"]
 
@@ -100,7 +100,7 @@ FAILED, FREE, FULL = range(3)
 """What a sweep tells: the job that did not fit, or -1, and the cores free then; whether it had no room for pieces."""
 
 
-@lean
+@njit_noalloc
 def sweep(machine, jobs, holes, found, told):  # type: ignore[no-untyped-def]
     """Hand out cores from a sorted list of holes, over *jobs*: starts, ends, widths, and rows by start and by end.
 
@@ -141,7 +141,7 @@ def sweep(machine, jobs, holes, found, told):  # type: ignore[no-untyped-def]
         count[job] = used - first[job]
 
 
-@lean
+@njit_noalloc
 def _wide_enough(holes, known, need):  # type: ignore[no-untyped-def]
     """First hole of at least *need* cores, else the widest, the first of equals."""
     widest, width = 0, 0
@@ -154,14 +154,14 @@ def _wide_enough(holes, known, need):  # type: ignore[no-untyped-def]
     return widest
 
 
-@lean
+@njit_noalloc
 def _close(holes, known, hole):  # type: ignore[no-untyped-def]
     for index in range(hole, known - 1):
         holes[0, index], holes[1, index] = holes[0, index + 1], holes[1, index + 1]
     return known - 1
 
 
-@lean
+@njit_noalloc
 def _give_back(holes, known, low, high):  # type: ignore[no-untyped-def]
     """Add ``[low, high)`` to the holes, joined with its neighbours where they touch; the new number of holes."""
     after, last = 0, known

@@ -37,9 +37,9 @@ def choices_compared(jobs: int = 600, *, skipped: int = 0) -> Compared:
     skipped : int
         Blocks at the beginning that the choice does not see: for tests.
     """
+    from gridsim.machine.blocks import earliest
     from gridsim.policy.scheduler.core_count_choice import FALLS, LEAST, MOST, by_blocks
     from gridsim.policy.scheduler.moldable_state import Shapes  # compiled kernels: only when something runs
-    from gridsim.profile.blocks import earliest
 
     rng = stream(1, "claims", "blocks")
     checked = different = 0

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridsim as gs
-from gridsim.calendar import tree_loop
-from gridsim.calendar.tree_columns import TreeCalendar
+from gridsim.engine import tree_loop
+from gridsim.engine.tree_setup import TreeCalendar
 from gridsim.errors import InputError
+from gridsim.machine.njit import is_kept
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
-from gridsim.profile.compiled import is_kept
 from gridsim.record import Record
 from gridsim.testing.conformance import CASES, check
 from gridsim.workload.synthetic.grid import Grid
@@ -250,7 +250,7 @@ def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress_is_told_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("gridsim.calendar.engine"), "_SLICE", 0.0)
+    monkeypatch.setattr(importlib.import_module("gridsim.engine.setup"), "_SLICE", 0.0)
     workload = Grid(kind="prob", jobs=200, total=10**6, cores=80).generate(1)
     clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
     told: list[int] = []

@@ -3,7 +3,7 @@
 What `gridsim.policy.scheduler.guaranteed.Guaranteed` decides call by call, for a calendar that asks nobody. Bundles,
 plain tuples:
 
-- ``state``: a plan and the columns of its requests, as `gridsim.profile.pool_plan` has them, and who runs;
+- ``state``: a plan and the columns of its requests, as `gridsim.machine.pool_plan` has them, and who runs;
 - ``promised``: of each request its submit, the deadline that its user asks for, the response of an artificial one, the
   end that it is promised, whether that is broken, since when it runs, how often it has been killed, and whether it
   may be;
@@ -17,6 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.machine import pool_plan as plans
+from gridsim.machine.blocks import earliest
+from gridsim.machine.njit import inline, njit, njit_noalloc
+from gridsim.machine.pool_plan import SIZE
+from gridsim.machine.queue_order import HEAD, TAIL
+from gridsim.machine.running_set import RUNNING, only_running
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.admission.feedback import Feedback
@@ -30,12 +36,6 @@ from gridsim.policy.admission.trial import pool_trial, sort_jobs
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
 from gridsim.policy.protocols import name_of
-from gridsim.profile import pool_plan as plans
-from gridsim.profile.blocks import earliest
-from gridsim.profile.compiled import compiled, lean, phase
-from gridsim.profile.pool_plan import SIZE
-from gridsim.profile.running import RUNNING, only_running
-from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["BEGAN", "BROKEN", "GRANTED", "admit", "numbers_of", "why_not"]
 
@@ -124,7 +124,7 @@ def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
 # -- one search ------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@njit
 def _sought(request, deadline, now, state, promised):  # type: ignore[no-untyped-def]
     """What a search works on that is to take a request in: a `Search` as a plain tuple."""
     plan, columns, running = state
@@ -147,13 +147,13 @@ def _sought(request, deadline, now, state, promised):  # type: ignore[no-untyped
     return rows, cores, estimate, due, submit, planned, times, free, size, ties
 
 
-@lean
+@njit_noalloc
 def _seconds(instant):  # type: ignore[no-untyped-def]
     """An instant as orderings see it."""
     return np.inf if instant >= NEVER else instant / MICROSECOND
 
 
-@compiled
+@njit
 def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
     """The first *count* jobs of a search in one of the orders, ties in job order."""
     rows, _, estimate, due, _, planned, _, _, _, ties = search
@@ -171,7 +171,7 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
     return order, keys
 
 
-@compiled
+@njit
 def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
     """Requests by planned start, then in job order, and their starts."""
     order = np.arange(rows.shape[0])
@@ -179,7 +179,7 @@ def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
     return rows[order], starts[order]
 
 
-@compiled
+@njit
 def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-untyped-def]
     """The plan that the search of an admission finds: requests in order, and starts; none where it refuses."""
     search = _sought(request, deadline, now, state, promised)
@@ -204,7 +204,7 @@ def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-
 # -- an offer --------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@njit
 def _asked_for(request, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
     """The answer to a deadline that a user asks for: the end offered, who has to go, requests in order, and starts.
 
@@ -236,7 +236,7 @@ def _asked_for(request, now, state, trial, promised, how):  # type: ignore[no-un
     return _with_slack(found, promised[SUBMIT][request], how), NOBODY, rows, starts
 
 
-@lean
+@njit_noalloc
 def _appended(request, now, state):  # type: ignore[no-untyped-def]
     """The end of a request at its earliest place in the plan as it stands."""
     plan, columns, _ = state
@@ -245,7 +245,7 @@ def _appended(request, now, state):  # type: ignore[no-untyped-def]
     return plans.earliest_start(times, free, meta, now, cores[request], estimate[request]) + estimate[request]
 
 
-@lean
+@njit_noalloc
 def _with_slack(deadline, submit, how):  # type: ignore[no-untyped-def]
     """Deadline whose response is longer by the slack factor, in whole ticks after the submit."""
     if how[SLACK] == how[SLACK_OF]:
@@ -256,7 +256,7 @@ def _with_slack(deadline, submit, how):  # type: ignore[no-untyped-def]
     return min(submit + ticks * how[TICK], NEVER - 1)
 
 
-@compiled
+@njit
 def _artificial(request, now, state, promised, how):  # type: ignore[no-untyped-def]
     """The answer to a job whose user asks for nothing: as `_asked_for` has it, and how often the end was put off."""
     submit, response = promised[SUBMIT][request], promised[RESPONSE][request]
@@ -274,7 +274,7 @@ def _artificial(request, now, state, promised, how):  # type: ignore[no-untyped-
 # -- kill and restart ------------------------------------------------------------------------------------------------
 
 
-@compiled
+@njit
 def _rescued(request, deadline, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
     """A running request that makes room, and the plan in which both end in time; `NOBODY` where no kill helps."""
     _, columns, _ = state
@@ -299,7 +299,7 @@ def _rescued(request, deadline, now, state, trial, promised, how):  # type: igno
     return NOBODY, victims[:0], victims[:0]
 
 
-@compiled
+@njit
 def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
     """Running requests that may be killed now, by the work that they would lose, then by their rows."""
     plan, columns, running = state
@@ -321,7 +321,7 @@ def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
     return found[:count]
 
 
-@lean
+@njit_noalloc
 def _copy(state, trial):  # type: ignore[no-untyped-def]
     """Let a second plan be as the first one is."""
     plan, _, running = state
@@ -340,7 +340,7 @@ def _copy(state, trial):  # type: ignore[no-untyped-def]
 # -- the decision ----------------------------------------------------------------------------------------------------
 
 
-@compiled
+@njit
 def admit(request, now, state, trial, promised, answers, how):  # type: ignore[no-untyped-def]
     """Answer a request that comes, and take it in if its user agrees: who is killed for it, `NOBODY` or `TURNED_AWAY`.
 
@@ -362,7 +362,7 @@ def admit(request, now, state, trial, promised, answers, how):  # type: ignore[n
     return victim
 
 
-@phase
+@inline
 def _take(request, now, end, victim, rows, starts, state, promised):  # type: ignore[no-untyped-def]
     """Carry an offer out: who is killed runs no more, the request is promised its end, and all move as they must."""
     plan, columns, running = state

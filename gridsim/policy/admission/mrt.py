@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gridsim.machine.njit import njit
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, sort_jobs, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
-from gridsim.profile.compiled import compiled
 
 __all__ = ["MRT"]
 
@@ -72,7 +72,7 @@ class MRT:
         return offer
 
 
-@compiled
+@njit
 def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):  # type: ignore[no-untyped-def]
     """Search for a plan of all jobs; 0 where there is one, else infinite.
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gridsim.machine.njit import njit
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, TIE, Price, term
 from gridsim.policy.admission.trial import LATE, count_unmoved, has_moved, keep, keep_first, lay_down, restore, save
 from gridsim.policy.protocols import Offer
-from gridsim.profile.compiled import compiled
 
 __all__ = ["MSB"]
 
@@ -49,7 +49,7 @@ class MSB:
         return offer
 
 
-@compiled
+@njit
 def cheapest(trial, order, keeps, price):  # type: ignore[no-untyped-def]
     """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none.
 

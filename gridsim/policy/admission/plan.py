@@ -10,6 +10,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
+from gridsim.machine.allocations import Holdings
+from gridsim.machine.blocks import forget
+from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
+from gridsim.machine.nodes import FULL
+from gridsim.machine.pool_plan import SIZE, adopt
+from gridsim.machine.queue_order import HEAD, TAIL, in_order
+from gridsim.machine.running_set import RUNNING, TOTAL, most_running, only_running
+from gridsim.machine.search_cache import no_bounds
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
@@ -17,14 +25,6 @@ from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
 from gridsim.policy.protocols import Arrangement, Offer, Passes, Start, ranks_of, starts_of, whole_numbers
 from gridsim.policy.queue import Promised, Requests, readable
-from gridsim.profile.blocks import forget
-from gridsim.profile.bounds import no_bounds
-from gridsim.profile.floor import PROMISE, SINCE, Floor
-from gridsim.profile.holdings import Holdings
-from gridsim.profile.nodes import FULL
-from gridsim.profile.pool_plan import SIZE, adopt
-from gridsim.profile.running import RUNNING, TOTAL, most_running, only_running
-from gridsim.profile.waiting import HEAD, TAIL, in_order
 
 __all__ = ["Admission", "Plan", "Search", "offer_of"]
 
@@ -99,7 +99,7 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
     if type(holdings) is not type(plan.arrangement().holdings):
         return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
     if isinstance(holdings, Holdings):
-        held = Floor(*holdings.floor).holds[:, rows]
+        held = NodeProfile(*holdings.floor).holds[:, rows]
         if not held[PROMISE].all() or not np.array_equal(held[SINCE], starts):
             return "offers holdings in which not every arranged request has a place from its start"
     return ""
@@ -167,7 +167,7 @@ class Plan:
     began : (n,) int64
         Start of running requests.
     held : (2, busy) int64
-        Running requests by expected end, as `gridsim.profile.running` has them.
+        Running requests by expected end, as `gridsim.machine.running_set` has them.
     need, estimate : (n,) int64
         Cores of each request and its estimate on them, whole microseconds: as asked for, or of the size that has been
         chosen; shared by copies of a plan.

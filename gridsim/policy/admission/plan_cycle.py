@@ -1,6 +1,6 @@
 """The compiled plan of a cluster, on any machine: every waiting request has a planned start and holds its resources.
 
-A change of a plan can stop within a verb (`gridsim.profile.verbs`), or for an ordering in Python; it then returns a
+A change of a plan can stop within a verb (`gridsim.machine.verbs`), or for an ordering in Python; it then returns a
 code, and continues when it is called again.
 """
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
+from gridsim.machine.nodes import Log
+from gridsim.machine.nodes_plan import NodesPlan
+from gridsim.machine.placing import Rule
+from gridsim.machine.pool_plan import SIZE, PoolPlan
+from gridsim.machine.queue_order import HEAD, TAIL, comes_before, insert
+from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end
+from gridsim.machine.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
 from gridsim.model.time import NEVER, IntArray
-from gridsim.profile.compiled import lean, phase
-from gridsim.profile.floor import Classes, Floor, Sketch
-from gridsim.profile.laying import Rule
-from gridsim.profile.nodes import Log
-from gridsim.profile.nodes_plan import NodesPlan
-from gridsim.profile.pool_plan import SIZE, PoolPlan
-from gridsim.profile.running import RUNNING, begin_running, end_running, expect_end
-from gridsim.profile.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
-from gridsim.profile.waiting import HEAD, TAIL, comes_before, insert
 
 __all__ = ["PlanQueue", "change", "compress", "due", "end", "enter", "enter_earliest", "expect", "in_pool", "on_nodes"]
 __all__ += ["act_in_pool", "act_on_nodes", "settle"]
@@ -35,13 +35,13 @@ NOTHING, RANK, OPEN, TURN, REPLAN = range(5)
 have moved, whether it repeats until none moves, and its frontier; the code with which a call ended."""
 
 PHASE, ENDED, LATE, FIRST, LAST, DECIDES, STARTED = range(STOPPED + 1, STOPPED + 8)
-"""Of a step of the event loop: how far it has come; its parts, as in `gridsim.calendar.events.Step`; the requests that
+"""Of a step of the event loop: how far it has come; its parts, as in `gridsim.engine.events.Step`; the requests that
 it starts."""
 
 COUNTS = STARTED + 1
 
 TO_RANK = 6
-"""Code beside those of `gridsim.profile.nodes`: the order of a compression has to be written."""
+"""Code beside those of `gridsim.machine.nodes`: the order of a compression has to be written."""
 
 EARLIEST, ENTER, STOP, END, COMPRESS_ALL, SETTLE, DUE = range(7)
 
@@ -54,15 +54,15 @@ class PlanQueue(NamedTuple):
     waiting, planned : (m,) int64
         Waiting requests by planned start, then job order, and their planned starts, in ``[meta[HEAD], meta[TAIL])``.
     meta : (k,) int64
-        Counts, named above and in `gridsim.profile.waiting`.
+        Counts, named above and in `gridsim.machine.queue_order`.
     order : (m,) int64
         Places in the order of a compression.
     ties : (2, n) int64
-        Those of `gridsim.profile.waiting`.
+        Those of `gridsim.machine.queue_order`.
     need, estimate : (n,) int64
         Cores and estimate.
     running : (2, busy) int64
-        As `gridsim.profile.running` has them.
+        As `gridsim.machine.running_set` has them.
     began : (n,) int64
         Start of each request.
     started : (busy,) int64
@@ -91,7 +91,7 @@ class PlanQueue(NamedTuple):
 # -- events ------------------------------------------------------------------------------------------------------------
 
 
-@lean
+@njit_noalloc
 def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
     """Plan a request for a start *at* which it was just found to fit; returns 0 or a code."""
     meta, waiting, planned, duration = queue.meta, queue.waiting, queue.planned, queue.estimate[row]
@@ -104,14 +104,14 @@ def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
     return 0
 
 
-@lean
+@njit_noalloc
 def enter_earliest(now, row, queue, machine):  # type: ignore[no-untyped-def]
     """Plan a request for its earliest start; returns 0 or a code."""
     open_cycle(machine, now)
     return enter(row, earliest(machine, now, row, queue.estimate[row]), queue, machine)
 
 
-@lean
+@njit_noalloc
 def stop(now, row, queue, machine):  # type: ignore[no-untyped-def]
     """Give back what a running request would have held; returns its expected end, -1 if it does not run."""
     until = end_running(queue.running, queue.meta, row, queue.need[row])
@@ -120,7 +120,7 @@ def stop(now, row, queue, machine):  # type: ignore[no-untyped-def]
     return until
 
 
-@lean
+@njit_noalloc
 def end(now, row, queue, machine):  # type: ignore[no-untyped-def]
     """`stop`, and note that the plan can be compressed."""
     meta, until = queue.meta, stop(now, row, queue, machine)
@@ -131,14 +131,14 @@ def end(now, row, queue, machine):  # type: ignore[no-untyped-def]
     return until
 
 
-@lean
+@njit_noalloc
 def expect(row, until, running, meta):  # type: ignore[no-untyped-def]
     """Expect a running request to end at another instant; all that wait have to be planned again."""
     expect_end(running, meta, row, until)
     meta[OVERRAN] = meta[UNSETTLED] = 1
 
 
-@lean
+@njit_noalloc
 def due(now, queue, machine):  # type: ignore[no-untyped-def]
     """Let the requests planned for *now* run: the first ``meta[STARTED]`` of ``started``; returns 0 or a code."""
     meta, waiting, planned, need, estimate = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
@@ -157,7 +157,7 @@ def due(now, queue, machine):  # type: ignore[no-untyped-def]
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-@lean
+@njit_noalloc
 def settle(now, queue, machine):  # type: ignore[no-untyped-def]
     """Begin to plan again after an overrun, else to compress what was given back."""
     meta = queue.meta
@@ -168,7 +168,7 @@ def settle(now, queue, machine):  # type: ignore[no-untyped-def]
     meta[OVERRAN] = meta[UNSETTLED] = meta[FRONTIER] = 0
 
 
-@lean
+@njit_noalloc
 def replan(now, queue, machine):  # type: ignore[no-untyped-def]
     """Begin to place all waiting requests again, in planned order, beside the running ones."""
     meta, running = queue.meta, queue.running
@@ -179,7 +179,7 @@ def replan(now, queue, machine):  # type: ignore[no-untyped-def]
     meta[TASK], meta[AT] = REPLAN, meta[HEAD]
 
 
-@lean
+@njit_noalloc
 def compress(frontier, queue):  # type: ignore[no-untyped-def]
     """Begin to move all waiting requests to earlier starts, one after the other in the order of compression."""
     meta = queue.meta
@@ -191,7 +191,7 @@ def compress(frontier, queue):  # type: ignore[no-untyped-def]
     meta[AGAIN], meta[UNTIL] = in_order, frontier if in_order else NEVER
 
 
-@lean
+@njit_noalloc
 def _write_order(queue):  # type: ignore[no-untyped-def]
     """Write the places of the waiting requests in the order of compression: as planned, or by rank."""
     waiting, meta, order, ranks, ties = queue.waiting, queue.meta, queue.order, queue.ranks, queue.ties
@@ -218,7 +218,7 @@ def _write_order(queue):  # type: ignore[no-untyped-def]
         stride //= 3
 
 
-@lean
+@njit_noalloc
 def change(now, queue, machine):  # type: ignore[no-untyped-def]
     """Carry on the change that is under way, if any, to its end; returns 0 or a code."""
     meta, code = queue.meta, 0
@@ -235,7 +235,7 @@ def change(now, queue, machine):  # type: ignore[no-untyped-def]
     return code
 
 
-@lean
+@njit_noalloc
 def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
     """Move each request in the order to its earliest start, all others staying; none moves later."""
     waiting, planned, meta, order = queue.waiting, queue.planned, queue.meta, queue.order
@@ -263,7 +263,7 @@ def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
     return 0
 
 
-@lean
+@njit_noalloc
 def _place(now, queue, machine):  # type: ignore[no-untyped-def]
     """Place the waiting requests again; promises that their new starts do not keep are broken."""
     waiting, planned, meta, estimate = queue.waiting, queue.planned, queue.meta, queue.estimate
@@ -285,36 +285,36 @@ def _place(now, queue, machine):  # type: ignore[no-untyped-def]
 # -- for Python, which calls quicker with plain tuples -----------------------------------------------------------------
 
 
-@phase
+@inline
 def in_pool(queue, pool):  # type: ignore[no-untyped-def]
     """Return the machine of a plan on one pool."""
     times, free, bounds = pool
     return PoolPlan(times, free, bounds, queue.need, queue.running, queue.meta)
 
 
-@phase
+@inline
 def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
     """Return the machine of a plan on nodes or several pools."""
     floor, classes, sketch, rule, log, fresh, state = nodes
-    parts = Floor(*floor), Classes(*classes), Sketch(*sketch), Rule(*rule), Log(*log)
+    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
     return NodesPlan(parts[0], parts[1], parts[2], parts[3], parts[4], fresh, state, queue.running, queue.meta)
 
 
-@lean
+@njit_noalloc
 def act_in_pool(what, now, row, at, queue, pool):  # type: ignore[no-untyped-def]
     """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
     queue = PlanQueue(*queue)
     return _act(what, now, row, at, queue, in_pool(queue, pool))
 
 
-@lean
+@njit_noalloc
 def act_on_nodes(what, now, row, at, queue, nodes):  # type: ignore[no-untyped-def]
     """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
     queue = PlanQueue(*queue)
     return _act(what, now, row, at, queue, on_nodes(queue, nodes))
 
 
-@lean
+@njit_noalloc
 def _act(what, now, row, at, queue, machine):  # type: ignore[no-untyped-def]
     meta, answer = queue.meta, 0
     meta[STOPPED] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from gridsim.profile.compiled import compiled, lean
+from gridsim.machine.njit import njit, njit_noalloc
 
 __all__ = ["PRICES", "TIE", "Price", "plan_cost", "term"]
 
@@ -20,7 +20,7 @@ TIE = 1 - 1e-9
 SLACK, WAIT, WORK_WAIT, SLOWDOWN, DISTURBANCE = range(5)
 
 
-@compiled
+@njit
 def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
     """What one job adds to a price (spec of the deadline papers, 5.1): never negative.
 
@@ -44,7 +44,7 @@ def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no
     return float(max(0, start - before))
 
 
-@lean
+@njit_noalloc
 def plan_cost(price, starts, planned, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
     """Price of a whole plan, added up in this order, as sums of ratios depend on it."""
     cost = 0.0

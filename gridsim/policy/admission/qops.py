@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from gridsim.machine.njit import njit, njit_noalloc
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, TIE, Price, plan_cost
 from gridsim.policy.admission.trial import keep_first, lay_down, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
-from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["QoPS"]
 
@@ -68,7 +68,7 @@ class QoPS:
         return offer
 
 
-@compiled
+@njit
 def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # type: ignore[no-untyped-def]
     """A plan with the last job: its price, 0 where prices do not matter, infinite for no plan.
 
@@ -109,7 +109,7 @@ def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # t
         tail //= 2
 
 
-@lean
+@njit_noalloc
 def _write_following(order, staying, first, stack, left, following):  # type: ignore[no-untyped-def]
     """Write down who is to be placed: *first* (-1 for none), then all in *order* that do not stay and have no place."""
     for job in range(left.shape[0]):

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
+from gridsim.machine.njit import njit, njit_noalloc, verb
+from gridsim.machine.queue_order import comes_before
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission.price import term
-from gridsim.profile.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
-from gridsim.profile.compiled import compiled, lean, verb
-from gridsim.profile.waiting import comes_before
 
 __all__ = ["LATE", "PoolTrial", "all_in_time", "bring_up", "count_unmoved", "has_moved", "keep", "keep_first"]
 __all__ += ["lay_down", "pool_trial", "restore", "save", "sort_jobs", "take_off"]
@@ -95,7 +95,7 @@ def bring_up(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
     raise NotImplementedError(type(trial))
 
 
-@lean
+@njit_noalloc
 def sort_jobs(order, keys, rows, ties):  # type: ignore[no-untyped-def]
     """Sort places by the key of each, then in job order of the requests there."""
     count, stride = order.shape[0], 1
@@ -166,7 +166,7 @@ class PoolTrial(NamedTuple):
     one_pool: bool
 
 
-@compiled
+@njit
 def pool_trial(search):  # type: ignore[no-untyped-def]
     """A trial of a `Search`, given as a plain tuple."""
     rows, cores, estimate, due, submit, planned, times, free, size, ties = search
@@ -179,7 +179,7 @@ def pool_trial(search):  # type: ignore[no-untyped-def]
     return PoolTrial(*columns, *later, starts, found, first, known, cost, state, times[0], True)
 
 
-@lean
+@njit_noalloc
 def _open_work(trial):  # type: ignore[no-untyped-def]
     """Let the profile of all be that of the kept ones, if that is wanted."""
     state = trial.state

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.machine.allocations import Holdings
+from gridsim.machine.feasibility import can_place, first_place
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.node_profile import Classes, NodeProfile, Workspace, hold
+from gridsim.machine.placing import KIND, OUTSIDE, lay
+from gridsim.machine.queue_order import in_order
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission import trial
 from gridsim.policy.admission.price import term
 from gridsim.policy.admission.trial import LATE
 from gridsim.policy.protocols import Arrangement, Offer
-from gridsim.profile.compiled import lean
-from gridsim.profile.fitting import can_place, first_place
-from gridsim.profile.floor import Classes, Floor, Sketch, hold
-from gridsim.profile.holdings import Holdings
-from gridsim.profile.laying import KIND, OUTSIDE, lay
-from gridsim.profile.waiting import in_order
 
 __all__ = ["NodeSearch", "NodeTrial"]
 
@@ -168,7 +168,7 @@ trial.bring_up.register(NodeTrial, NodeTrial.bring_up)
 # -- for each request, compiled ----------------------------------------------------------------------------------------
 
 
-@lean
+@njit_noalloc
 def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
     """Lay requests of a search down, each at its earliest place beside those before it; 0 when all are, else why not.
 
@@ -201,7 +201,7 @@ def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  #
     return 0
 
 
-@lean
+@njit_noalloc
 def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
     """Bring the earliest starts of requests up to date, which were right before one was laid down from when to when."""
     rows, estimate = jobs[0], jobs[2]
@@ -213,7 +213,7 @@ def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # 
             earliest[job] = NEVER if start < 0 else start
 
 
-@lean
+@njit_noalloc
 def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
     """Whether each request could still be placed in time, alone: at its *known* instant, or any other.
 
@@ -222,7 +222,7 @@ def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # 
     latest that there is at once, which what is laid down later seldom touches.
     """
     rows, _, estimate, due, _, _ = jobs
-    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     now, depth, start, end = last
     for job in order:
         c, duration = classes.of[rows[job]], NEVER if lasting else estimate[job]

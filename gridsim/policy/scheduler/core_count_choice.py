@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine import verbs
+from gridsim.machine.blocks import earliest, fits
+from gridsim.machine.moldable_demands import MoldableNodes, sizes_on_nodes
+from gridsim.machine.njit import inline, njit_noalloc, verb
+from gridsim.machine.pool import BLOCKS, TIMES, Pool, PoolProfile
 from gridsim.model.time import NEVER, FloatArray, IntArray
-from gridsim.profile import verbs
-from gridsim.profile.blocks import earliest, fits
-from gridsim.profile.compiled import lean, phase, verb
-from gridsim.profile.moldable_demands import MoldableNodes, sizes_on_nodes
-from gridsim.profile.pool import BLOCKS, TIMES, Pool, PoolProfile
 
 __all__ = ["ASKED", "BEYOND", "CURVE", "ESTIMATE", "FALLS", "LEAST", "MOST", "NAMED", "Sizes", "by_blocks"]
 __all__ += ["choose", "choose_by_profile", "cores_now", "falling", "on", "scaled", "spread", "tried", "tried_on_nodes"]
@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
     geometric: int
 
 
-@lean
+@njit_noalloc
 def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
     """Scale a time on the requested cores to others, whole microseconds; *curve* is as ``table[CURVE, row]``."""
     if cores == asked:
@@ -61,13 +61,13 @@ def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
     return max(1, np.int64(np.rint(time * relative[curve + cores] / relative[curve + asked])))
 
 
-@lean
+@njit_noalloc
 def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
     """Estimate of a request on so many cores, whole microseconds."""
     return scaled(shapes[ESTIMATE, row], shapes[ASKED, row], cores, shapes[CURVE, row], relative)
 
 
-@lean
+@njit_noalloc
 def falling(shapes, relative):  # type: ignore[no-untyped-def]
     """Mark the requests whose estimates fall by more than a microsecond with every core of their range."""
     for row in range(shapes.shape[1]):
@@ -78,7 +78,7 @@ def falling(shapes, relative):  # type: ignore[no-untyped-def]
                 break
 
 
-@lean
+@njit_noalloc
 def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Fill *sizes* with those tried of a range, ascending; returns how many.
 
@@ -105,7 +105,7 @@ def tried(machine, row, high, sizes):  # type: ignore[no-untyped-def]
     return _tried_of_range(row, high, sizes)
 
 
-@lean
+@njit_noalloc
 def _tried_of_range(row, high, sizes):  # type: ignore[no-untyped-def]
     table, named = sizes.table, sizes.named
     begin, end = table[NAMED, row], table[BEYOND, row]
@@ -126,7 +126,7 @@ def tried_on_nodes(machine, row, high, sizes):  # type: ignore[no-untyped-def]
     return _tried_of_range(row, high, sizes)
 
 
-@lean
+@njit_noalloc
 def _tried_of_classes(classes, row, high, sizes):  # type: ignore[no-untyped-def]
     """Fill in sizes that the nodes can hold: those that would be tried are rounded down to one of them."""
     found, scratch = classes.found, sizes.scratch
@@ -169,7 +169,7 @@ class Best(NamedTuple):
     later_cores: int
 
 
-@lean
+@njit_noalloc
 def better(found, start, end, cores):  # type: ignore[no-untyped-def]
     """The best size when one more is known."""
     if end < found.end:
@@ -183,7 +183,7 @@ def better(found, start, end, cores):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean
+@njit_noalloc
 def of_best(found):  # type: ignore[no-untyped-def]
     """Start and cores of it: of ends within a microsecond those of the fewest cores."""
     if 0 < found.later_cores < found.cores:
@@ -191,7 +191,7 @@ def of_best(found):  # type: ignore[no-untyped-def]
     return found.start, found.cores
 
 
-@lean
+@njit_noalloc
 def by_blocks(times, free, size, shapes, relative, row, high, evaluated):  # type: ignore[no-untyped-def]
     """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were *evaluated*.
 
@@ -216,7 +216,7 @@ def by_blocks(times, free, size, shapes, relative, row, high, evaluated):  # typ
     return start, cores, count
 
 
-@phase
+@inline
 def _every_size(sizes, row):  # type: ignore[no-untyped-def]
     """Whether all sizes of a request's range are tried."""
     return sizes.choices == 0 and sizes.table[NAMED, row] == sizes.table[BEYOND, row]
@@ -251,7 +251,7 @@ def cores_now(machine, now, row, high, only_best, sizes):  # type: ignore[no-unt
     return cores
 
 
-@lean
+@njit_noalloc
 def fitting_now(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
     """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
     best_cores, best = np.int64(0), NEVER
@@ -263,7 +263,7 @@ def fitting_now(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
     return best_cores
 
 
-@phase
+@inline
 def _profile(pool):  # type: ignore[no-untyped-def]
     return PoolProfile(pool.blocks[TIMES], pool.free, pool.counts[BLOCKS])
 
@@ -273,7 +273,7 @@ def choose_in_pool(machine, now, row, high, sizes):  # type: ignore[no-untyped-d
     return choose_by_profile(_profile(machine), row, high, sizes)
 
 
-@lean
+@njit_noalloc
 def choose_by_profile(profile, row, high, sizes):  # type: ignore[no-untyped-def]
     """`choose` on free cores over time, by their blocks where that is the same."""
     if sizes.table[FALLS, row] and _every_size(sizes, row):

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.queue_order import HEAD, TAIL, before
+from gridsim.machine.running_set import available_now, begin_running, end_running
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, PLACE, QUEUE, READY
-from gridsim.profile.compiled import lean, phase
-from gridsim.profile.running import available_now, begin_running, end_running
-from gridsim.profile.waiting import HEAD, TAIL, before
 
 __all__ = ["BLOCK", "Slots", "larger", "precedes", "sort_linear", "strict_linear"]
 
@@ -54,7 +54,7 @@ class Slots(NamedTuple):
     counts: IntArray
 
 
-@lean
+@njit_noalloc
 def product(one, other):  # type: ignore[no-untyped-def]
     """Product of two whole numbers from 0 as (upper, lower) 64 bits."""
     mask = np.uint64(0xFFFFFFFF)
@@ -67,7 +67,7 @@ def product(one, other):  # type: ignore[no-untyped-def]
     return a_high * b_high + (middle >> shift) + (carry >> shift), (carry << shift) | (low & mask)
 
 
-@lean
+@njit_noalloc
 def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
     """Whether ``one / below_one > other / below_other``, exactly; all whole numbers, the lower ones above 0.
 
@@ -81,7 +81,7 @@ def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
     return left_high > right_high or (left_high == right_high and left_low > right_low)
 
 
-@lean
+@njit_noalloc
 def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
     """Put the whole queue into the order of its lines at *now*, largest ``(now + lines[0]) / lines[1]`` first."""
     waiting = table[QUEUE]
@@ -99,7 +99,7 @@ def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
         stride //= 3
 
 
-@lean
+@njit_noalloc
 def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
     """Whether a request has the larger line at *now*; ties by job order, ready time, task index."""
     if larger(now + lines[0, one], lines[1, one], now + lines[0, other], lines[1, other]):
@@ -109,7 +109,7 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
     return before(table[PLACE], table[JOB : READY + 1], one, other)
 
 
-@lean
+@njit_noalloc
 def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type: ignore[no-untyped-def]
     """A cycle in which none passes: start the request of the largest line while it fits; return how many started.
 
@@ -137,7 +137,7 @@ def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type
     return count
 
 
-@phase
+@inline
 def _empty_slot(slot, slots):  # type: ignore[no-untyped-def]
     """Take a request out of its slot; its block has to be looked into again."""
     slots.rows[slot] = _EMPTY
@@ -146,7 +146,7 @@ def _empty_slot(slot, slots):  # type: ignore[no-untyped-def]
     slots.expiry[slot // BLOCK] = _EXPIRED
 
 
-@lean
+@njit_noalloc
 def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
     """Put a request into an empty slot, and into its block's knowledge."""
     lines, firsts, expiry, counts = slots.lines, slots.firsts, slots.expiry, slots.counts
@@ -169,7 +169,7 @@ def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
         expiry[block] = min(expiry[block], overtakes(lines, row, first))
 
 
-@lean
+@njit_noalloc
 def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
     """The request of the largest line at *now*; there is one."""
     best = _EMPTY
@@ -182,7 +182,7 @@ def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
     return best
 
 
-@lean
+@njit_noalloc
 def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[no-untyped-def]
     """Find the first request of a block, and until when it stays that."""
     best = _EMPTY
@@ -202,7 +202,7 @@ def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[
     expiry[block] = max(until, now + 1)
 
 
-@lean
+@njit_noalloc
 def overtakes(lines, row, first):  # type: ignore[no-untyped-def]
     """An instant before which a request does not pass the first of its block: the crossing of two lines, rounded down.
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine import verbs
+from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.pool import DIPS
+from gridsim.machine.queue_order import HEAD, TAIL, sort, sort_first, sort_in, take_out
+from gridsim.machine.running_set import available_now, begin_running, end_running
 from gridsim.model.time import IntArray
-from gridsim.profile import verbs
-from gridsim.profile.compiled import lean, phase
-from gridsim.profile.pool import DIPS
-from gridsim.profile.running import available_now, begin_running, end_running
-from gridsim.profile.waiting import HEAD, TAIL, sort, sort_first, sort_in, take_out
 
 __all__ = ["ListQueue", "begin_at", "catch_up", "first_of_groups", "rank_by_age", "run_cycle", "sort_by_age", "take_in"]
 
@@ -49,7 +49,7 @@ class ListQueue(NamedTuple):
         queue, in ``[meta[HEAD], meta[TAIL])``, with arrivals behind it; row of the job, ready time; rank of the
         backfill order; scratch: places of candidates, requests that get a reservation.
     running : (2, busy) int64
-        As `gridsim.profile.running` has it.
+        As `gridsim.machine.running_set` has it.
     moves : (2, busy) int64
         Requests that a cycle started; requests that ended since the last one.
     lanes : (2, k) int64
@@ -65,14 +65,14 @@ class ListQueue(NamedTuple):
     meta: IntArray
 
 
-@lean
+@njit_noalloc
 def catch_up(now, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
     """Take in *ended* requests and the arrivals up to *tail*: `take_in`, and what the ended ones held is free."""
     verbs.release(machine, now, queue.moves[1], ended)
     return take_in(queue.table, queue.running, queue.moves, queue.meta, ended, tail)
 
 
-@lean
+@njit_noalloc
 def run_cycle(now, limit, again, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
     """Start at most *limit* requests; ``moves[0]`` contains them, ``meta[COUNT]`` is their number.
 
@@ -112,7 +112,7 @@ def run_cycle(now, limit, again, ended, tail, queue, machine):  # type: ignore[n
     return 0
 
 
-@lean
+@njit_noalloc
 def _begin(now, again, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
     """Take in arrivals and ended requests, and find the first place of the queue that has to be tested."""
     meta, lanes = queue.meta, queue.lanes
@@ -131,7 +131,7 @@ def _begin(now, again, ended, tail, queue, machine):  # type: ignore[no-untyped-
     verbs.open_cycle(machine, now)
 
 
-@lean
+@njit_noalloc
 def _find_action(now, limit, queue, machine):  # type: ignore[no-untyped-def]
     """Find the next request that starts or gets a reservation; returns what it is, 0 if there is none."""
     table, meta, left = queue.table, queue.meta, queue.lanes[1]
@@ -175,13 +175,13 @@ def _find_action(now, limit, queue, machine):  # type: ignore[no-untyped-def]
     return 0
 
 
-@phase
+@inline
 def _act(action, row, meta):  # type: ignore[no-untyped-def]
     meta[ACTION], meta[ROW] = action, row
     return action
 
 
-@lean
+@njit_noalloc
 def _next_fit(first, tail, now, waiting, estimate, whole, machine):  # type: ignore[no-untyped-def]
     """Return the next place of a request that fits now, and if *whole* until its end; *tail* if there is none.
 
@@ -196,7 +196,7 @@ def _next_fit(first, tail, now, waiting, estimate, whole, machine):  # type: ign
     return np.int64(i)
 
 
-@lean
+@njit_noalloc
 def _find_behind(now, queue, machine):  # type: ignore[no-untyped-def]
     """Find the next request behind the reservations by rank, as `_find_action`.
 
@@ -233,7 +233,7 @@ def _find_behind(now, queue, machine):  # type: ignore[no-untyped-def]
     return _act(START, row, meta)
 
 
-@lean
+@njit_noalloc
 def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
     """Move waiting requests up to the last place from which one has started."""
     left, k = meta[COUNT], meta[LAST]
@@ -249,7 +249,7 @@ def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
     meta[HEAD] += meta[COUNT]
 
 
-@lean
+@njit_noalloc
 def _moved(waiting, begin, end, place):  # type: ignore[no-untyped-def]
     """Move the places ``[begin, end)`` of the queue up to another *place* and those behind it."""
     first, last, one = np.uint64(begin), np.uint64(end), np.uint64(1)
@@ -259,7 +259,7 @@ def _moved(waiting, begin, end, place):  # type: ignore[no-untyped-def]
         waiting[to] = waiting[last]
 
 
-@lean
+@njit_noalloc
 def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
     """Remove *ended* requests and sort the arrivals in ``[meta[TAIL], tail)`` into the queue.
 
@@ -270,7 +270,7 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     return sort_in(table[QUEUE], meta, tail, table[PLACE], table[JOB : READY + 1])
 
 
-@phase
+@inline
 def sort_by_age(now, table, running, meta, ageing):  # type: ignore[no-untyped-def]
     """Put the queue into the order of its waits at *now*; where nobody passes, as far as that matters."""
     rank_by_age(now, PLACE, table, meta[HEAD], meta[TAIL], ageing)
@@ -282,7 +282,7 @@ def sort_by_age(now, table, running, meta, ageing):  # type: ignore[no-untyped-d
         sort(waiting, meta, places, ties)
 
 
-@lean
+@njit_noalloc
 def rank_by_age(now, key, table, head, tail, ageing):  # type: ignore[no-untyped-def]
     """Write what `gridsim.policy.ordering.Ageing` ranks those who wait by, as whole numbers in the order of the floats.
 
@@ -300,7 +300,7 @@ def rank_by_age(now, key, table, head, tail, ageing):  # type: ignore[no-untyped
         table[key, row] = bits ^ np.int64(0x7FFFFFFFFFFFFFFF) if bits < 0 else bits
 
 
-@lean
+@njit_noalloc
 def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     """Start the request at *index* of the queue if its cores are free; whether it did."""
     waiting = table[QUEUE]
@@ -314,7 +314,7 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     return True
 
 
-@lean
+@njit_noalloc
 def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
     """Index in the queue of the request whose group has the least place; ties as the queue is sorted.
 

@@ -10,6 +10,9 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
+from gridsim.machine.pool import is_too_full
+from gridsim.machine.queue_order import HEAD, TAIL, in_order
+from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
 from gridsim.policy.histories import nobody_believes
@@ -21,9 +24,6 @@ from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.random_selection import nothing_drawn
 from gridsim.policy.tail import Shortest
-from gridsim.profile.pool import is_too_full
-from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
-from gridsim.profile.waiting import HEAD, TAIL, in_order
 
 __all__ = ["EVERYONE", "ListState", "Order", "tells_alone"]
 
@@ -191,7 +191,7 @@ class ListState:
         """Let the list loop of the machine run them: *passes* are the queue, the machine and the order as plain tuples.
 
         The order is lines in time, terms of ageing of the queue and of the backfill order, beliefs, draws, flags
-        (`gridsim.calendar.list_states`).
+        (`gridsim.engine.list_states`).
         """
         predictions, tail = self._predictions, self._tail_order
         believing = predictions is not None

@@ -8,30 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
+from gridsim.machine.nodes import FULL, RISES, ROW, Log, Nodes
+from gridsim.machine.placing import Rule
+from gridsim.machine.pool import LEFT, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.places import Laid, holdings_of, place_of
 from gridsim.policy.protocols import Passes, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
-from gridsim.profile.compiled import lean, phase
-from gridsim.profile.floor import Classes, Floor, Sketch
-from gridsim.profile.laying import Rule
-from gridsim.profile.nodes import FULL, RISES, ROW, Log, Nodes
-from gridsim.profile.pool import LEFT, Pool
 
 __all__ = ["NodesMachine", "PoolMachine", "in_pool", "on_nodes"]
 
 Arrays = tuple[IntArray, ...]
 
 
-@phase
+@inline
 def in_pool(queue, pool):  # type: ignore[no-untyped-def]
     """Return the machine of a queue: `Pool` with the running requests of the queue."""
     needs, idle, blocks, free = pool
     return Pool(needs, idle, blocks, free, queue.running, queue.meta)
 
 
-@lean
+@njit_noalloc
 def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
     """`run_cycle` for Python, which calls quicker with plain tuples; returns how many start."""
     queue = ListQueue(*queue)
@@ -39,29 +39,29 @@ def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-unty
     return queue.meta[COUNT]
 
 
-@lean
+@njit_noalloc
 def catch_up_in_pool(now, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
     """`catch_up` for Python."""
     queue = ListQueue(*queue)
     catch_up(now, ended, tail, queue, in_pool(queue, pool))
 
 
-@phase
+@inline
 def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
     """Return the machine of a queue: `Nodes` with the running requests of the queue."""
     floor, classes, sketch, rule, log, blocked, state = nodes
-    parts = Floor(*floor), Classes(*classes), Sketch(*sketch), Rule(*rule), Log(*log)
+    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
     return Nodes(parts[0], parts[1], parts[2], parts[3], parts[4], blocked, state, queue.running, queue.meta)
 
 
-@lean
+@njit_noalloc
 def cycle_on_nodes(now, limit, ended, tail, queue, nodes):  # type: ignore[no-untyped-def]
     """`run_cycle` for Python; returns 0 or the code of a verb."""
     queue = ListQueue(*queue)
     return run_cycle(now, limit, False, ended, tail, queue, on_nodes(queue, nodes))
 
 
-@lean
+@njit_noalloc
 def catch_up_on_nodes(now, ended, tail, queue, nodes):  # type: ignore[no-untyped-def]
     """`catch_up` for Python."""
     queue = ListQueue(*queue)
@@ -164,7 +164,7 @@ class NodesMachine:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """The arrays of `gridsim.profile.nodes.Nodes` as they are now."""
+        """The arrays of `gridsim.machine.nodes.Nodes` as they are now."""
         held = self._holdings
         return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._blocked, self._state
 

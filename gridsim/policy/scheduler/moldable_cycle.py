@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gridsim.machine import verbs
+from gridsim.machine.moldable_demands import MoldableNodes, SizeClasses
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.pool import DIPS
+from gridsim.machine.queue_order import before, index_of, take_out
+from gridsim.machine.running_set import begin_running
 from gridsim.model.time import IntArray
 from gridsim.policy.limits import Limits, allow
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, Sizes, choose, cores_now, on
 from gridsim.policy.scheduler.machines import in_pool, on_nodes
-from gridsim.profile import verbs
-from gridsim.profile.compiled import lean
-from gridsim.profile.moldable_demands import MoldableNodes, SizeClasses
-from gridsim.profile.pool import DIPS
-from gridsim.profile.running import begin_running
-from gridsim.profile.waiting import before, index_of, take_out
 
 __all__ = ["MoldableQueue", "moldable_cycle_in_pool", "moldable_cycle_on_nodes", "run_moldable_cycle"]
 
@@ -45,9 +45,9 @@ class MoldableQueue(NamedTuple):
     capacity : (k,) int64
         Reservations that each lane may still give.
     ties : (2, n) int64
-        Those of `gridsim.profile.waiting`.
+        Those of `gridsim.machine.queue_order`.
     waiting, running, meta : arrays of int64
-        As `gridsim.profile.waiting` and `gridsim.profile.running` have them, with the numbers named here.
+        As `gridsim.machine.queue_order` and `gridsim.machine.running_set` have them, with the numbers named here.
     cores, began : (n,) int64
         Cores and start of each running request.
     limits, sizes : tuple of arrays
@@ -66,21 +66,21 @@ class MoldableQueue(NamedTuple):
     sizes: Any
 
 
-@lean
+@njit_noalloc
 def moldable_cycle_in_pool(now, rows, queue, pool):  # type: ignore[no-untyped-def]
     """`run_moldable_cycle` for Python, which calls quicker with plain tuples."""
     queue = MoldableQueue(*queue)
     return run_moldable_cycle(now, rows, queue, in_pool(queue, pool))
 
 
-@lean
+@njit_noalloc
 def moldable_cycle_on_nodes(now, rows, queue, nodes, classes):  # type: ignore[no-untyped-def]
     """`run_moldable_cycle` for Python."""
     queue = MoldableQueue(*queue)
     return run_moldable_cycle(now, rows, queue, MoldableNodes(on_nodes(queue, nodes), SizeClasses(*classes)))
 
 
-@lean
+@njit_noalloc
 def run_moldable_cycle(now, rows, queue, machine):  # type: ignore[no-untyped-def]
     """Start requests of *rows*, the waiting requests in queue order; ``table[STARTING]`` are ``meta[STARTED]`` of them.
 
@@ -109,7 +109,7 @@ def run_moldable_cycle(now, rows, queue, machine):  # type: ignore[no-untyped-de
     return 0
 
 
-@lean
+@njit_noalloc
 def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
     """Find the limits of this cycle, and which requests are due; those due first come before others."""
     table, meta, limits = queue.table, queue.meta, Limits(*queue.limits)
@@ -139,7 +139,7 @@ def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
     meta[HELD_BEFORE], meta[HOLDERS], meta[STARTED], meta[AT], meta[WITHIN] = meta[HOLDERS], 0, 0, 0, 1
 
 
-@lean
+@njit_noalloc
 def _next_holder(now, queue, sizes, machine):  # type: ignore[no-untyped-def]
     """Find start and cores of the next holder of a reservation; returns whether there is one."""
     table, meta = queue.table, queue.meta
@@ -156,7 +156,7 @@ def _next_holder(now, queue, sizes, machine):  # type: ignore[no-untyped-def]
     return True
 
 
-@lean
+@njit_noalloc
 def _next_other(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
     """Find the next request that starts or gets its first reservation; returns whether there is one."""
     table, meta, capacity = queue.table, queue.meta, queue.capacity
@@ -176,7 +176,7 @@ def _next_other(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-de
     return False
 
 
-@lean
+@njit_noalloc
 def _account(now, row, start, cores, queue):  # type: ignore[no-untyped-def]
     """List a request that starts, or a holder of a reservation at its turn."""
     table, meta = queue.table, queue.meta
@@ -195,7 +195,7 @@ def _account(now, row, start, cores, queue):  # type: ignore[no-untyped-def]
     meta[HOLDERS] += 1
 
 
-@lean
+@njit_noalloc
 def _start_all(now, queue, sizes):  # type: ignore[no-untyped-def]
     """Let the requests that start leave the queue and run."""
     for k in range(queue.meta[STARTED]):

@@ -9,6 +9,11 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
+from gridsim.machine import verbs
+from gridsim.machine.moldable_demands import OWN_FITS, SizeClasses
+from gridsim.machine.pool import PoolProfile
+from gridsim.machine.queue_order import HEAD, TAIL
+from gridsim.machine.running_set import HELD, RUNNING, TOTAL, begin_running, end_running, expect_end, most_running
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
@@ -20,11 +25,6 @@ from gridsim.policy.scheduler import core_count_choice as sizes
 from gridsim.policy.scheduler import moldable_cycle
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.moldable_cycle import ANEW, CORES, DUE, LANE, STARTED, STARTING
-from gridsim.profile import verbs
-from gridsim.profile.moldable_demands import OWN_FITS, SizeClasses
-from gridsim.profile.pool import PoolProfile
-from gridsim.profile.running import HELD, RUNNING, TOTAL, begin_running, end_running, expect_end, most_running
-from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["MoldableState", "Shapes"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError, PolicyError
+from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import counts_in_columns, draws_alone, of_ordering
 from gridsim.policy.dag_ordering import FifoTask
@@ -18,7 +19,6 @@ from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_state import ListState, Order
 from gridsim.policy.scheduler.random_selection import drawing, nothing_drawn
 from gridsim.policy.scheduler.sequential_selection import NOBODY
-from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["Cycle", "cycle_for"]
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
+from gridsim.machine.nodes_plan import PLACES
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.conservative import Conservative
@@ -43,7 +44,6 @@ from gridsim.policy.protocols import (
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.moldable_state import Shapes
 from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.profile.nodes_plan import PLACES
 from gridsim.record import Predictions as PredictionRecord
 
 __all__ = ["Planned"]

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64, Generator
 
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.queue_order import HEAD, TAIL, sort
 from gridsim.policy.scheduler.linear_priority import product
-from gridsim.profile.compiled import lean
-from gridsim.profile.waiting import HEAD, TAIL, sort
 
 __all__ = ["draw_below", "draw_order", "drawing", "nothing_drawn"]
 
@@ -39,7 +39,7 @@ def nothing_drawn() -> npt.NDArray[np.uint64]:
     return np.zeros(_KEPT + 2, dtype=np.uint64)
 
 
-@lean
+@njit_noalloc
 def _next_half(draws):  # type: ignore[no-untyped-def]
     """The next 32 bits: the lower half of a step of the generator, then its upper half."""
     if draws[_KEPT]:
@@ -60,7 +60,7 @@ def _next_half(draws):  # type: ignore[no-untyped-def]
     return found & np.uint64(_LOWER)
 
 
-@lean
+@njit_noalloc
 def draw_below(draws, most):  # type: ignore[no-untyped-def]
     """A whole number from 0 and below *most* (1 to 2^32 - 1), as ``rng.integers(most)`` draws it."""
     if most == 1:
@@ -74,7 +74,7 @@ def draw_below(draws, most):  # type: ignore[no-untyped-def]
     return np.int64(found >> np.uint64(32))
 
 
-@lean
+@njit_noalloc
 def draw_order(draws, waiting, meta, keys, ties):  # type: ignore[no-untyped-def]
     """Put a queue into a random order: draw each next request from the rest, which stays in its order."""
     sort(waiting, meta, keys, ties)

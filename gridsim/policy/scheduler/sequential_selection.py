@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.queue_order import HEAD, TAIL, index_of
+from gridsim.machine.running_set import available_now
 from gridsim.model.time import IntArray
 from gridsim.policy.scheduler.list_cycle import CORES, QUEUE, begin_at, first_of_groups, take_in
 from gridsim.policy.scheduler.random_selection import draw_below
-from gridsim.profile.compiled import lean
-from gridsim.profile.running import available_now
-from gridsim.profile.waiting import HEAD, TAIL, index_of
 
 __all__ = ["NOBODY", "Selection", "run_selection", "take_ended"]
 
@@ -41,7 +41,7 @@ class Selection(NamedTuple):
     how: IntArray
 
 
-@lean
+@njit_noalloc
 def take_ended(ended, tail, queue, selection):  # type: ignore[no-untyped-def]
     """Take in ended requests and arrivals: `gridsim.policy.scheduler.list_cycle.take_in`; shares have less in use."""
     table, running, moves, _, meta = queue
@@ -52,7 +52,7 @@ def take_ended(ended, tail, queue, selection):  # type: ignore[no-untyped-def]
     take_in(table, running, moves, meta, ended, tail)
 
 
-@lean
+@njit_noalloc
 def run_selection(now, ended, tail, queue, selection):  # type: ignore[no-untyped-def]
     """Start the selected requests until one does not fit; returns how many ``moves[0]`` names.
 

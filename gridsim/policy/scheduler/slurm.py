@@ -18,6 +18,8 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
+from gridsim.machine.background_compile import compile_ahead
+from gridsim.machine.running_set import RUNNING
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.dates import Calendar, zone_of
 from gridsim.model.demand import Demand
@@ -65,8 +67,6 @@ from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills, licences_of
 from gridsim.policy.slurm.wishes import wishes_of
-from gridsim.profile.ahead import compile_ahead
-from gridsim.profile.running import RUNNING
 from gridsim.record import Reasons, Record, Refusal, Requested
 from gridsim.words import between, when
 

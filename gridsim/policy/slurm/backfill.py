@@ -9,6 +9,7 @@ preemptor job"). That who preempts starts in a later pass is what a real Slurm 2
 
 from __future__ import annotations
 
+from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.expected import (
     earliest,
@@ -27,7 +28,6 @@ from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
 from gridsim.policy.slurm.space import CHOSEN, LATER, STRONG
-from gridsim.profile.compiled import lean, phase
 
 __all__ = ["NUMBERS", "backfill_pass"]
 
@@ -38,7 +38,7 @@ what is planned and free they were tried last, and when they would have started;
 start now (-1: unknown, `NEVER`: not in this pass)."""
 
 
-@lean
+@njit_noalloc
 def backfill_pass(now, order, parameters, parts, reserving, started, numbers, planned, reasons, space):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
@@ -112,13 +112,13 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
     return found
 
 
-@phase
+@inline
 def _find_all_ends(now, space, parts):  # type: ignore[no-untyped-def]
     """What nodes will have left as all that runs now ends."""
     find_ends(0, now, False, space.ends, space.states[LATER], space.states[LATER], parts)
 
 
-@phase
+@inline
 def _last_that_fits(now, order, numbers, trial, reasons, parts):  # type: ignore[no-untyped-def]
     """Place of the last entry that could start now, -1 where none could.
 
@@ -147,7 +147,7 @@ def _last_that_fits(now, order, numbers, trial, reasons, parts):  # type: ignore
     return last
 
 
-@lean
+@njit_noalloc
 def _count_nothing(order, tests, booked, demands):  # type: ignore[no-untyped-def]
     """No entry has been looked at, and nothing is reserved."""
     for entry in order:
@@ -157,7 +157,7 @@ def _count_nothing(order, tests, booked, demands):  # type: ignore[no-untyped-de
         booked.requests[demands.request[entry]], booked.arrays[demands.array[entry]] = 0, 0
 
 
-@phase
+@inline
 def _is_looked_at(entry, now, parameters, tests, reasons, parts):  # type: ignore[no-untyped-def]
     """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
     demands, _, limits, held, reservations, _ = parts
@@ -179,13 +179,13 @@ def _is_looked_at(entry, now, parameters, tests, reasons, parts):  # type: ignor
     )
 
 
-@lean
+@njit_noalloc
 def _within(count, most):  # type: ignore[no-untyped-def]
     """Whether a count keeps a limit, where 0 stands for none."""
     return most <= 0 or count <= most
 
 
-@lean
+@njit_noalloc
 def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore[no-untyped-def]
     """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
 
@@ -237,7 +237,7 @@ def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore
     return NEVER, 0, 0
 
 
-@phase
+@inline
 def _may_reserve(entry, parameters, reserving, demands, booked, counts):  # type: ignore[no-untyped-def]
     """Whether an entry that has to wait may reserve nodes; where that *counts*, as having done so then."""
     request, array, partition = demands.request[entry], demands.array[entry], demands.part[entry]
@@ -256,7 +256,7 @@ def _may_reserve(entry, parameters, reserving, demands, booked, counts):  # type
     return True
 
 
-@lean
+@njit_noalloc
 def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
     """Say why an entry waits that no quick pass has looked at yet, or not since a limit held it back.
 
@@ -270,7 +270,7 @@ def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
         note(request, PRIORITY if fits else RESOURCES, reasons)
 
 
-@lean
+@njit_noalloc
 def _could_start(now, entry, numbers, changes, promised, known, plan, trial, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not planned within the limit of an entry; if not, it cannot start.
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.running_set import RUNNING
 from gridsim.model.site import Scheduling
 from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER, IntArray
@@ -29,8 +31,6 @@ from gridsim.policy.slurm.nodes import (
     room_of,
 )
 from gridsim.policy.slurm.preemption import preemptable
-from gridsim.profile.compiled import lean, phase
-from gridsim.profile.running import RUNNING
 
 __all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_for", "find_ends"]
 __all__ += ["first_fit", "forget_rooms", "rooms_for", "rooms_of", "rounded", "rounded_up", "words_to"]
@@ -77,19 +77,19 @@ def backfill_parameters(scheduling: Scheduling, epoch: float) -> BackfillParamet
     return BackfillParameters(resolution, -round(epoch * SECOND) % resolution, given.window, *limits, *more)
 
 
-@lean
+@njit_noalloc
 def rounded(time, parameters):  # type: ignore[no-untyped-def]
     """A time rounded down to ``bf_resolution``."""
     return _down(time, parameters.resolution, parameters)
 
 
-@lean
+@njit_noalloc
 def _down(time, step, parameters):  # type: ignore[no-untyped-def]
     """A time rounded down to a whole number of steps."""
     return time - (time - parameters.origin) % step
 
 
-@lean
+@njit_noalloc
 def rounded_up(time, parameters):  # type: ignore[no-untyped-def]
     """A time rounded up to ``bf_resolution``; `NEVER` stays."""
     return time if time >= NEVER else rounded(time + parameters.resolution - 1, parameters)
@@ -127,7 +127,7 @@ def ends_for(running: int, pieces: int, rows: int) -> Ends:
     return Ends(first, span, np.zeros(pieces, np.int64), np.zeros((max(rows, CAPS), pieces), np.int64))
 
 
-@lean
+@njit_noalloc
 def find_ends(entry, now, strong, ends, state, later, parts):  # type: ignore[no-untyped-def]
     """What nodes have left without those that an entry may preempt (*strong*), and then as the others end.
 
@@ -183,14 +183,14 @@ def rooms_for(nodes: int) -> Rooms:
     return Rooms(np.full(16, -1), np.empty((16, nodes), np.int64))
 
 
-@lean
+@njit_noalloc
 def forget_rooms(known):  # type: ignore[no-untyped-def]
     """Nothing is known any more."""
     for row in range(len(known.of)):
         known.of[row] = -1
 
 
-@lean
+@njit_noalloc
 def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
     """Row of `Rooms` with the cores of each node that an entry could have now, for all that is planned and reserved."""
     number = demands.needs[entry]
@@ -215,13 +215,13 @@ def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
     return row
 
 
-@lean
+@njit_noalloc
 def words_to(node):  # type: ignore[no-untyped-def]
     """Words of bits that nodes before one take."""
     return -(-node // WORD)
 
 
-@lean
+@njit_noalloc
 def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
     """As `rooms`, for what nobody holds: from what is *known*, where none of a node's cores are kept for others."""
     mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
@@ -253,7 +253,7 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
     return total
 
 
-@lean
+@njit_noalloc
 def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
@@ -304,20 +304,20 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
     return used, time if used else NEVER
 
 
-@lean
+@njit_noalloc
 def _room_later(cores, whole_memory, free, row, later, need):  # type: ignore[no-untyped-def]
     """`room_of` a node at a row of `Ends`."""
     memory, gpus, jobs = later[MEMORY, row], later[GPUS, row], later[JOBS, row]
     return room_of(cores, whole_memory, free, memory, gpus, jobs, capped(row, later, need), need)
 
 
-@phase
+@inline
 def _chosen(entry, need, total, trial, demands, machine):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets of the trial's room, *total* cores."""
     return choose(entry, need, trial, demands, machine) if total >= demands.cores[entry] else 0
 
 
-@lean
+@njit_noalloc
 def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-def]
     """Before when an entry cannot start, whatever is planned and reserved: when its nodes have enough left.
 
@@ -350,13 +350,13 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
     return NEVER
 
 
-@phase
+@inline
 def _suffices(entry, need, total, plain, trial, demands, machine):  # type: ignore[no-untyped-def]
     """Whether an entry could have the trial's room, *total* cores; of several kinds of nodes (not *plain*) it may."""
     return total >= demands.cores[entry] and (not plain or choose(entry, need, trial, demands, machine) > 0)
 
 
-@lean
+@njit_noalloc
 def _whole(end, now):  # type: ignore[no-untyped-def]
     """When a running job reaches its limit, as Slurm keeps it: in whole seconds, and still to come."""
     return max(end // SECOND * SECOND, now + 1)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries
@@ -18,7 +19,6 @@ from gridsim.policy.slurm.limits import Counter, Limits
 from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 from gridsim.policy.slurm.preemption import Rules
 from gridsim.policy.slurm.tres import columns_of
-from gridsim.profile.running import RUNNING
 
 __all__ = ["go_on_holding", "go_on_limiting", "go_on_preempting", "kept_of", "laid_out", "nodes_as_they_are"]
 

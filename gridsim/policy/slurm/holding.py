@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.running_set import OWN, begin_running, end_running
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import Bytes, Demands, move
 from gridsim.policy.slurm.reservations import count_inside
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
-from gridsim.profile.compiled import lean
-from gridsim.profile.running import OWN, begin_running, end_running
 
 __all__ = ["STOPPED", "Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
 
@@ -26,7 +26,7 @@ class Held(NamedTuple):
     Attributes
     ----------
     running : (2, r) int64
-        Running entries by expected end, whole microseconds, as `gridsim.profile.running` has them.
+        Running entries by expected end, whole microseconds, as `gridsim.machine.running_set` has them.
     counts : (4,) int64
         Those of running entries, and `STOPPED`.
     node, cores : (m,) int64
@@ -69,7 +69,7 @@ def held_by(demands: Demands, nodes: int) -> Held:
     )
 
 
-@lean
+@njit_noalloc
 def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
     """Whether no limit holds an entry back."""
     for place in range(limits.first[entry], limits.first[entry + 1]):
@@ -83,7 +83,7 @@ def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
     return True
 
 
-@lean
+@njit_noalloc
 def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
     for place in range(limits.first[entry], limits.first[entry + 1]):
         counter = limits.counter[place]
@@ -93,7 +93,7 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
         count_tres(entry, sign, limits.first[entry], limits.first[entry + 1], limits.counter, limits.tres)
 
 
-@lean
+@njit_noalloc
 def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     """Start an entry on nodes, with the cores given to it of each."""
     demands, machine, limits, held, reservations, rules = parts
@@ -115,7 +115,7 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     begin_running(held.running, held.counts, entry, end, cores)
 
 
-@lean
+@njit_noalloc
 def release(entry, demands, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
     """An entry gives back what it holds."""
     first, pieces = held.first[entry], held.pieces[entry]
@@ -131,14 +131,14 @@ def release(entry, demands, machine, limits, held, reservations, rules):  # type
     end_running(held.running, held.counts, entry, total)
 
 
-@lean
+@njit_noalloc
 def _leave_by(entry, end, held):  # type: ignore[no-untyped-def]
     """A running entry is expected to end at an instant, unless it was before."""
     expected = end_running(held.running, held.counts, entry, 0)
     begin_running(held.running, held.counts, entry, min(expected, end), 0)
 
 
-@lean
+@njit_noalloc
 def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
     """Preempt entries for the request *taker*: at once, or when their grace is over; whether all of them have gone.
 
@@ -162,7 +162,7 @@ def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
     return gone
 
 
-@lean
+@njit_noalloc
 def postpone(taker, victims, now, held, rules):  # type: ignore[no-untyped-def]
     """Tell entries to give way to the request *taker* when this pass is over, or their grace."""
     for victim in victims:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from gridsim.machine.njit import records
 from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
@@ -17,7 +18,6 @@ from gridsim.policy.slurm.nodes import ALL, CAPS, WORD, Bytes, Demands, NodeColu
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.tres import tres_priority
 from gridsim.policy.slurm.wishes import Wishes, wishes_of
-from gridsim.profile.compiled import records
 
 __all__ = [
     "demands_of",

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import IntArray
-from gridsim.profile.compiled import lean, phase
 
 __all__ = [
     "ALL",
@@ -76,8 +76,8 @@ WORD = 32
 class NodeColumns(NamedTuple):
     """The nodes, in the order of the configuration.
 
-    What nobody holds stands here beside what the machine says (`gridsim.entities.machine`), which checks each start and
-    end by columns of its own: a pass takes and gives back many times before the machine is told of any, and whoever
+    What nobody holds stands here beside what the machine says (`gridsim.entities.resource`), which checks each start
+    and end by columns of its own: a pass takes and gives back many times before the machine is told of any, and whoever
     tries a start there would have it granted unchecked. Whenever an instant is over, both are equal.
 
     Attributes
@@ -123,7 +123,7 @@ class NodeColumns(NamedTuple):
 Demands = Any
 """What entries of the queue ask for, one row an entry: a request in one of the partitions that it asks for.
 
-One of `gridsim.profile.compiled.records`.
+One of `gridsim.machine.njit.records`.
 
 cores, nodes, most_nodes
     Cores in all; fewest and most nodes, 0 for as many as it takes.
@@ -170,7 +170,7 @@ class Need(NamedTuple):
     high: int
 
 
-@phase
+@inline
 def need_of(entry, demands):  # type: ignore[no-untyped-def]
     """What an entry needs of a node."""
     memory, core_memory, gpus = demands.memory[entry], demands.core_memory[entry], demands.gpus[entry]
@@ -226,7 +226,7 @@ def trial_on(cores: IntArray) -> Trial:
     return Trial(mask, kept, room, chosen, given, clear, idle, np.zeros((4, n), np.int64), sets, sizes)
 
 
-@lean
+@njit_noalloc
 def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # type: ignore[no-untyped-def]
     """Cores of a node that an entry could have, of those and what else is free there.
 
@@ -252,7 +252,7 @@ def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # typ
     return max(free, 0)
 
 
-@lean
+@njit_noalloc
 def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-def]
     """Nodes and cores for an entry: how many nodes, 0 where it does not fit.
 
@@ -281,13 +281,13 @@ def spread(entry: int, wanted: int, trial: Trial, demands: Demands, machine: Nod
     return used
 
 
-@lean
+@njit_noalloc
 def capped(node, state, need):  # type: ignore[no-untyped-def]
     """Cores of a node that are left for an entry's partition, `ANY` where it may use all."""
     return state[need.cap, node] if need.cap > 0 else ANY
 
 
-@lean
+@njit_noalloc
 def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def]
     """The same where the trial has the room of each node, and there is enough of it in all.
 
@@ -315,7 +315,7 @@ def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def
     return used
 
 
-@lean
+@njit_noalloc
 def _among(room, member, found):  # type: ignore[no-untyped-def]
     """Put the room on some nodes alone into *found*; the sum, and how many nodes have any."""
     total, nodes = 0, 0
@@ -326,7 +326,7 @@ def _among(room, member, found):  # type: ignore[no-untyped-def]
     return total, nodes
 
 
-@lean
+@njit_noalloc
 def _of_any(entry, each, room, trial, demands, machine):  # type: ignore[no-untyped-def]
     """Nodes and cores where any nodes with room will do."""
     need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
@@ -349,13 +349,13 @@ def _of_any(entry, each, room, trial, demands, machine):  # type: ignore[no-unty
     return used
 
 
-@lean
+@njit_noalloc
 def _copy(room, found):  # type: ignore[no-untyped-def]
     for node in range(len(room)):
         found[node] = room[node]
 
 
-@lean
+@njit_noalloc
 def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: ignore[no-untyped-def]
     """As many nodes as are wanted of each kind, and others beside them; as `_some_nodes` where a range is asked for.
 
@@ -382,7 +382,7 @@ def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: i
     return 0
 
 
-@lean
+@njit_noalloc
 def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine):  # type: ignore[no-untyped-def]
     """Choose so many nodes, of each kind those that are wanted, and then any; whether they hold the entry.
 
@@ -410,7 +410,7 @@ def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine
     return total >= need
 
 
-@lean
+@njit_noalloc
 def _left_for(row, end, common, left, inside, machine):  # type: ignore[no-untyped-def]
     """Put what is left on nodes of a kind *inside*; how many these are.
 
@@ -428,7 +428,7 @@ def _left_for(row, end, common, left, inside, machine):  # type: ignore[no-untyp
     return found
 
 
-@lean
+@njit_noalloc
 def _share_out(need, nodes, unit, room, chosen, given):  # type: ignore[no-untyped-def]
     """All that the first node has, less a task for each of the others, and so on."""
     wanted = need
@@ -438,7 +438,7 @@ def _share_out(need, nodes, unit, room, chosen, given):  # type: ignore[no-untyp
         wanted -= given[place]
 
 
-@lean
+@njit_noalloc
 def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     """Fill the trial's room with what an entry could have of each node; the sum, and how many nodes have any."""
     mask, kept, room = trial.mask, trial.kept, trial.room
@@ -470,7 +470,7 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     return total, nodes
 
 
-@lean
+@njit_noalloc
 def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-untyped-def]
     """Nodes for so many cores, wherever they are; *room* suffices, and is used up."""
     chosen, given, sets = trial.chosen, trial.given, trial.sets
@@ -497,7 +497,7 @@ def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-unt
     return used
 
 
-@lean
+@njit_noalloc
 def _some_nodes(need, least, highest, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
     """As many nodes as there are of a range, and cores of each of them; 0 where they have too few cores."""
     available = 0
@@ -510,7 +510,7 @@ def _some_nodes(need, least, highest, each, room, idle, weight, trial):  # type:
     return 0
 
 
-@lean
+@njit_noalloc
 def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
     count, chosen, sizes = len(room), trial.chosen, trial.sizes
     left, allowed = trial.spare[_LEFT][:count], trial.spare[_OTHERS][:count]
@@ -530,7 +530,7 @@ def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignor
     return nodes
 
 
-@lean
+@njit_noalloc
 def _pick(nodes, at, spread, left, idle, weight, trial):  # type: ignore[no-untyped-def]
     """Choose so many nodes, put down from a place on: the best sets of a weight, or the least loaded.
 
@@ -556,7 +556,7 @@ def _pick(nodes, at, spread, left, idle, weight, trial):  # type: ignore[no-unty
             used += 1
 
 
-@lean
+@njit_noalloc
 def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
     """The node with room that has most idle cores, of the lightest; of equal ones the first."""
     best = -1
@@ -568,7 +568,7 @@ def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
     return best
 
 
-@lean
+@njit_noalloc
 def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
     """Nodes for so many cores, the least loaded first; *room* suffices, and is used up."""
     used, wanted = 0, need
@@ -581,7 +581,7 @@ def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-u
     return used
 
 
-@lean
+@njit_noalloc
 def _count_sizes(room, sizes):  # type: ignore[no-untyped-def]
     """Count how many nodes have room for so many cores; the most that one has.
 
@@ -597,7 +597,7 @@ def _count_sizes(room, sizes):  # type: ignore[no-untyped-def]
     return highest
 
 
-@lean
+@njit_noalloc
 def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
     """Cores of so many nodes with most room."""
     highest, many = 0, 0
@@ -617,7 +617,7 @@ def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
     return total
 
 
-@lean
+@njit_noalloc
 def _take_widest(nodes, at, room, sizes, chosen):  # type: ignore[no-untyped-def]
     """Choose so many nodes with most room, in their order, put down from a place on; of equal ones the first."""
     least, left = _count_sizes(room, sizes), nodes
@@ -632,7 +632,7 @@ def _take_widest(nodes, at, room, sizes, chosen):  # type: ignore[no-untyped-def
             used += 1
 
 
-@lean
+@njit_noalloc
 def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped-def]
     """The least weight up to which so many nodes suffice."""
     count, heaviest = len(room), 0
@@ -654,14 +654,14 @@ def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped
     return level
 
 
-@lean
+@njit_noalloc
 def _keep_light(room, weight, level, found):  # type: ignore[no-untyped-def]
     """Put the room on the nodes of no more than a weight into *found*."""
     for node in range(len(room)):
         found[node] = room[node] if weight[node] <= level else 0
 
 
-@lean
+@njit_noalloc
 def _find_sets(count_nodes, room, weight, sets):  # type: ignore[no-untyped-def]
     """Sets of consecutive nodes of a weight that have room: begin, end, how many nodes, or cores, each has, weight."""
     count, found, node = len(room), 0, 0
@@ -678,7 +678,7 @@ def _find_sets(count_nodes, room, weight, sets):  # type: ignore[no-untyped-def]
     sets[found, 0] = -1
 
 
-@lean
+@njit_noalloc
 def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
     """The smallest set of a weight that holds what is wanted, or the largest, used up then; -1 for none."""
     best, found, place = -1, 0, 0
@@ -694,7 +694,7 @@ def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
     return sets[best, 0], sets[best, 1]
 
 
-@lean
+@njit_noalloc
 def memory_on(entry, node, cores, demands, machine):  # type: ignore[no-untyped-def]
     """MiB of a node that an entry holds with so many cores of it."""
     if demands.memory[entry] < 0:
@@ -702,7 +702,7 @@ def memory_on(entry, node, cores, demands, machine):  # type: ignore[no-untyped-
     return demands.memory[entry] + demands.core_memory[entry] * cores
 
 
-@lean
+@njit_noalloc
 def copy_state(state, into):  # type: ignore[no-untyped-def]
     """Put what nodes have left into another such array."""
     for row in range(state.shape[0]):
@@ -710,7 +710,7 @@ def copy_state(state, into):  # type: ignore[no-untyped-def]
             into[row, node] = state[row, node]
 
 
-@lean
+@njit_noalloc
 def move(entry, sign, nodes, cores, demands, machine, state):  # type: ignore[no-untyped-def]
     """Let an entry give back what it holds (*sign* 1), or take it (-1)."""
     for place in range(len(nodes)):

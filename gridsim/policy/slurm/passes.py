@@ -15,6 +15,8 @@ partition is left pending, no other jobs in that partition will be scheduled"); 
 
 from __future__ import annotations
 
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.running_set import RUNNING
 from gridsim.policy.slurm.holding import allowed, give_way, take
 from gridsim.policy.slurm.nodes import ANY, select
 from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
@@ -29,13 +31,11 @@ from gridsim.policy.slurm.reasons import (
 )
 from gridsim.policy.slurm.reservations import in_time, open_nodes
 from gridsim.policy.slurm.space import CHOSEN
-from gridsim.profile.compiled import lean
-from gridsim.profile.running import RUNNING
 
 __all__ = ["main_pass"]
 
 
-@lean
+@njit_noalloc
 def main_pass(  # type: ignore[no-untyped-def]
     now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons, space
 ):
@@ -102,7 +102,7 @@ def main_pass(  # type: ignore[no-untyped-def]
     return found
 
 
-@lean
+@njit_noalloc
 def _too_few_left(entry, now, shut, demands, machine, reservations):  # type: ignore[no-untyped-def]
     """Whether fewer nodes are left in an entry's partition than it needs at least."""
     if not in_time(entry, now, demands, reservations):
@@ -113,7 +113,7 @@ def _too_few_left(entry, now, shut, demands, machine, reservations):  # type: ig
     return left < max(demands.nodes[entry], 1)
 
 
-@lean
+@njit_noalloc
 def _close(entry, shut, mask, demands):  # type: ignore[no-untyped-def]
     """Remove nodes of blocked partitions from those that an entry may use."""
     for node in range(demands.low[entry], demands.high[entry]):
@@ -121,7 +121,7 @@ def _close(entry, shut, mask, demands):  # type: ignore[no-untyped-def]
             mask[node] = 0
 
 
-@lean
+@njit_noalloc
 def _why_not(entry, now, shut, any_shut, trial, parts):  # type: ignore[no-untyped-def]
     """Why an entry does not start that no limit holds back, and whether it blocks its partition."""
     demands, machine, _, _, reservations, _ = parts
@@ -143,7 +143,7 @@ def _why_not(entry, now, shut, any_shut, trial, parts):  # type: ignore[no-untyp
     return RESOURCES, True
 
 
-@lean
+@njit_noalloc
 def _closed_to(entry, shut, parts):  # type: ignore[no-untyped-def]
     """Whether a node that is left is closed to an entry: held exclusively, or busy where it takes whole nodes."""
     demands, machine, _, held, _, rules = parts

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.blocks import block_at, joined, opened
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import WORD
-from gridsim.profile.blocks import block_at, joined, opened
-from gridsim.profile.compiled import lean
 
 __all__ = ["Plan", "clear_nodes", "clear_plan", "is_clear", "keep_clear", "next_opening", "plan_for", "reserve"]
 
 
 class Plan(NamedTuple):
-    """Intervals of time, one after the other, in which the same nodes are planned: blocks of `gridsim.profile.blocks`.
+    """Intervals of time, one after the other, in which the same nodes are planned: blocks of `gridsim.machine.blocks`.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ def plan_for(reservations: int, nodes: int) -> Plan:
     return Plan(begin, np.zeros((rows, words), np.int64), size, np.zeros(words, np.int64))
 
 
-@lean
+@njit_noalloc
 def clear_plan(begin, plan):  # type: ignore[no-untyped-def]
     """Nothing is planned, from an instant on."""
     plan.begin[0], plan.size[0] = begin, 1
@@ -55,7 +55,7 @@ def clear_plan(begin, plan):  # type: ignore[no-untyped-def]
         plan.taken[0, word] = 0
 
 
-@lean
+@njit_noalloc
 def _put_bits(used, chosen, bits):  # type: ignore[no-untyped-def]
     """The first *used* of the nodes *chosen*."""
     for word in range(len(bits)):
@@ -64,7 +64,7 @@ def _put_bits(used, chosen, bits):  # type: ignore[no-untyped-def]
         bits[chosen[place] // WORD] |= 1 << (chosen[place] % WORD)
 
 
-@lean
+@njit_noalloc
 def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     """Plan the first *used* of the nodes *chosen*."""
     begins, taken, bits, words, size = plan.begin, plan.taken, plan.bits, plan.taken.shape[1], plan.size[0]
@@ -81,7 +81,7 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     plan.size[0] = joined(begins, taken, size, first)
 
 
-@lean
+@njit_noalloc
 def clear_nodes(start, end, low, high, member, plan, clear):  # type: ignore[no-untyped-def]
     """Nodes of a group (*member*, bits) that are not planned at any time from *start* to *end*, that included.
 
@@ -105,7 +105,7 @@ def clear_nodes(start, end, low, high, member, plan, clear):  # type: ignore[no-
     return found
 
 
-@lean
+@njit_noalloc
 def keep_clear(low, high, member, mask, clear):  # type: ignore[no-untyped-def]
     """Take nodes of a group (*member*, bits) out of *mask* that are not *clear*, in words from *low* to *high*."""
     for word in range(low, high):
@@ -115,7 +115,7 @@ def keep_clear(low, high, member, mask, clear):  # type: ignore[no-untyped-def]
                     mask[node] = 0
 
 
-@lean
+@njit_noalloc
 def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     """Whether none of the nodes chosen is planned at any time from *start* to *end*, that not included."""
     begins, taken, size, bits = plan
@@ -129,7 +129,7 @@ def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     return True
 
 
-@lean
+@njit_noalloc
 def next_opening(start, end, low, high, member, plan):  # type: ignore[no-untyped-def]
     """When to look again at a job that does not fit from *start* to *end*; `NEVER` where it is left out of the plan.
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc, records
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import Bytes
-from gridsim.profile.compiled import lean, records
 
 __all__ = ["Precedence", "by_levels", "in_order", "levels_of", "place_of", "precedence_of"]
 
@@ -77,7 +77,7 @@ def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArr
     return ordered
 
 
-@lean
+@njit_noalloc
 def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     """Below 0 where an entry comes before another one, above 0 where after it."""
     may, came, own = precedence
@@ -97,7 +97,7 @@ def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     return own.natural[one] - own.natural[other]
 
 
-@lean
+@njit_noalloc
 def _goes_before(one, other, may, own):  # type: ignore[no-untyped-def]
     """Whether an entry could preempt another one if that ran; within one class the higher priority counts."""
     if not may[own.kind[one], own.kind[other]]:
@@ -116,7 +116,7 @@ def in_order(rows: IntArray, precedence: Precedence) -> IntArray:
     return ordered
 
 
-@lean
+@njit_noalloc
 def _merge_all(ordered, spare, bounds, precedence):  # type: ignore[no-untyped-def]
     """Put the halves of a list in order and merge them; *bounds* is room for its parts of two and more entries.
 
@@ -136,7 +136,7 @@ def _merge_all(ordered, spare, bounds, precedence):  # type: ignore[no-untyped-d
         _merge(ordered, spare, bounds[part, 0], bounds[part, 1], precedence)
 
 
-@lean
+@njit_noalloc
 def _merge(rows, spare, begin, end, precedence):  # type: ignore[no-untyped-def]
     """Merge two halves, each of which is in order."""
     middle = begin + (end - begin) // 2
@@ -153,7 +153,7 @@ def _merge(rows, spare, begin, end, precedence):  # type: ignore[no-untyped-def]
         place += 1
 
 
-@lean
+@njit_noalloc
 def place_of(entry, rows, precedence):  # type: ignore[no-untyped-def]
     """Where an entry belongs among others that are in order."""
     low, high = 0, len(rows)

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc, records
+from gridsim.machine.running_set import RUNNING
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
 from gridsim.policy.slurm.owner import Owner
-from gridsim.profile.compiled import lean, records
-from gridsim.profile.running import RUNNING
 
 __all__ = ["CANCEL", "PICKED", "REQUEUE", "VICTIMS", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
 
@@ -119,7 +119,7 @@ def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
     )
 
 
-@lean
+@njit_noalloc
 def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
     """Whether anything runs that an entry may preempt."""
     if rules.how[3] == 0:
@@ -131,7 +131,7 @@ def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
     return False
 
 
-@lean
+@njit_noalloc
 def preemptable(entry, other, now, demands, rules):  # type: ignore[no-untyped-def]
     """Whether an entry may preempt a running one, and gains by it: what another reservation holds stays reserved."""
     booked = demands.reservation[other]
@@ -150,7 +150,7 @@ PICKED = _KEYS + 4
 """Rows of it in all."""
 
 
-@lean
+@njit_noalloc
 def find_victims(entry, now, trial, picked, state, parts):  # type: ignore[no-untyped-def]
     """Running entries that make room for another one: how many nodes it would get, and how many `VICTIMS` that takes.
 
@@ -182,7 +182,7 @@ def find_victims(entry, now, trial, picked, state, parts):  # type: ignore[no-un
     return used, found
 
 
-@lean
+@njit_noalloc
 def _find_candidates(entry, now, mask, picked, demands, held, rules):  # type: ignore[no-untyped-def]
     """Running entries that may be preempted and hold something of use, those first that are preempted first."""
     found, keys, many = picked[CANDIDATES], picked[_KEYS:], 0
@@ -207,7 +207,7 @@ def _find_candidates(entry, now, mask, picked, demands, held, rules):  # type: i
     return many
 
 
-@lean
+@njit_noalloc
 def _put_in_order(many, rows, picked):  # type: ignore[no-untyped-def]
     """Put so many candidates in order by the first row of keys, then the second, and so on; equal ones as they were."""
     candidates, order, spare, keys = picked[CANDIDATES], picked[_ORDER], picked[_SPARE], picked[_KEYS:]
@@ -226,7 +226,7 @@ def _put_in_order(many, rows, picked):  # type: ignore[no-untyped-def]
         candidates[place] = spare[order[place]]
 
 
-@lean
+@njit_noalloc
 def _before(one, other, rows, keys):  # type: ignore[no-untyped-def]
     for row in range(rows):
         if keys[row, one] != keys[row, other]:
@@ -234,7 +234,7 @@ def _before(one, other, rows, keys):  # type: ignore[no-untyped-def]
     return one < other
 
 
-@lean
+@njit_noalloc
 def _try_without(many, entry, candidates, trial, state, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry would get without so many of the first candidates, as `select` says it."""
     demands, machine, _, held, _, _ = parts
@@ -246,7 +246,7 @@ def _try_without(many, entry, candidates, trial, state, parts):  # type: ignore[
     return select(entry, trial, demands, machine, state)
 
 
-@lean
+@njit_noalloc
 def _fewest(many, entry, candidates, trial, state, parts):  # type: ignore[no-untyped-def]
     """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried.
 
@@ -268,7 +268,7 @@ def _fewest(many, entry, candidates, trial, state, parts):  # type: ignore[no-un
     return low
 
 
-@lean
+@njit_noalloc
 def _overlap(other, used, chosen, held):  # type: ignore[no-untyped-def]
     """Nodes that a running entry holds among those chosen."""
     found = 0

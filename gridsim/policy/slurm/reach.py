@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, capped, need_of, room_of
 from gridsim.policy.slurm.reservations import open_nodes
-from gridsim.profile.compiled import lean
 
 __all__ = ["pools_of", "reach_of"]
 
 
-@lean
+@njit_noalloc
 def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no-untyped-def]
     """Cores of a node that an entry could have, of at most so many."""
     free = machine.cores[node] if empty else state[FREE, node]
@@ -38,7 +38,7 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
     )
 
 
-@lean
+@njit_noalloc
 def reach_of(entries, now, demands, machine, reservations, trial):  # type: ignore[no-untyped-def]
     """Cores of the nodes that a request could have in any of its entries, and how many of them it could have now.
 

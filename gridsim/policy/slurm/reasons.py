@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.tres import over_limit
-from gridsim.profile.compiled import lean
 
 __all__ = [
     "BEGIN_TIME",
@@ -128,7 +128,7 @@ class ReasonCodes(NamedTuple):
     counts: IntArray
 
 
-@lean
+@njit_noalloc
 def note(request, code, reasons):  # type: ignore[no-untyped-def]
     """Say why a request waits."""
     if reasons.code[request] != code:
@@ -137,7 +137,7 @@ def note(request, code, reasons):  # type: ignore[no-untyped-def]
         reasons.counts[0] += 1
 
 
-@lean
+@njit_noalloc
 def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
     """Code of the limit that holds an entry back, 0 where none does."""
     found = 0
@@ -155,13 +155,13 @@ def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
     return found
 
 
-@lean
+@njit_noalloc
 def is_limit(code):  # type: ignore[no-untyped-def]
     """Whether a code is that of a limit."""
     return 0 < code < NONE
 
 
-@lean
+@njit_noalloc
 def behind(entry, demands, limits, reasons):  # type: ignore[no-untyped-def]
     """Say why an entry waits that comes behind another one which nothing may pass."""
     request = demands.request[entry]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc, records
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
-from gridsim.profile.compiled import lean, records
 
 __all__ = ["Reservations", "count_inside", "in_time", "next_change", "open_nodes", "reservations_of", "seen_all"]
 
@@ -93,7 +93,7 @@ def seen_all(now: int, reservations: Reservations) -> int:
     return max(now, int(once[once < NEVER].max(initial=now))) + min(again, 100 * longest)
 
 
-@lean
+@njit_noalloc
 def open_nodes(entry, now, start, until, demands, machine, reservations, mask, kept):  # type: ignore[no-untyped-def]
     """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
     reserved, and *kept* with the cores of each that are kept from it.
@@ -128,7 +128,7 @@ def open_nodes(entry, now, start, until, demands, machine, reservations, mask, k
                 kept[node] += max(reservations.rows.cores[row] - reservations.rows.inside[row], 0)
 
 
-@lean
+@njit_noalloc
 def in_time(entry, now, demands, reservations):  # type: ignore[no-untyped-def]
     """Whether the reservation that an entry asks for, if any, has begun."""
     own = demands.reservation[entry]
@@ -140,7 +140,7 @@ def in_time(entry, now, demands, reservations):  # type: ignore[no-untyped-def]
     return False
 
 
-@lean
+@njit_noalloc
 def _repeat(row, at, reservations):  # type: ignore[no-untyped-def]
     """How often a reservation has been over by an instant."""
     if reservations.rows.period[row] <= 0 or at < reservations.rows.end[row]:
@@ -148,19 +148,19 @@ def _repeat(row, at, reservations):  # type: ignore[no-untyped-def]
     return (at - reservations.rows.end[row]) // reservations.rows.period[row] + 1
 
 
-@lean
+@njit_noalloc
 def _overlaps(row, start, until, reservations):  # type: ignore[no-untyped-def]
     again = _repeat(row, start, reservations) * reservations.rows.period[row]
     return reservations.rows.start[row] + again < until and reservations.rows.end[row] + again > start
 
 
-@lean
+@njit_noalloc
 def _contains(row, start, until, reservations):  # type: ignore[no-untyped-def]
     again = _repeat(row, start, reservations) * reservations.rows.period[row]
     return reservations.rows.start[row] + again <= start and until <= reservations.rows.end[row] + again
 
 
-@lean
+@njit_noalloc
 def next_change(at, reservations):  # type: ignore[no-untyped-def]
     """First instant after *at* at which a reservation begins or ends, or becomes known."""
     first = NEVER
@@ -176,7 +176,7 @@ def next_change(at, reservations):  # type: ignore[no-untyped-def]
     return first
 
 
-@lean
+@njit_noalloc
 def count_inside(entry, sign, nodes, cores, demands, reservations):  # type: ignore[no-untyped-def]
     """An entry takes, or gives back, cores that are reserved for it."""
     own = demands.reservation[entry]

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.expected import Ends, Rooms, ends_for, rooms_for
 from gridsim.policy.slurm.holding import Held
 from gridsim.policy.slurm.nodes import Bytes, Demands, NodeColumns, Trial, trial_on
 from gridsim.policy.slurm.planned import Plan, plan_for
 from gridsim.policy.slurm.preemption import PICKED
-from gridsim.profile.running import RUNNING
 
 __all__ = ["CHOSEN", "LATER", "STRONG", "Space", "space_for"]
 

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence, licences_asked
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
-from gridsim.profile.compiled import lean
 
 __all__ = ["Bills", "Tracked", "TresColumns", "amount_on", "begin_tres", "columns_of", "count_tres"]
 __all__ += ["tracked_of", "tres_priority", "with_billed"]
@@ -134,7 +134,7 @@ def _memory(requests: Requests, site: Site, demands: Demands, nodes: IntArray) -
     return found
 
 
-@lean
+@njit_noalloc
 def count_held(entry, nodes, given, demands, machine, tracked, found):  # type: ignore[no-untyped-def]
     """Fill *found* with what an entry holds of each resource on these nodes, with so many cores of each."""
     for column in range(len(found)):
@@ -200,7 +200,7 @@ def columns_of(
     return to, source
 
 
-@lean
+@njit_noalloc
 def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
     """Column of the first limit of a counter that holds an entry back, -1 where none does."""
     for column in range(len(tres.resource)):
@@ -209,14 +209,14 @@ def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
     return -1
 
 
-@lean
+@njit_noalloc
 def begin_tres(entry, nodes, given, demands, machine, tres):  # type: ignore[no-untyped-def]
     """Put down what an entry holds from now on."""
     count_held(entry, nodes, given, demands, machine, tres.tracked, tres.held[entry])
     tres.left[entry] = tres.time[entry]
 
 
-@lean
+@njit_noalloc
 def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyped-def]
     """What an entry holds counts for its counters, or no longer."""
     for place in range(first, end):
@@ -228,7 +228,7 @@ def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyp
                 tres.used[counter[place], column] += amount * tres.left[entry]
 
 
-@lean
+@njit_noalloc
 def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
     """What so much of each resource is billed with in a partition."""
     most, total, mode = 0.0, 0.0, tracked.mode[0]
@@ -244,7 +244,7 @@ def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
     return max(most + total, 0.0)
 
 
-@lean
+@njit_noalloc
 def _bill_asked(partition, asked, column, tracked):  # type: ignore[no-untyped-def]
     """Fill a column with what entries would be billed for what they ask for, cut to a whole number."""
     for entry in range(len(asked)):

@@ -153,11 +153,11 @@ def check_partition(case: Mapping[str, Any]) -> Outcome:
 
 
 def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
+    from gridsim.machine.blocks import earliest
     from gridsim.policy.partition import Greedy
     from gridsim.policy.queue import Requests
     from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, by_blocks
     from gridsim.policy.scheduler.moldable_state import Shapes
-    from gridsim.profile.blocks import earliest
 
     fields = ("title", "now", "free_blocks", "afterwards", "job", "limit", "evaluated", "chosen")
     known_only(part, (*fields, "brute_force_evaluations"), "the part holds")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridsim.machine.njit import njit_noalloc, pays
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.profile.compiled import lean, pays
 
 __all__ = ["table_of"]
 
@@ -50,7 +50,7 @@ def table_of(block: bytes, columns: int, many: bool) -> tuple[FloatArray, IntArr
     return (table[:rows], lines[:rows]) if found[SOUND] else None
 
 
-@lean
+@njit_noalloc
 def parse(text, table, lines, found):  # type: ignore[no-untyped-def]
     """Fill in *table* (rows, columns) and the line of each row; says in *found* how far that is the whole *text*."""
     columns, end = table.shape[1], text.shape[0]
@@ -85,12 +85,12 @@ def parse(text, table, lines, found):  # type: ignore[no-untyped-def]
     found[ROWS], found[SOUND] = row, 1
 
 
-@lean
+@njit_noalloc
 def _is_blank(letter):  # type: ignore[no-untyped-def]
     return letter in (_SPACE, _TAB, _NEWLINE, _RETURN)
 
 
-@lean
+@njit_noalloc
 def number(text, at, table, row, column):  # type: ignore[no-untyped-def]
     """Read the number that begins *at*; where it ends, *at* again where it is not one that is read here."""
     begun, end = at, text.shape[0]

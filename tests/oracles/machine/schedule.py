@@ -2,7 +2,7 @@
 
 This folder is a second implementation of machines of nodes: slow, and written as the rules are worded. Jobs are
 objects, amounts Python integers, scores fractions, reservations a list. Free capacity is added up from that list for
-every question. It imports neither `gridsim.profile` nor `gridsim.policy`, and is meant for tens of jobs and nodes.
+every question. It imports neither `gridsim.machine` nor `gridsim.policy`, and is meant for tens of jobs and nodes.
 """
 
 from __future__ import annotations

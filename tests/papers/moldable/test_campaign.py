@@ -14,11 +14,11 @@ import pytest
 
 from gridsim.campaign.run import run_campaign
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.model.time import MICROSECOND
 from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.moldable_cycle import DUE, HELD, HOLDERS
 from gridsim.policy.scheduler.moldable_state import MoldableState
-from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.registry import parse
 from gridsim.simulation import simulate
 from gridsim_papers.deadline.lines import StoredRows

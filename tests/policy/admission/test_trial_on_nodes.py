@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import gridsim as gs
+from gridsim.machine.demand_classes import DemandClasses
+from gridsim.machine.nodes_plan import PLACES
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.plan import Plan
@@ -14,8 +16,6 @@ from gridsim.policy.admission.trial_on_nodes import NodeSearch, NodeTrial
 from gridsim.policy.placement import First, Pack, Random
 from gridsim.policy.places import Laid, holdings_of
 from gridsim.policy.queue import ClusterView, Requests
-from gridsim.profile.asked import Asked
-from gridsim.profile.nodes_plan import PLACES
 
 
 def searched(rule: object, jobs: int = 60) -> NodeSearch:
@@ -27,7 +27,7 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
     requests = Requests(workload)
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
-    view = ClusterView(cluster.cores, requests, asked=Asked(cluster.capacity, Demands.plain_cores(tasks)))
+    view = ClusterView(cluster.cores, requests, asked=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
     laid = Laid(holdings_of(view, rule, np.random.default_rng(1)), np.zeros(PLACES, dtype=np.int64))
     plan = Plan(requests, cluster.cores, laid=laid)
     for row in range(jobs - 1):

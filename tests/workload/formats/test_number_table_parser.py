@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridsim.profile import compiled
-from gridsim.profile.compiled import lean
+from gridsim.machine import njit as compiled
+from gridsim.machine.njit import njit_noalloc
 from gridsim.workload.formats import number_table_parser
 from gridsim.workload.formats.number_table_parser import table_of
 
@@ -75,7 +75,7 @@ def test_other_words_are_left_to_others(word: bytes) -> None:
 
 def test_few_lines_are_not_worth_a_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "_FOLDER", str(tmp_path))
-    monkeypatch.setattr(number_table_parser, "parse", lean(lambda text, table, lines, found: None))
+    monkeypatch.setattr(number_table_parser, "parse", njit_noalloc(lambda text, table, lines, found: None))
     assert table_of(b"1 2\n", 2, many=False) is None
     monkeypatch.setattr(
         number_table_parser, "parse", lambda *columns: pytest.fail("Python itself is slower than any reader")

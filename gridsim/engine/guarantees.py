@@ -1,0 +1,60 @@
+"""Promised deadlines on a plan: arrivals are answered, and running jobs may be killed for them."""
+
+# The decorators hide types from a type checker: they are in the docstrings.
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gridsim.engine.events import START, cut_short
+from gridsim.engine.loop import run_loop
+from gridsim.engine.plan_states import PlanState, enter_plan
+from gridsim.machine.njit import njit_noalloc
+from gridsim.model.time import NEVER
+from gridsim.policy.admission.decision import BEGAN, BROKEN, GRANTED, admit
+from gridsim.policy.admission.plan_cycle import PlanQueue, change, compress, in_pool
+
+__all__ = ["guaranteed"]
+
+
+class Admission(NamedTuple):
+    """An arrival enters the plan if it can be promised an end.
+
+    Attributes
+    ----------
+    state, trial, promised, answers, how
+        Those of `gridsim.policy.admission.decision.admit`.
+    """
+
+    state: Any
+    trial: Any
+    promised: Any
+    answers: Any
+    how: Any
+
+
+@njit_noalloc
+def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run a plan of promised ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
+    given, trial, promised, answers, moves, order, ranks, how = passes
+    (times, free, meta, waiting, planned, bounds), (ties, need, estimate), running = given
+    began, granted, broken = promised[BEGAN], promised[GRANTED], promised[BROKEN]
+    queue = PlanQueue(
+        waiting, planned, meta, order, ties, need, estimate, running, began, moves[0], granted, broken, ranks
+    )
+    entry = Admission(given, trial, promised, answers, how)
+    run_loop(work, events, PlanState(queue, in_pool(queue, (times, free, bounds)), moves, meta, entry))
+
+
+@enter_plan.register(Admission)
+def enter_if_admitted(entry, now, row, events, queue, machine):  # type: ignore[no-untyped-def]
+    jobs, _, _, ends, looks, _, numbers = events
+    victim = admit(row, now, entry.state, entry.trial, entry.promised, entry.answers, entry.how)
+    if victim >= 0:
+        cut, cuts = entry.answers[5], entry.answers[6]
+        k = cuts[0]
+        cut[0, k], cut[1, k], cut[2, k], cut[3, k] = victim, jobs[START, victim], now, row
+        cuts[0] += 1
+        cut_short(victim, jobs, ends, looks, numbers)
+        compress(NEVER, queue)
+        return change(now, queue, machine)
+    return 0

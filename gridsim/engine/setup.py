@@ -1,0 +1,379 @@
+"""Which engine a run takes, and the one that is compiled: it fills in what the clusters of SimPy would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.engine import events, guarantees, list_states, moldable_states, plan_states
+from gridsim.engine.events import Events
+from gridsim.entities.clock import Clock
+from gridsim.entities.cluster import Cluster
+from gridsim.entities.instant import modes
+from gridsim.entities.limited import CHAINED
+from gridsim.entities.outcome import DONE, WAITING, Outcome
+from gridsim.entities.router import Root
+from gridsim.entities.submissions import Submissions
+from gridsim.entities.tree import TreeOptions
+from gridsim.errors import InputError, PolicyError
+from gridsim.machine.njit import is_kept
+from gridsim.machine.running_set import most_running
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.protocols import Answers, Passes, name_of
+from gridsim.policy.queue import Requests
+from gridsim.record import Status
+
+__all__ = ["CompiledRun", "Earlier", "Engine", "Setup", "compiled_run_of"]
+
+Engine = Literal["auto", "simpy", "compiled"]
+
+_SMALL = 20_000
+"""Jobs below which a run of SimPy is over before the loops are compiled."""
+
+_SLICE = 0.05
+"""Seconds between two words about progress; a run can be stopped there."""
+
+
+class Earlier(NamedTuple):
+    """What a run of a window of jobs goes on from: the jobs of earlier windows that are not over are its first rows.
+
+    Attributes
+    ----------
+    calendar : CompiledRun
+        The window before, at its end.
+    rows : (w,) int64
+        Rows here of the requests there; -1 for those that are over.
+    """
+
+    calendar: CompiledRun
+    rows: IntArray
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A run that is ready to begin.
+
+    Attributes
+    ----------
+    workload, platform : Workload, Platform
+        The jobs and the machine as the policy sees them.
+    policy : object
+        The policy; each cluster has a copy of it.
+    options : TreeOptions
+        Instant, overruns, balancer, split and seed.
+    tick : int
+        The first assumed overrun, and the unit to which delays are rounded up, whole microseconds.
+    env : Clock
+        The SimPy environment.
+    requests, outcome : Requests, Outcome
+        Columns of all requests, and what became of them.
+    clusters : list of Cluster
+        In tree order.
+    root : Root
+        Where jobs enter the tree.
+    ways : sequence of tuple, optional
+        Clusters that each job may go to; None where all may go to all.
+    submissions : Submissions, optional
+        Takes jobs that are submitted during the run; None where none can be, for the reason *closed*.
+    """
+
+    workload: Workload
+    platform: Platform
+    policy: Any
+    options: TreeOptions
+    tick: int
+    env: Clock
+    requests: Requests
+    outcome: Outcome
+    clusters: list[Cluster]
+    root: Root
+    ways: Sequence[tuple[int, ...]] | None
+    submissions: Submissions | None
+    closed: str
+
+    @property
+    def batched(self) -> bool:
+        """Whether one decision follows all events of an instant, instead of one after each."""
+        return modes[self.options.instant].batched
+
+    @property
+    def extend(self) -> bool:
+        """Whether jobs continue beyond their estimates."""
+        return self.options.overrun == "extend"
+
+
+def compiled_run_of(
+    engine: Engine, run: Setup, earlier: Earlier | None = None, *, more: bool = False
+) -> CompiledRun | None:
+    """The compiled calendar of a run that begins; None where it is to take SimPy.
+
+    Raises
+    ------
+    InputError
+        When *engine* is ``compiled`` and something in the run needs Python.
+    """
+    if engine == "simpy":
+        return None
+    workload, clusters = run.workload, run.clusters
+    why = _why_not(workload, run.requests, clusters)
+    on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
+    if on_tree:
+        from gridsim.engine import tree_setup as tree_columns  # loops that other runs do not need
+
+        why = tree_columns.why_not(workload, clusters, run.platform, run.options)
+        why = "jobs name the clusters that they may go to" if run.ways is not None and not why else why
+        why = "jobs come window by window" if more and not why else why
+    if not why and clusters[0].asked is not None and (more or earlier is not None):
+        why = "jobs come window by window, on a machine of nodes or several pools"
+    if why:
+        if engine == "compiled":
+            raise InputError(f"compiled cannot run this: {why}; use auto or simpy", field="engine")
+        return None
+    calendar = tree_columns.CompiledTreeRun(run) if on_tree else CompiledRun(run, earlier, more=more)
+    small = engine == "auto" and len(run.requests) < _SMALL and not is_kept(calendar.loop)
+    return None if small else calendar
+
+
+def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) -> str:
+    """What of a run the compiled calendar does not know; empty where it knows everything."""
+    if workload.reactions is not None:
+        return "users react"
+    scheduler, can = clusters[0].scheduler, clusters[0].can
+    if not can.passes:
+        return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
+    if any(cluster.asked is not None for cluster in clusters):
+        if workload.tasks is not None or len(clusters) > 1:
+            return "clusters or jobs of several tasks have nodes or several pools"
+        if workload.moldable is not None:
+            return "the workload has jobs of several sizes, and the machine nodes or several pools"
+        if can.vectors_in_python:
+            return can.vectors_in_python
+    if CHAINED in requests.labels:
+        return "jobs go on in chains of pieces"
+    if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
+        return "users withdraw jobs that wait"
+    # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
+    if float(requests.submit.max(initial=0)) + _longest_of_all(workload) >= NEVER:
+        return "the times of the jobs add up to more than the calendar has"
+    return ""
+
+
+def _longest_of_all(workload: Workload) -> float:
+    """Estimates and runtimes of all tasks together, each on the size on which it is slowest, microseconds."""
+    moldable, source = workload.moldable, workload if workload.tasks is None else workload.tasks
+    if moldable is None or not len(source.cores):
+        return float(source.estimate.sum(dtype=np.float64) + source.runtime.sum(dtype=np.float64))
+    begins = moldable.first[:-1]
+    slowest = np.maximum.reduceat(np.append(moldable.relative, 0.0), begins)  # the last curve may have no entry
+    factor = slowest[moldable.curve] / moldable.relative[begins[moldable.curve] + source.cores - 1]
+    return float((source.estimate * factor).sum() + (source.runtime * factor).sum())
+
+
+class CompiledRun:
+    """A run of jobs of one task on one cluster, in compiled slices.
+
+    Parameters
+    ----------
+    run : Setup
+        The run.
+    earlier : Earlier, optional
+        The window before of a longer run (`gridsim.streaming`), from which it continues.
+    more : bool
+        Whether other jobs follow these: it stops when the last of these is submitted.
+    """
+
+    def __init__(self, run: Setup, earlier: Earlier | None = None, *, more: bool = False) -> None:
+        requests, outcome, cluster = run.requests, run.outcome, run.clusters[0]
+        self._outcome, self._cluster, self._extend = outcome, cluster, run.extend
+        n = len(requests)
+        asked = cluster.asked
+        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
+        self._rows = fits
+        waiting = self._go_on(earlier) if earlier is not None else 0
+        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
+        self.loop = _loop(passes.loop)
+        self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
+        self._answers = passes.answers
+        if self._answers is not None:
+            self._answers.takes[:] = _taken(requests, outcome)
+        busy = (most_running(cluster.cores, n) if asked is None else n) + 1
+        looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if run.extend else 0
+        numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
+        numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
+        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
+        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), more
+        self._events = Events(
+            jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
+            come=np.stack([requests.submit[self._rows], self._rows]),
+            refused=_only_refused(requests.submit, fits),
+            ends=np.zeros((3, busy), dtype=np.int64),
+            looks=np.zeros((3, looks + 1), dtype=np.int64),
+            late=np.zeros((2, min(busy, looks + 1)), dtype=np.int64),
+            numbers=numbers,
+        )
+        if earlier is not None:
+            self._take_over(earlier, waiting)
+
+    def _go_on(self, earlier: Earlier) -> int:
+        """Let who waited there be the first to have come, in the order of the queue; how many they are."""
+        before = earlier.calendar
+        came = int(before._events.numbers[events.NEXT])
+        scheduler: Any = self._cluster.scheduler  # it says that it goes on
+        waiting: IntArray = scheduler.go_on(before._cluster.scheduler, earlier.rows, came)
+        known = np.count_nonzero(earlier.rows >= 0)
+        self._rows = np.concatenate([waiting, self._rows[self._rows >= known]])
+        return len(waiting)
+
+    def _take_over(self, earlier: Earlier, waiting: int) -> None:
+        """Go on with the instant, the clock's heaps and the starts of another calendar."""
+        there, here, rows = earlier.calendar._events, self._events, earlier.rows
+        kept = np.flatnonzero(rows >= 0)
+        here.jobs[events.START, rows[kept]] = there.jobs[events.START, kept]
+        for name, size in (("ends", events.ENDS), ("looks", events.LOOKS)):
+            expected = getattr(there, name)[:, : there.numbers[size]]
+            expected = expected[:, rows[expected[2]] >= 0]  # some looks are at who is over
+            expected = expected[:, np.lexsort(expected[1::-1])]
+            getattr(here, name)[:, : expected.shape[1]] = *expected[:2], rows[expected[2]]
+            here.numbers[size] = expected.shape[1]
+        goes_on = [events.NOW, events.ORDER, events.FREE, events.RUNG, events.UNSEEN]
+        here.numbers[goes_on] = there.numbers[goes_on]
+        here.numbers[events.NEXT] = waiting
+        refused = there.refused[there.refused >= there.numbers[events.NOW]]
+        self._events = here._replace(refused=np.concatenate([refused, here.refused]))
+
+    def left(self) -> IntArray:
+        """Requests that wait or run."""
+        found = self._events
+        over = np.ones(len(self._outcome.state), dtype=np.bool_)
+        over[self._rows] = found.jobs[events.START, self._rows] < NEVER
+        over[found.ends[2, : found.numbers[events.ENDS]]] = False
+        return np.flatnonzero(~over)
+
+    def run(self, progress: Callable[[int], None] | None = None) -> None:
+        """Go on to the last event.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Told the number of jobs released so far, now and then.
+
+        Raises
+        ------
+        PolicyError
+            When a pass starts what there are no cores for.
+        """
+        numbers = self._events.numbers
+        work, arrays, first = 256, tuple(self._events), True
+        while not numbers[events.OVER] and numbers[events.FAILED] < 0:
+            begun = time.monotonic()
+            self._play(work, arrays, begun + _SLICE)
+            took = time.monotonic() - begun
+            if not first or took < _SLICE:  # the first call may have had to compile
+                work = max(1, min(4 * work, int(work * _SLICE / max(took, 1e-6))))
+            first = False
+            if progress is not None and not numbers[events.OVER]:  # who runs it tells the last
+                progress(self._released())
+        self._refuse()
+        self._fill_in()
+
+    def _play(self, work: int, arrays: tuple[IntArray, ...], until: float) -> None:
+        """Go on for some work; where something is asked in Python before passes, until about a moment."""
+        numbers = self._events.numbers
+        while True:
+            if numbers[events.ASKING]:
+                assert self._ask is not None
+                self._passes = self._ask(int(numbers[events.NOW])) or self._passes
+            self.loop(work, arrays, self._passes)
+            if not numbers[events.ASKING] or time.monotonic() >= until:
+                return
+
+    def _released(self) -> int:
+        """Jobs that have come, those among them that are too wide."""
+        came = int(self._events.numbers[events.NEXT])
+        return int(self._rows[came - 1]) + 1 if came else 0
+
+    def _refuse(self) -> None:
+        """Raise what a machine would that has too few cores for a start."""
+        numbers, cluster = self._events.numbers.tolist(), self._cluster
+        at, row, owner = numbers[events.NOW] / 1e6, numbers[events.FAILED], name_of(self._cluster.scheduler)
+        if row >= 0:
+            need = self._events.jobs[events.CORES, row]
+            free = f"only {numbers[events.SHORT]} of {cluster.cores} cores are free"
+            raise PolicyError(f"{owner} starts request {row} ({need} cores) at {at} s, but {free}")
+        if numbers[events.FREE] < 0 and not numbers[events.MORE]:  # the rest of this instant may be to come
+            more = f"{-numbers[events.FREE]} cores more in use at {at} s than the {cluster.cores} that there are"
+            raise PolicyError(f"{owner} has {more}")
+
+    def _fill_in(self) -> None:
+        """Say of each job when it ran and how it ended; who is left waiting, waits."""
+        runtime, estimate, cores, start = self._events.jobs
+        outcome, ran = self._outcome, start < NEVER
+        held = runtime if self._extend else np.minimum(runtime, estimate)
+        outcome.start[:] = start
+        outcome.end[:] = np.where(ran, start + held, NEVER)
+        if outcome.moldable is not None:
+            outcome.cores[:] = cores
+        outcome.status[ran] = Status.completed
+        if not self._extend:
+            outcome.status[ran & (runtime > estimate)] = Status.killed_walltime
+        state = np.full(len(start), DONE, dtype=np.uint8)
+        state[self._rows[~ran[self._rows]]] = WAITING
+        if self._answers is not None:
+            self._fill_in_promises(self._answers, state)
+        outcome.state[:] = state.tobytes()
+        if self._cluster.asked is not None:
+            refused = np.ones(len(start), dtype=np.bool_)
+            refused[self._rows] = False
+            outcome.refused.update((row, self._cluster.asked.reason(row)) for row in np.flatnonzero(refused).tolist())
+        if self._pieces is not None and self._cluster.machine.nodes is not None:
+            outcome.placed.fill(self._pieces(), outcome.start, outcome.end)
+
+    def _fill_in_promises(self, answers: Answers, state: npt.NDArray[np.uint8]) -> None:
+        """Say what each job was promised, who was turned away, and which runs were cut short.
+
+        Raises
+        ------
+        PolicyError
+            When a promise was not kept though nobody outlived an estimate.
+        """
+        outcome, late = self._outcome, self._events.jobs[events.RUNTIME] > self._events.jobs[events.ESTIMATE]
+        outcome.granted[:], outcome.offer[:], outcome.doublings[:] = answers[:3]
+        outcome.status[answers.refused], state[answers.refused] = Status.unadmitted, DONE
+        outcome.cut += map(tuple, answers.cut[:, : answers.cuts[0]].T.tolist())
+        missed = np.flatnonzero((outcome.end < NEVER) & (outcome.end > outcome.granted))
+        if len(missed) and not (self._extend and late.any()):
+            row, owner = missed[np.argmin(outcome.end[missed])], name_of(self._cluster.scheduler)
+            promised, ends = outcome.granted[row] / 1e6, outcome.end[row] / 1e6
+            raise PolicyError(f"{owner} promised request {row} an end by {promised} s; it ends at {ends} s")
+        outcome.broken[missed] = ~late[missed]
+
+
+def _loop(name: str) -> Any:
+    """A loop by its name."""
+    modules = (list_states, plan_states, guarantees, moldable_states)
+    return next(getattr(module, name) for module in modules if name in module.__all__)
+
+
+def _taken(requests: Requests, outcome: Outcome) -> IntArray:
+    """The latest end that each user takes, by what the tolerances say of those who ask for one."""
+    takes: IntArray = requests.deadline.copy()
+    if outcome.tolerance is None:
+        return takes
+    asking = np.flatnonzero((takes < NEVER) & (outcome.tolerance != 1))
+    parts = zip(asking.tolist(), requests.submit[asking].tolist(), takes[asking].tolist(), strict=True)
+    takes[asking] = [outcome.latest_taken(row, submit, asked) for row, submit, asked in parts]
+    return takes
+
+
+def _only_refused(submit: IntArray, fits: IntArray) -> IntArray:
+    """Instants, ascending, at which only jobs come that are too wide; mostly there are no such jobs."""
+    if len(fits) == len(submit):
+        return np.zeros(0, dtype=np.int64)
+    return np.setdiff1d(np.delete(submit, fits), submit[fits])

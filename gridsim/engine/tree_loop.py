@@ -1,0 +1,436 @@
+"""Whole runs on trees of clusters, compiled: tasks that wait for others and for their data, and a pass a cluster.
+
+An instant is played as SimPy plays it. ``batched``: all ends and data, all overruns, the arrivals in job order, one
+pass for each cluster to which something happened, in tree order. ``per-event``: overruns, arrivals, then ends and data
+in the order in which they were expected, with a pass after each; what has ended of a job is passed on behind those that
+were expected before.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gridsim.engine import list_states
+from gridsim.engine.events import (
+    BATCHED,
+    COME,
+    CORES,
+    ENDS,
+    ESTIMATE,
+    EXTEND,
+    FAILED,
+    LOOKS,
+    NEXT,
+    NOW,
+    NUMBERS,
+    ORDER,
+    OVER,
+    RUNTIME,
+    SHORT,
+    START,
+    Step,
+    next_late,
+    pop,
+    push,
+)
+from gridsim.engine.events import RUNG as OPEN
+from gridsim.engine.loop import decide, settled, take_ended
+from gridsim.engine.routing import (
+    BALANCER,
+    BLOCKED,
+    DIRTY,
+    ENDED,
+    FIRST_START,
+    FREE,
+    OFFERED,
+    QUEUED,
+    REMAINING,
+    RUNG,
+    UNFINISHED,
+    WORK,
+    measure_left,
+    measure_start,
+    place_job,
+)
+from gridsim.engine.routing import COME as CAME
+from gridsim.machine.njit import inline, inline_verb, njit_noalloc
+from gridsim.machine.queue_order import HEAD
+from gridsim.machine.running_set import RUNNING, expect_end
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.scheduler.list_cycle import AGAIN, PLACE, QUEUE, READY
+
+__all__ = ["Jobs", "list_in_pool", "selected", "strict_lines"]
+
+SHORT_AT, LENDS, AT_ONCE, TOGETHER, BY_READY, WAITS = range(len(NUMBERS), len(NUMBERS) + 6)
+SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 6, len(NUMBERS) + 14)
+"""Numbers besides those of `gridsim.engine.events`: on which cluster too few cores were free; whether one has lent
+some within this instant; whether data need no time; whether the transfers of a task start together; whether tasks are
+sorted by when they became ready; whether a blocked first request waits for an end. Within an instant: the request that
+has ended, its next edge and the one behind its last; the next request whose end is news, or none; the next request of a
+job that comes and the one behind its last; the next cluster that may close the instant, and what says whether it
+does."""
+
+_AT = 0
+_NOBODY = -1
+_NEXT, _FIRST, _LAST = range(3)
+
+
+class Jobs(NamedTuple):
+    """What a run waits for, and the tree on which it happens. Times in whole microseconds.
+
+    Attributes
+    ----------
+    numbers : (m,) int64
+        As named here and in `gridsim.engine.events`.
+    jobs : (4, n) int64
+        As `gridsim.engine.events.Events` has them.
+    come : (2, m) int64
+        Arrivals: instants, ascending, and jobs.
+    expected : (3, room) int64
+        A heap of ends, data and news: the instant, the order in which they were expected, and the request that ends,
+        ``n +`` the request that gets data, or ``2 n +`` the job some tasks of which have ended.
+    looks : (3, room) int64
+        A heap of looks at requests that may outlive their estimates.
+    first : (m + 1,) int64
+        First request of each job.
+    edge_first, edge_to : (n + 1,), (e,) int64
+        Edges by the request that they come from.
+    missing : (n,) int64
+        How many data each request waits for.
+    job_of : (n,) int64
+        Job of each request.
+    news : (3, n) int64
+        Of each request that ended the next one of its job that did, then by job the first and the last of them.
+    routes : tuple
+        `gridsim.engine.routing.Routes` as a plain tuple.
+    ends : (3, room) int64
+        Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
+    """
+
+    numbers: IntArray
+    jobs: IntArray
+    come: IntArray
+    expected: IntArray
+    looks: IntArray
+    first: IntArray
+    edge_first: IntArray
+    edge_to: IntArray
+    missing: IntArray
+    job_of: IntArray
+    news: IntArray
+    routes: Any
+    ends: IntArray
+
+
+@inline_verb
+def state_at(states, k):  # type: ignore[no-untyped-def]
+    """Return the state of a cluster: the arrays of *states* are those of all clusters, and some that they share."""
+
+
+@state_at.register(list_states.ListSchedulerState)
+def list_state_at(states, k):  # type: ignore[no-untyped-def]
+    need, idle, blocks, free, _, _ = states.machine
+    lines, ageing, tail_ageing, beliefs, draws, flags = states.order
+    order = lines, ageing, tail_ageing, beliefs, draws[k], flags
+    return list_states.list_state_in_pool((queue_at(states.queue, k), (need, idle[k], blocks[k], free[k]), order))
+
+
+@state_at.register(list_states.LinearState)
+def linear_state_at(states, k):  # type: ignore[no-untyped-def]
+    keys, rows, where, spare, firsts, expiry, counts = states.slots
+    slots = (keys, rows[k], where[k], spare[k], firsts[k], expiry[k], counts[k])
+    return list_states.linear_state((queue_at(states.queue, k), slots))
+
+
+@state_at.register(list_states.SelectionState)
+def selection_state_at(states, k):  # type: ignore[no-untyped-def]
+    draws, group, shares, how = states.selection
+    return list_states.selection_state((queue_at(states.queue, k), (draws[k], group, shares[k], how[k])))
+
+
+@inline
+def queue_at(queue, k):  # type: ignore[no-untyped-def]
+    table, running, moves, lanes, meta = queue
+    return table, running[k], moves[k], lanes[k], meta[k]
+
+
+@njit_noalloc
+def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run list schedulers; *events* are `Jobs`, *passes* those of one cluster with arrays of all, as plain tuples."""
+    run_tree(work, events, list_states.list_state_in_pool(passes))
+
+
+@njit_noalloc
+def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run linear priorities."""
+    run_tree(work, events, list_states.linear_state(passes))
+
+
+@njit_noalloc
+def selected(work, events, passes):  # type: ignore[no-untyped-def]
+    """Run sequential selections."""
+    run_tree(work, events, list_states.selection_state(passes))
+
+
+@njit_noalloc
+def run_tree(work, events, states):  # type: ignore[no-untyped-def]
+    """Go on for some work; *events* are `Jobs` as a plain tuple.
+
+    One step at a time: the next edge of what has ended, the next request of a job that comes, the next cluster that
+    closes its instant, else what happens next. All of it is in `numbers`, so that any step may be the last of a call.
+    """
+    numbers, jobs, _, expected, _, _, edge_first, edge_to, missing, _, news, routes, _ = events
+    clusters, where = routes[2], routes[9]
+    while work > 0 and numbers[FAILED] < 0:
+        work -= 1
+        ready = due = _NOBODY
+        if numbers[EDGE] < numbers[LAST_EDGE]:
+            edge = numbers[EDGE]
+            numbers[EDGE] += 1
+            if numbers[TOGETHER]:
+                ready = _count_down(edge_to[edge], numbers, missing, where, expected, routes[10:14])
+            else:
+                ready = _send(edge, edge_to[edge], numbers, missing, where, expected, routes[10:12])
+        elif numbers[NEWS] != _NOBODY:
+            row = numbers[NEWS]
+            numbers[NEWS] = news[_NEXT, row]
+            numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = row, edge_first[row], edge_first[row + 1]
+        elif numbers[ROOT] < numbers[LAST_ROOT]:
+            if missing[numbers[ROOT]] == 0:
+                ready = numbers[ROOT]
+            numbers[ROOT] += 1
+        elif numbers[CLOSING] < clusters.shape[1]:
+            k = numbers[CLOSING]
+            numbers[CLOSING] += 1
+            if clusters[numbers[CLOSES], k]:
+                clusters[numbers[CLOSES], k] = 0
+                due = k
+        else:
+            what, due = _next(events, states)
+            if numbers[OVER]:
+                break
+            if what != _NOBODY:
+                missing[what] -= 1
+                ready = what if missing[what] == 0 else _NOBODY
+        if ready != _NOBODY:
+            _join(ready, numbers, jobs, where, clusters, states.queue.table)
+            due = _NOBODY if numbers[BATCHED] else where[ready]
+        if due != _NOBODY:
+            _decide(numbers[NOW], due, events, states)
+
+
+@inline
+def _next(events, states):  # type: ignore[no-untyped-def]
+    """Let happen what does next: the request that gets data, and the cluster that decides at once, or `_NOBODY`."""
+    numbers, jobs, come, expected, looks, first, edge_first, _, _, job_of, news, routes, ends = events
+    batched, n = numbers[BATCHED], jobs.shape[1]
+    now = _next_instant(numbers, come, expected, looks, routes[2])
+    if numbers[OVER]:
+        return _NOBODY, _NOBODY
+    numbers[NOW] = now
+    looks_due = numbers[LOOKS] > 0 and looks[_AT, 0] == now
+    comes = numbers[NEXT] < numbers[COME] and come[0, numbers[NEXT]] == now
+    if numbers[ENDS] and expected[_AT, 0] == now and (batched or not (comes or looks_due)):
+        what = pop(expected, numbers[ENDS])
+        numbers[ENDS] -= 1
+        numbers[OPEN] |= batched
+        if what >= 2 * n:
+            numbers[NEWS] = news[_FIRST, what - 2 * n]
+            news[_FIRST, what - 2 * n] = _NOBODY
+            return _NOBODY, _NOBODY
+        if what >= n:
+            return what - n, _NOBODY
+        k = _finish(what, jobs, routes[9], routes[2], states.moves)
+        if batched:
+            numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = what, edge_first[what], edge_first[what + 1]
+            return _NOBODY, _NOBODY
+        if first[job_of[what] + 1] - first[job_of[what]] > 1:
+            _note(what, job_of[what], numbers, news, expected, n)
+        return _NOBODY, k
+    if looks_due:
+        numbers[OPEN] = 1
+        _look(now, events, states)
+    elif comes:
+        numbers[OPEN] |= batched
+        job = come[1, numbers[NEXT]]
+        numbers[NEXT] += 1
+        if routes[3][BALANCER] == FIRST_START or routes[3][WORK] == REMAINING:
+            _measure(now, first[job], jobs, routes, states, ends)
+        if place_job(first[job], first[job + 1], jobs, routes):
+            numbers[ROOT], numbers[LAST_ROOT] = first[job], first[job + 1]
+        if not batched and (numbers[NEXT] == numbers[COME] or come[0, numbers[NEXT]] > now):
+            numbers[CLOSING], numbers[CLOSES] = 0, DIRTY
+    else:
+        numbers[OPEN], numbers[CLOSING], numbers[CLOSES] = 0, 0, DIRTY if batched else RUNG
+    return _NOBODY, _NOBODY
+
+
+@njit_noalloc
+def _measure(now, row, jobs, routes, states, ends):  # type: ignore[no-untyped-def]
+    """Take down of each cluster what balancers ask of who runs and waits there, before a job is placed."""
+    clusters = routes[2]
+    for k in range(clusters.shape[1]):
+        _take_ended(now, k, clusters, states)
+        running, meta = states.queue.running[k], states.meta[k]
+        if routes[3][WORK] == REMAINING:
+            measure_left(now, k, jobs, running, meta[RUNNING], clusters)
+        else:
+            measure_start(now, row, k, jobs, running, meta[RUNNING], routes, ends)
+
+
+@njit_noalloc
+def _take_ended(now, k, clusters, states):  # type: ignore[no-untyped-def]
+    """Remove requests that ended from the queue of a cluster."""
+    if clusters[ENDED, k]:
+        take_ended(state_at(states, k), now, clusters[ENDED, k])
+        clusters[ENDED, k] = 0
+
+
+@njit_noalloc
+def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-untyped-def]
+    """When something happens next; sets ``numbers[OVER]`` where nothing does, or what was lent is not back."""
+    if numbers[OPEN]:
+        return numbers[NOW]
+    now = come[0, numbers[NEXT]] if numbers[NEXT] < numbers[COME] else NEVER
+    if numbers[ENDS]:
+        now = min(now, expected[_AT, 0])
+    if numbers[LOOKS]:
+        now = min(now, looks[_AT, 0])
+    if numbers[LENDS] and now > numbers[NOW]:
+        numbers[LENDS] = 0
+        for k in range(clusters.shape[1]):
+            if clusters[FREE, k] < 0:
+                numbers[OVER], numbers[SHORT_AT] = 1, k
+                return now
+    if now >= NEVER:
+        numbers[OVER] = 1
+    return now
+
+
+@njit_noalloc
+def _expect(at, what, numbers, expected):  # type: ignore[no-untyped-def]
+    """Expect an end, data or news."""
+    push(expected, numbers[ENDS], at, numbers[ORDER], what)
+    numbers[ENDS] += 1
+    numbers[ORDER] += 1
+
+
+@njit_noalloc
+def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
+    """A request gives back what it held; the cluster on which it ran."""
+    k, cores = where[row], jobs[CORES, row]
+    clusters[FREE, k] += cores
+    clusters[UNFINISHED, k] -= cores * jobs[ESTIMATE, row]
+    moves[k, 1, clusters[ENDED, k]] = row
+    clusters[ENDED, k] += 1
+    clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
+    return k
+
+
+@njit_noalloc
+def _note(row, job, numbers, news, expected, n):  # type: ignore[no-untyped-def]
+    """A request of a job has ended: what it leaves is passed on behind those that were expected before."""
+    news[_NEXT, row] = _NOBODY
+    if news[_FIRST, job] == _NOBODY:
+        news[_FIRST, job] = row
+        _expect(numbers[NOW], 2 * n + job, numbers, expected)
+    else:
+        news[_NEXT, news[_LAST, job]] = row
+    news[_LAST, job] = row
+
+
+@njit_noalloc
+def _send(edge, successor, numbers, missing, where, expected, ways):  # type: ignore[no-untyped-def]
+    """Pass on the data of an edge, here at once, elsewhere along the links; the request if it was the last for it."""
+    delays, level = ways
+    source, target = where[numbers[SOURCE]], where[successor]
+    if source != target and not numbers[AT_ONCE]:
+        _expect(numbers[NOW] + delays[level[source, target], edge], missing.shape[0] + successor, numbers, expected)
+        return _NOBODY
+    missing[successor] -= 1
+    return successor if missing[successor] == 0 else _NOBODY
+
+
+@njit_noalloc
+def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[no-untyped-def]
+    """Start all transfers to a request when the last of those that it needs has ended; itself if there are none."""
+    delays, level, needs, first = ways
+    missing[row] -= 1
+    if missing[row]:
+        return _NOBODY
+    for k in range(first[row], first[row + 1]):
+        source = where[needs[1, k]]
+        if source != where[row]:
+            missing[row] += 1
+            at = numbers[NOW] + delays[level[source, where[row]], needs[0, k]]
+            _expect(at, missing.shape[0] + row, numbers, expected)
+    return row if missing[row] == 0 else _NOBODY
+
+
+@njit_noalloc
+def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untyped-def]
+    """A request waits for cores from now on."""
+    k, now = where[row], numbers[NOW]
+    table[READY, row] = now
+    if numbers[BY_READY]:
+        table[PLACE, row] = now
+    table[QUEUE, clusters[CAME, k]] = row
+    clusters[CAME, k] += 1
+    clusters[OFFERED, k] += jobs[CORES, row]
+    clusters[DIRTY, k] = 1
+
+
+@njit_noalloc
+def _decide(now, k, events, states):  # type: ignore[no-untyped-def]
+    """A cycle of a cluster, which knows all that has happened to it."""
+    numbers, jobs, clusters = events[0], events[1], events[11][2]
+    clusters[DIRTY, k] = clusters[OFFERED, k] = 0
+    if clusters[BLOCKED, k]:
+        return
+    state, tail = state_at(states, k), clusters[CAME, k]
+    step = Step(now, clusters[ENDED, k], 0, tail, tail, True)
+    clusters[ENDED, k] = state.meta[AGAIN] = 0
+    count = decide(state, step, ()) if settled(state, step, ()) else 0
+    clusters[BLOCKED, k] = numbers[WAITS] and tail > state.meta[HEAD]
+    for start in range(count):
+        _begin(now, state.moves[0, start], k, numbers, jobs, clusters, events[3], events[4])
+
+
+@njit_noalloc
+def _begin(now, row, k, numbers, jobs, clusters, expected, looks):  # type: ignore[no-untyped-def]
+    """A request holds its cores from now on, and its end is expected, and a look at it where it may go on past that."""
+    cores, held, estimate = jobs[CORES, row], jobs[RUNTIME, row], jobs[ESTIMATE, row]
+    clusters[FREE, k] -= cores
+    if clusters[FREE, k] < 0:
+        if numbers[BATCHED]:
+            if numbers[FAILED] < 0:
+                numbers[FAILED], numbers[SHORT], numbers[SHORT_AT] = row, clusters[FREE, k] + cores, k
+            return
+        numbers[LENDS] = 1
+    jobs[START, row] = now
+    clusters[QUEUED, k] -= cores * estimate
+    if held > estimate:
+        if numbers[EXTEND]:
+            push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
+            numbers[LOOKS] += 1
+            numbers[ORDER] += 1
+        else:
+            held = estimate
+    _expect(now + held, row, numbers, expected)
+
+
+@njit_noalloc
+def _look(now, events, states):  # type: ignore[no-untyped-def]
+    """Look at all requests that should have ended by now."""
+    numbers, jobs, looks = events[0], events[1], events[4]
+    clusters, where = events[11][2], events[11][9]
+    row, until = next_late(now, jobs, looks, numbers)
+    while row >= 0:
+        k = where[row]
+        _take_ended(now, k, clusters, states)
+        expect_end(states.queue.running[k], states.meta[k], row, until)
+        clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
+        if not numbers[BATCHED]:
+            clusters[RUNG, k] = 1
+        row, until = next_late(now, jobs, looks, numbers)

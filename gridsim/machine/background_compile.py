@@ -1,0 +1,58 @@
+"""A loop compiled in a process of its own, while the one that will need it compiles others.
+
+    python -m gridsim.machine.background_compile MODULE LOOP < TYPES
+
+What that keeps is found by whoever calls the loop, who waits for it if need be (`gridsim.machine.njit`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+from gridsim.machine.njit import is_heard, is_kept
+
+__all__ = ["compile_ahead"]
+
+
+def compile_ahead(loop: Any, arguments: tuple[Any, ...]) -> subprocess.Popen[bytes] | None:
+    """Have a loop compiled for arguments like these while this process goes on; the process that does so.
+
+    None where nobody waits for a command, where there is one core, and where the loop is kept, or stays Python. Who
+    ends before the loop is compiled ends that too.
+    """
+    plain = getattr(loop, "py_func", None)
+    if plain is None or not is_heard() or _cores() < 2 or is_kept(loop):
+        return None
+    types = pickle.dumps(tuple(loop.typeof_pyval(each) for each in arguments))
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", __name__, plain.__module__, plain.__qualname__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=places,
+            start_new_session=True,  # Ctrl-C ends it with this process, and without a word
+        )
+        assert process.stdin is not None
+        with process.stdin as told:
+            told.write(types)
+    except OSError:  # then it is compiled when it is called
+        return None
+    atexit.register(process.kill)
+    return process
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    getattr(importlib.import_module(sys.argv[1]), sys.argv[2]).compile(pickle.load(sys.stdin.buffer))

@@ -1,0 +1,555 @@
+"""How numba compiles the loops: each function once, as a part that its callers link and optimise.
+
+Plain numba optimises and generates code for each function and again for each of its callers, which takes three to four
+times as long on nodes and for Slurm. For that this module replaces private classes and methods of numba while a loop is
+compiled. `setup.cfg` therefore has an upper bound on numba, and where its internals differ (`_is_known`) each loop is
+compiled in numba's own way. The module can go once numba compiles a chain of functions without repeating its callees'
+optimisation, or once the first compile of all loops in its own way takes less than 30 s.
+
+numba's cache depends on the source file of one function alone, but a loop contains functions of other files. The cache
+folder therefore depends on the content of all sources (`gridsim.machine.njit.folder`).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import hashlib
+import importlib.util
+import inspect
+import itertools
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from llvmlite import binding
+from numba.core import event, types
+from numba.core.caching import IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import cpu_target
+from numba.core.targetconfig import ConfigStack, TargetConfig
+from numba.extending import overload
+
+from gridsim.files import distrust
+from gridsim.machine.njit import warn
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["load_target", "make", "make_verb", "register"]
+
+_OPTIONS: Any = numba.config
+
+
+def make(function: Callable[..., Any], folder: str, options: dict[str, Any]) -> Any:
+    """A loop of the compiler's.
+
+    Parameters
+    ----------
+    folder : str
+        Where what it makes of the loop is kept; empty where it is not kept.
+    options : dict
+        The compiler's, for this loop.
+    """
+    decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # nobody calls a loop from C
+    before = _OPTIONS.CACHE_DIR
+    try:
+        _OPTIONS.CACHE_DIR = folder
+        made: Any = decorate(cache=bool(folder))(function)
+    except RuntimeError:  # no file can be made there, or the source of the loop is in none
+        folder, made = "", decorate(cache=False)(function)
+    finally:
+        _OPTIONS.CACHE_DIR = before
+    if hasattr(made, "get_call_template"):
+        _for_any_value(made)
+    if folder and hasattr(made, "compile"):
+        _by_one(made, Path(folder, f"{function.__module__}.{function.__qualname__}.lock"))
+    return made
+
+
+def make_verb(function: Any, options: dict[str, Any]) -> None:
+    """Let loops call a verb: the class of its first argument, a named tuple, selects the implementation.
+
+    Python calls the implementations as they are, so they are compiled without wrappers for Python and C.
+    """
+    how: Any = {**options, _NO_ENTRY: True, "no_cfunc_wrapper": True}
+    inline = how.pop("inline", "never")
+
+    @overload(function, strict=False, inline=inline, jit_options=how)
+    def implementation(machine: Any, *_: Any) -> Any:
+        is_named = isinstance(machine, types.BaseNamedTuple)
+        return function.dispatch(machine.instance_class) if is_named else None
+
+
+def _for_any_value(made: Any) -> None:
+    """Have a loop that others call with a number that they write out compiled for any number.
+
+    The compiler would compile it for each such number apart, and once more for numbers that come from a variable.
+    """
+    template: Any = made.get_call_template
+    plain: Any = types.unliteral
+
+    def template_of_types(args: Any, keywords: Any) -> Any:
+        return template(tuple(map(plain, args)), {name: plain(kind) for name, kind in dict(keywords).items()})
+
+    made.get_call_template = template_of_types
+
+
+def _by_one(made: Any, lock: Path) -> None:
+    """Have a loop look for what is kept, and else compile it, while no other process does so.
+
+    A loop calls others, and none of them calls it: nobody waits for who waits for him. What is compiled because another
+    loop calls it is a part (`_Part`), which Python cannot call: it is found by loops alone, kept under a key of its
+    own, and compiled again should Python call it.
+    """
+    _check_files(made._cache)
+    make, add, key, options = made.compile, made.add_overload, made._cache._index_key, made.targetoptions
+
+    def compile_or_take(signature: Any) -> Any:
+        with global_compiler_lock:  # before the file: whoever compiles has it, and wants files
+            load_target()
+            with _compiling as is_part, _held(lock), _without_entry(options, is_part):
+                if not is_part and isinstance(signature, tuple) and _is_part(made.overloads.get(signature)):
+                    del made.overloads[signature]
+                return make(signature)
+
+    def add_overload(compiled: Any) -> None:
+        if _is_part(compiled):
+            made.overloads[tuple(compiled.signature.args)] = compiled
+        else:
+            add(compiled)
+
+    def index_key(signature: Any, codegen: Any) -> Any:
+        return (*key(signature, codegen), options[_NO_ENTRY])
+
+    options[_NO_ENTRY] = False
+    made.compile, made.add_overload, made._cache._index_key = compile_or_take, add_overload, index_key
+
+
+def _check_files(cache: Any) -> None:
+    """Have the compiler read only files that are whole and this user's own, and go on where it cannot write."""
+    files, save = cache._cache_file, cache.save_overload
+    source = Path(inspect.getfile(cache._py_func))
+    cache._cache_file = _CheckedFiles(files._cache_path, cache._impl.filename_base, _content_of(source))
+
+    def save_overload(signature: Any, compiled: Any) -> None:
+        with suppress(OSError):  # a full disk: the next process compiles it again
+            save(signature, compiled)
+
+    cache.save_overload = save_overload
+
+
+@functools.cache
+def _content_of(source: Path) -> str:
+    return hashlib.blake2b(source.read_bytes()).hexdigest()
+
+
+_FILES: Any = IndexDataCacheFile
+
+
+class _CheckedFiles(_FILES):  # type: ignore[misc]
+    """Index and data of a loop's cache, behind checksums that depend on the compiler's version and the loop's source.
+
+    A file that is damaged, of another version, or that other users could have written is never unpickled. It counts as
+    missing, and the loop is compiled anew.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep what was compiled; the data before the index that names it."""
+        overloads = self._load_index()
+        taken = {*overloads.values()}
+        names = map(self._data_name, itertools.count(1))
+        name = overloads.get(key) or next(name for name in names if name not in taken)
+        self._save_data(name, data)
+        self._save_index({**overloads, key: name})
+
+    def _load_index(self) -> dict[Any, str]:
+        return self._load(self._index_path) or {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._save(self._index_path, overloads)
+
+    def _load_data(self, name: str) -> Any:
+        return self._load(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._save(self._data_path(name), data)
+
+    def _load(self, path: str) -> Any:
+        try:
+            with Path(path).open("rb") as file:
+                if reason := distrust(os.fstat(file.fileno())):
+                    warn(f"{path} is not used: {reason}")
+                    return None
+                checksum, content = file.read(_CHECKSUM), file.read()
+        except OSError:
+            return None
+        return pickle.loads(content) if checksum == self._checksum(content) else None
+
+    def _save(self, path: str, value: Any) -> None:
+        content = self._dump(value)
+        with self._open_for_write(path) as file:
+            Path(file.name).chmod(0o600)
+            file.write(self._checksum(content) + content)
+
+    def _checksum(self, content: bytes) -> bytes:
+        versions = f"{numba.__version__} {llvmlite.__version__} {np.__version__} {self._source_stamp}"
+        key = hashlib.blake2b(versions.encode()).digest()
+        return hashlib.blake2b(content, key=key, digest_size=_CHECKSUM).digest()
+
+
+_CHECKSUM = 32
+"""Bytes of a checksum."""
+
+
+_NO_ENTRY = "no_cpython_wrapper"
+
+
+@contextmanager
+def _without_entry(options: dict[str, bool], wanted: bool) -> Iterator[None]:
+    """Compile without what unpacks the arguments that Python hands over, or with it."""
+    before, options[_NO_ENTRY] = options[_NO_ENTRY], wanted
+    try:
+        yield
+    finally:
+        options[_NO_ENTRY] = before
+
+
+class _Compiling:
+    """How deep in loops that call others the compiler is; the lock of the compiler is held.
+
+    It makes millions of small objects and hardly any garbage: without the search for that it takes an eighth less. What
+    it is told about parts it forgets with the outermost loop: what others compile in this process is none of ours.
+    """
+
+    depth = 0
+
+    def __enter__(self) -> bool:
+        """Whether what is compiled now is a part."""
+        if self.depth == 0:
+            with ExitStack() as until:
+                if gc.isenabled():
+                    gc.disable()
+                    until.callback(gc.enable)
+                self._makes_parts = until.enter_context(_parts())
+                self._until = until.pop_all()
+        self.depth += 1
+        return self._makes_parts and self.depth > 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self._until.close()
+
+
+_compiling = _Compiling()
+
+_LIBRARY: Any = JITCodeLibrary
+
+
+_LARGE = 100
+"""Instructions of a part that is called rather than taken in."""
+
+
+class _Part(_LIBRARY):  # type: ignore[misc]
+    """A library of the compiler that is taken in as it is by each that calls it, and optimised there, once.
+
+    The compiler's own optimises each loop, with all that it calls, and makes machine code of it before a caller takes
+    it in and does the same again: with the loops of Slurm 26 CPU s of 49, here 8. A library that has an entry for
+    Python is finished as ever; others stay parts until somebody asks for their code.
+    """
+
+    _environments: tuple[Any, ...] = ()  # of loops in what was kept: they live as long as somebody holds them
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Where a function is; 0 where there is none, which needs no machine code."""
+        if not self._finalized and name not in {function.name for function in self._final_module.functions}:
+            return 0
+        return int(super().get_pointer_to_function(name))
+
+    @property
+    def has_dynamic_globals(self) -> bool:
+        if not self._finalized:
+            self._dynamic_globals.clear()
+            self._finalize_dynamic_globals()
+        return bool(self._dynamic_globals)
+
+    def add_linking_library(self, library: Any) -> None:
+        if not isinstance(library, _Part):
+            library._ensure_finalized()
+        self._linking_libraries.append(library)
+
+    def _all_parts(self) -> list[Any]:
+        """All that this calls, and what that calls, down to libraries that are finished; each before what it calls.
+
+        What nobody has asked for yet when a library is taken in is left out of it for good.
+        """
+        found: dict[Any, None] = {}
+        todo = [(self, iter(self._linking_libraries))]
+        while todo:
+            library, others = todo[-1]
+            other = next(others, None)
+            if other is None:
+                found[library] = None
+                todo.pop()
+            elif other not in found:
+                todo.append((other, iter(() if other._finalized else other._linking_libraries)))
+        return list(reversed(found))[1:]
+
+    def finalize(self) -> None:
+        self._shared_module = None
+        self._linking_libraries = self._all_parts()
+        super().finalize()
+        nowhere = [name for name in _called(self._final_module) if not self._codegen._engine.is_symbol_defined(name)]
+        if nowhere:  # a call of address 0 would end the process
+            raise RuntimeError(f"the compiled loop {self.name} calls what is not there: {', '.join(nowhere)}")
+        for environment in _environments(self._final_module):
+            self._codegen.set_env(environment.env_name, environment)
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Variables in place of memory, and nothing that nobody uses (addresses of Python objects, which are not kept).
+
+        Of bundles of arrays that are only taken apart again seven eighths of the code goes. The rest is done with what
+        calls it.
+        """
+        ll_module.data_layout = self._codegen._data_layout
+        passes = binding.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_dead_code_elimination_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
+
+    def _optimize_final_module(self) -> None:
+        """Once, where nobody counts who holds an array: the compiler does all twice, and drops counts in between.
+
+        What this calls is its own from here on: arguments that nobody looks at go, and large parts are called, where
+        the compiler would take a copy of them in at each call (a fifth of the time for Slurm, and no quicker after).
+        """
+        for function in list(self._final_module.functions):
+            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
+                function.linkage = "internal"
+                if sum(1 for block in function.blocks for _ in block.instructions) > _LARGE:
+                    function.add_function_attribute("noinline")
+        if any(function.name.startswith("NRT_") for function in self._final_module.functions):
+            super()._optimize_final_module()
+            return
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+    def _get_module_for_linking(self) -> Any:
+        if self._finalized:
+            return super()._get_module_for_linking()
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            for function in list(module.functions):
+                if not function.is_declaration and function.linkage == binding.Linkage.external:
+                    function.linkage = "linkonce_odr"
+            self._shared_module = module
+        return self._shared_module
+
+    def serialize_using_object_code(self) -> Any:
+        if self._finalized:
+            return super().serialize_using_object_code()
+        module = self._final_module.clone()
+        for library in self._all_parts():
+            module.link_in(library._get_module_for_linking(), preserve=True)
+        environments = tuple(found for found in _environments(module) if found.can_cache())
+        return self.name, "part", (module.as_bitcode(), environments)
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
+        name, kind, data = state
+        if kind != "part":
+            return super()._unserialize(codegen, state)
+        self = codegen.create_library(name)
+        self.enable_object_caching()
+        self._final_module, self._environments = binding.parse_bitcode(data[0]), data[1]
+        return self
+
+
+def _is_part(compiled: Any) -> bool:
+    library = getattr(compiled, "library", None)
+    return isinstance(library, _Part) and not library._finalized
+
+
+def _environments(module: Any) -> list[Any]:
+    """The compiler's environments of the functions in a module."""
+    variables = [variable for variable in module.global_variables if not variable.is_declaration]
+    names = [variable.name for variable in variables if variable.name.startswith("_ZN08NumbaEnv")]
+    return [found for found in map(lookup_environment, names) if found is not None]
+
+
+def _called(module: Any) -> list[str]:
+    """Loops that a module calls and does not have."""
+    return [each.name for each in module.functions if each.is_declaration and each.name.startswith("_ZN")]
+
+
+@contextmanager
+def _parts() -> Iterator[bool]:
+    """Have the compiler put loops together from parts, until the outermost of them is compiled or fetched.
+
+    False where the compiler's inside is not the one that this was made for, or somebody else has changed it: then each
+    loop is compiled as the compiler would.
+    """
+    codegen: Any = cpu_target.target_context.codegen()
+    if not _is_known(codegen):
+        yield False
+        return
+    set_env = codegen.set_env
+
+    def set_where_defined(name: str, environment: Any) -> None:
+        if codegen._engine.is_symbol_defined(name):  # a part is nowhere yet
+            set_env(name, environment)
+
+    options: Any = TargetConfig
+    functions: Any = types.BaseFunction
+    with (
+        _instead(codegen, _library_class=_Part, set_env=set_where_defined),
+        _instead(options, __eq__=_same_options, __hash__=_hash_of_options),
+        _instead(functions, get_call_type=_resolved_once(functions.get_call_type)),
+    ):
+        yield True
+
+
+def _resolved_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the compiler find out once what a function of its own makes of some types, and not at every call of it.
+
+    It tries all implementations that there are, a dozen for what is between brackets, and words why each is not it.
+    """
+    found: dict[tuple[Any, ...], Any] = {}
+
+    def get_call_type(self: Any, context: Any, args: Any, keywords: Any) -> Any:
+        options = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+        of = () if options is None else tuple(sorted((name, str(value)) for name, value in options._values.items()))
+        key = (self, context, tuple(args), tuple(sorted(dict(keywords).items())), of)
+        if key not in found:
+            found[key] = resolve(self, context, args, keywords)
+        return found[key]
+
+    return get_call_type
+
+
+def _is_known(codegen: Any) -> bool:
+    known = all(hasattr(JITCodeLibrary, name) for name in vars(_Part) if name not in _OURS)
+    known = known and hasattr(JITCodeLibrary, "_finalize_dynamic_globals") and hasattr(TargetConfig, "_values")
+    known = known and "get_call_type" in vars(types.BaseFunction) and hasattr(codegen, "_module_pass_manager")
+    known = known and hasattr(codegen, "_pass_builder") and hasattr(binding, "create_new_module_pass_manager")
+    return known and hasattr(codegen, "set_env") and getattr(codegen, "_library_class", None) is JITCodeLibrary
+
+
+_OURS = {"_environments", "_all_parts"}
+
+
+@contextmanager
+def _instead(owner: Any, **attributes: Any) -> Iterator[None]:
+    """Give an object or a class other attributes for a while."""
+    before = {name: value for name, value in vars(owner).items() if name in attributes}
+    try:
+        for name, value in attributes.items():
+            setattr(owner, name, value)
+        yield
+    finally:
+        for name in attributes:
+            if name in before:
+                setattr(owner, name, before[name])
+            else:
+                delattr(owner, name)
+
+
+_BY_ALL: Any = TargetConfig.__eq__
+
+
+def _same_options(one: Any, other: Any) -> Any:
+    """The compiler's options of two functions are equal where the same are set, or set to what they are by themselves.
+
+    It looks at all of them, 110,000 times for the loops of Slurm (4 CPU s of 35).
+    """
+    if type(one) is not type(other):
+        return _BY_ALL(one, other)
+    mine, theirs, known = one._values, other._values, type(one).options
+    if mine == theirs:
+        return True
+    return all(
+        mine.get(name, known[name].default) == theirs.get(name, known[name].default) for name in {**mine, **theirs}
+    )
+
+
+_HASH: Any = TargetConfig.__hash__
+_HASHES: dict[type, int] = {}
+
+
+def _hash_of_options(one: Any) -> int:
+    """The compiler's own, which is that of the options' names: the same for all of a class."""
+    kind = type(one)
+    if kind not in _HASHES:
+        _HASHES[kind] = _HASH(one)
+    return _HASHES[kind]
+
+
+_BLAS = "scipy.linalg.cython_blas"
+
+
+@functools.cache
+def load_target() -> None:
+    """Import the modules that numba imports for its first loop.
+
+    SciPy's linear algebra stays out: 0.13 s that no loop here needs. The compiler asks whether it is there by loading
+    it. It is told so, and loads it when a loop calls it.
+    """
+    if _BLAS not in sys.modules and importlib.util.find_spec("scipy") is not None:
+        sys.modules[_BLAS] = ModuleType(_BLAS)
+        try:
+            importlib.import_module("numba.np.arraymath")
+        finally:
+            del sys.modules[_BLAS]
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+@contextmanager
+def _held(lock: Path) -> Iterator[None]:
+    """Hold a file, as far as the system can: at the worst a loop is compiled twice."""
+    with ExitStack() as until:
+        with suppress(OSError):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = until.enter_context(lock.open("a"))
+            if sys.platform != "win32":
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class _Modules(event.Listener):
+    """Says of each module once that loops of it are compiled, and not fetched."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said: set[str] = set()
+        self._within = 0
+
+    def on_start(self, now: Any) -> None:
+        self._within += 1
+        module = now.data["dispatcher"].py_func.__module__
+        if self._within == 1 and module not in self._said:  # loops that it calls belong to it
+            self._said.add(module)
+            self._say(module)
+
+    def on_end(self, _: Any) -> None:
+        self._within -= 1
+
+
+def register(say: Callable[[str], None]) -> Callable[[], None]:
+    """Call *say* with the name of a module when the first loop of it is compiled; what ends that."""
+    modules: Any = _Modules(say)
+    event.register("numba:compile", modules)  # type: ignore[no-untyped-call]
+    return lambda: event.unregister("numba:compile", modules)  # type: ignore[no-untyped-call]

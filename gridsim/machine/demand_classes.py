@@ -1,0 +1,266 @@
+"""Demands as columns for compiled searches: each distinct one once, with the nodes that could host it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.machine.feasibility import refusals
+from gridsim.machine.moldable_demands import SizeClasses, class_on, classes_of_sizes, fill, sizes_on_nodes
+from gridsim.machine.node_profile import HOSTS, TASK, TASKS, Classes
+from gridsim.model.capacity import WHOLE_GPU, Capacity
+from gridsim.model.demand import NO_LIMIT, Demands
+from gridsim.model.time import IntArray
+
+__all__ = ["Columns", "DemandClasses"]
+
+
+class Columns(NamedTuple):
+    """Names of the columns of a machine and of what is asked of it, and what it has.
+
+    Attributes
+    ----------
+    resources, pools : tuple of str
+        Node resources and pools, in order of the names; of what only jobs name it has nothing.
+    nodes : (n, r) int64
+        What each node has of the resources.
+    gpus : (n,) int64
+        GPUs of each.
+    amounts : (p,) int64
+        What there is of each pool.
+    """
+
+    resources: tuple[str, ...]
+    pools: tuple[str, ...]
+    nodes: IntArray
+    gpus: IntArray
+    amounts: IntArray
+
+    @classmethod
+    def of(cls, capacity: Capacity, demands: Demands) -> Columns:
+        """Those of a machine and of what jobs ask of it."""
+        named = {name for name, column in demands.each.items() if column.any()}
+        asked = {name for name, column in demands.pools.items() if column.any()}
+        plain = {"cores"} if demands.plain.any() else set()
+        resources = sorted({*capacity.amounts, *named, *(plain if capacity.nodes else ())})
+        pools = sorted({*capacity.pools, *asked, *(() if capacity.nodes else plain)})
+        count = len(capacity.nodes)
+        nodes = [capacity.amounts.get(name, np.zeros(count, dtype=np.int64)) for name in resources]
+        return cls(
+            tuple(resources),
+            tuple(pools),
+            np.stack(nodes, axis=1) if nodes else np.zeros((count, 0), dtype=np.int64),
+            capacity.gpus,
+            np.array([capacity.pools.get(name, 0) for name in pools], dtype=np.int64),
+        )
+
+
+class DemandClasses:
+    """What the requests of a run ask of one machine, and which of them it can never hold.
+
+    Parameters
+    ----------
+    capacity : Capacity
+        The machine.
+    demands : Demands
+        One a request.
+    known : int, optional
+        Requests that are known from the beginning, the first ones; all where left out. `learn` tells of the others.
+    sizes : tuple, optional
+        Of requests that may be of other sizes than they ask for, as `classes_of_sizes` takes them.
+
+    Attributes
+    ----------
+    demands : Demands
+        Of those that are known from the beginning.
+    columns : Columns
+        Names and amounts of what the machine has.
+    classes : Classes
+        Distinct demands.
+    reasons : tuple of str
+        Why the empty machine cannot hold a demand of each class (spec of machines, 4.5); empty where it can.
+    sized : SizeClasses or None
+        Classes of the other sizes; None where every request has the one that it asks for.
+    """
+
+    def __init__(
+        self,
+        capacity: Capacity,
+        demands: Demands,
+        known: int | None = None,
+        sizes: tuple[Any, ...] | None = None,
+    ) -> None:
+        self.capacity, self.demands = capacity, demands if known is None else demands.select(slice(known))
+        self.sized: SizeClasses | None
+        self.sized, others = (None, None) if sizes is None else classes_of_sizes(demands, *sizes)
+        every = demands if others is None else demands.joined(others)
+        self.columns = Columns.of(capacity, every)
+        self.classes, lacks = _classes(every, capacity, self.columns)
+        self.reasons = tuple(self._reasons(lacks))
+        if self.sized is not None:
+            of = self.classes.of
+            self.classes = self.classes._replace(of=of[: len(demands)].copy())
+            fill(self.sized, of[: len(demands)], of[len(demands) :], self.reasons)
+
+    def resize(self, request: int, cores: int) -> None:
+        """Let a request that holds nothing be of another size, where there are others than the one it asks for."""
+        if self.sized is not None:
+            self.classes.of[request] = class_on(self.sized, request, cores)
+
+    def never(self) -> npt.NDArray[np.bool_]:
+        """Whether the empty machine can hold none of the sizes of each request; (n,)."""
+        if self.sized is not None:
+            return np.array([sizes_on_nodes(self.sized, row) == 0 for row in range(len(self.classes.of))])
+        return np.array([bool(reason) for reason in self.reasons], dtype=np.bool_)[self.classes.of]
+
+    def learn(self, request: int, demands: Demands) -> None:
+        """Take down what a request asks for that was not known from the beginning; *demands* has that alone.
+
+        A demand that nobody has made so far becomes one class more, so that `classes` are others than before.
+        """
+        alone = DemandClasses(self.capacity, demands)  # its words may be others than those that the columns name
+        made, _ = _classes(demands, self.capacity, self.columns)
+        classes, reason = self.classes, alone.reasons[0]
+        same = (classes.each == made.each).all(axis=1) & (classes.whole == made.whole).all(axis=1)
+        same &= (classes.shape[:, :HOSTS] == made.shape[:, :HOSTS]).all(axis=1)
+        same &= (classes.hosts[classes.shape[:, HOSTS]] == made.hosts).all(axis=1)
+        same &= np.array([each == reason for each in self.reasons])
+        if same.any():
+            classes.of[request] = int(np.argmax(same))
+            return
+        made.shape[0, HOSTS], made.shape[0, TASK] = len(classes.hosts), classes.shape[:, TASK].max(initial=-1) + 1
+        joined = (np.concatenate((one, other)) for one, other in zip(classes[1:], made[1:], strict=True))
+        self.classes = Classes(classes.of, *joined)
+        self.classes.of[request] = len(self.reasons)
+        self.reasons = (*self.reasons, reason)
+        self.__dict__.pop("_drawn", None)
+
+    def _reasons(self, lacks: Sequence[str]) -> Iterator[str]:
+        resources, pools = len(self.columns.resources) + 1, self.classes.whole.shape[1]
+        short = self.classes.whole[:, resources:pools] > self.columns.amounts
+        codes = refusals(tuple(self.classes), self.empty).tolist() if len(self.classes.shape) else []
+        for pool, shape, code in zip(short, self.classes.shape.tolist(), codes, strict=True):
+            if pool.any():
+                yield f"pool:{self.columns.pools[int(np.argmax(pool))]}"
+            elif shape[TASKS] and lacks[shape[HOSTS]]:
+                yield lacks[shape[HOSTS]]
+            else:
+                yield _WORDS[code]
+
+    @property
+    def empty(self) -> IntArray:
+        """What each node has: resources, thousandths of each GPU, and 0 holds; (n, k)."""
+        columns = self.columns
+        most = int(columns.gpus.max(initial=0))
+        gpus = np.where(np.arange(most) < columns.gpus[:, None], WHOLE_GPU, 0)
+        return np.column_stack([columns.nodes, gpus, np.zeros(len(gpus), dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def totals(self) -> IntArray:
+        """What the machine has of node resources, GPU thousandths and pools; (c,)."""
+        columns = self.columns
+        gpus = int(columns.gpus.sum()) * WHOLE_GPU
+        return np.concatenate([columns.nodes.sum(axis=0), [gpus], columns.amounts]).astype(np.int64)
+
+    @cached_property
+    def _drawn(self) -> list[list[tuple[int, int]]]:
+        """Places and amounts of the pools that each class asks for."""
+        pools = self.classes.whole[:, len(self.columns.resources) + 1 :].tolist()
+        return [[(pool, amount) for pool, amount in enumerate(row) if amount] for row in pools]
+
+    def of_pools(self, request: int) -> list[tuple[int, int]]:
+        """Places and amounts of the pools that a request asks for."""
+        return self._drawn[self.classes.of[request]]
+
+    def reason(self, request: int) -> str:
+        """Why the empty machine cannot hold what a request asks for; empty where it can."""
+        return self.reasons[int(self.classes.of[request])]
+
+
+_WORDS = ("", "task", "tasks", "nodes")
+
+
+def _classes(demands: Demands, capacity: Capacity, columns: Columns) -> tuple[Classes, list[str]]:
+    """Distinct demands and which of them each job makes; what nodes lack of each set of words.
+
+    Plain cores are tasks of one core where there are nodes, and so much of the pool ``cores`` where there are none.
+    """
+    n = len(demands)
+    none = np.zeros(n, dtype=np.int64)
+    on_nodes = len(capacity.nodes) > 0
+    plain = demands.plain
+    tasks = np.where(plain > 0, plain, demands.tasks) if on_nodes else demands.tasks
+    each = [demands.each.get(name, none) for name in columns.resources]
+    pools = [demands.pools.get(name, none) for name in columns.pools]
+    if plain.any():
+        place = (columns.resources if on_nodes else columns.pools).index("cores")
+        if on_nodes:
+            each[place] = np.where(plain > 0, 1, each[place])
+        else:
+            pools[place] = pools[place] + plain
+    least = np.where(demands.min_nodes < 1, 1, demands.min_nodes)
+    most = np.where(demands.max_nodes == NO_LIMIT, tasks, np.minimum(demands.max_nodes, tasks))
+    per_node = np.where(demands.tasks_per_node == NO_LIMIT, tasks, np.minimum(demands.tasks_per_node, tasks))
+    words = (demands.gpu_kinds.of, demands.features.of, demands.partitions.of)
+    table = np.stack([tasks, demands.gpu, least, most, per_node, demands.exclusive, *words, *each, *pools], axis=1)
+    distinct, of = _distinct(table.astype(np.int64))
+    hosts, host, lacks = _hosts(distinct[:, [1, 6, 7, 8]], demands, capacity)
+    many, resources = distinct[:, 9:], len(columns.resources)
+    _, task = _distinct(np.column_stack([many[:, :resources], distinct[:, 1], distinct[:, 6]]))
+    k = distinct[:, :1]
+    classes = Classes(
+        of=of,
+        each=np.ascontiguousarray(many[:, :resources]),
+        whole=np.column_stack([k * many[:, :resources], k * distinct[:, 1:2], many[:, resources:]]),
+        shape=np.column_stack([distinct[:, :6], host, task]),
+        hosts=hosts,
+    )
+    return classes, lacks
+
+
+def _distinct(table: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct rows in order, and which of them each row is."""
+    if not len(table):
+        return table, np.zeros(0, dtype=np.int64)
+    order = np.lexsort(table.T[::-1])
+    new = np.r_[True, (table[order][1:] != table[order][:-1]).any(axis=1)]
+    of: IntArray = np.empty(len(table), dtype=np.int64)
+    of[order] = np.cumsum(new) - 1
+    return np.ascontiguousarray(table[order][new]), of
+
+
+def _hosts(wanted: IntArray, demands: Demands, capacity: Capacity) -> tuple[IntArray, IntArray, list[str]]:
+    """For each distinct set of words which nodes are hosts, which set each row wants, and what no node has of it."""
+    keys = wanted.copy()
+    keys[:, 0] = keys[:, 0] > 0
+    distinct, of = _distinct(keys)
+    hosts = np.zeros((len(distinct), len(capacity.nodes)), dtype=np.int64)
+    lacks = []
+    for at, (gpu, kinds, features, partitions) in enumerate(distinct.tolist()):
+        words = _with_words(capacity, demands.features.sets[features], demands.partitions.sets[partitions])
+        hosts[at] = words & _with_gpus(capacity, demands.gpu_kinds.sets[kinds]) if gpu else words
+        lacks.append("features" if not words.any() else "" if hosts[at].any() else "gpu-kind")
+    return hosts, of, lacks
+
+
+def _with_words(capacity: Capacity, features: tuple[str, ...], partitions: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """Nodes that have all these features and lie in one of the partitions, if any are named."""
+    none = ((),) * len(capacity.nodes)
+    return np.array(
+        [
+            all(word in has for word in features) and (not partitions or any(word in lies for word in partitions))
+            for has, lies in zip(capacity.features or none, capacity.partitions or none, strict=True)
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _with_gpus(capacity: Capacity, kinds: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """Nodes that have GPUs, of one of these kinds if any are named."""
+    named = capacity.gpu_kind or ("",) * len(capacity.nodes)
+    accepted = np.array([not kinds or kind in kinds for kind in named], dtype=np.bool_)
+    return accepted & (capacity.gpus > 0)

@@ -1,0 +1,246 @@
+"""Compiled searches on a floor: can a demand be placed over an interval, and when first?
+
+Whether it can never depends on the rule that says where. The totals are looked at before any node is.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+import numpy as np
+
+from gridsim.machine.blocks import block_at
+from gridsim.machine.njit import inline, njit, njit_noalloc
+from gridsim.machine.node_profile import (
+    BLOCKS,
+    ENDS,
+    EXCLUSIVE,
+    GPU,
+    HOSTS,
+    MAX_NODES,
+    MIN_NODES,
+    PER_NODE,
+    PROMISED,
+    PROMISES,
+    SIZE,
+    TASKS,
+    Classes,
+    NodeProfile,
+    Workspace,
+    first_end,
+)
+from gridsim.model.time import NEVER
+
+__all__ = ["WHOLE", "can_place", "first_place", "fit", "fits_over", "largest", "not_before", "refusals", "totals_over"]
+
+WHOLE = 1000
+"""Thousandths of a GPU."""
+
+FITS, ONE, ALL, LIMITS = range(4)
+"""Why the empty machine cannot hold tasks: one alone, all together, limits on nodes; `FITS` where it can."""
+
+
+@njit_noalloc
+def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
+    """Tasks of a class, *most* of them, that a node can take of what *low* leaves (spec of machines, 3.1)."""
+    each, shape = classes.each[c], classes.shape[c]
+    resources = each.shape[0]
+    if shape[EXCLUSIVE] and low[resources + gpus] < 0:
+        return 0
+    found = most
+    for r in range(resources):
+        if each[r] > 0:
+            if low[r] < each[r] * found:
+                found = max(low[r], 0) // each[r]
+            if found == 0:
+                return 0
+    share = shape[GPU]
+    if share > 0:
+        room = 0
+        for i in range(resources, resources + gpus):
+            if share < WHOLE:
+                room += max(low[i], 0) // share
+            elif low[i] == WHOLE:
+                room += 1
+        found = min(found, room if share < WHOLE else room // (share // WHOLE))
+    return found
+
+
+@njit_noalloc
+def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
+    """Write what is free over ``[start, end)`` and the fits of all nodes down; whether the demand can be placed."""
+    shape, low, fits = classes.shape[c], sketch.low, sketch.fits
+    hosts = classes.hosts[shape[HOSTS]]
+    width, gpus = low.shape[1], floor.shares.shape[1]
+    if shape[TASKS] == 0:
+        return True
+    together, able, most = 0, 0, min(shape[TASKS], shape[PER_NODE])
+    for n in range(low.shape[0]):
+        fits[n] = 0
+        if not hosts[n]:
+            continue
+        size, free, mine = floor.nodes[BLOCKS, n], floor.node_free[n], low[n]
+        i = block_at(floor.node_times[n], size, start)
+        for k in range(width):
+            mine[k] = free[i, k]
+        found = fit(mine, classes, c, gpus, most)
+        if found > 0 and floor.nodes[PROMISES, n] > 0:
+            i += 1
+            before = i
+            while i < size and floor.node_times[n, i] < end:
+                for k in range(width):
+                    mine[k] = min(mine[k], free[i, k])
+                i += 1
+            if i > before:
+                found = fit(mine, classes, c, gpus, most)
+        if found > 0:
+            fits[n] = found
+            together += found
+            able += 1
+    if together < shape[TASKS] or able < shape[MIN_NODES]:
+        return False
+    if able <= shape[MAX_NODES]:
+        return True
+    return largest(fits, hosts, sketch.sorted, shape[MAX_NODES]) >= shape[TASKS]
+
+
+@njit_noalloc
+def largest(fits, counts, ordered, count):  # type: ignore[no-untyped-def]
+    """Sum of the *count* largest fits of nodes that count."""
+    kept = 0
+    for n in range(fits.shape[0] if count > 0 else 0):
+        value = fits[n]
+        if not counts[n] or value == 0 or (kept == count and value <= ordered[kept - 1]):
+            continue
+        i = kept if kept < count else kept - 1
+        while i > 0 and ordered[i - 1] < value:
+            ordered[i] = ordered[i - 1]
+            i -= 1
+        ordered[i] = value
+        kept = min(kept + 1, count)
+    total = 0
+    for i in range(kept):
+        total += ordered[i]
+    return total
+
+
+@njit_noalloc
+def totals_over(floor, classes, c, start, end):  # type: ignore[no-untyped-def]
+    """End of the last block within ``[start, end)`` whose totals are too little for a class; -1 where there is none."""
+    need, totals, size = classes.whole[c], floor.totals, floor.meta[SIZE]
+    i = block_at(floor.times, size, start)
+    last = -1
+    while i < size and floor.times[i] < end:
+        for k in range(need.shape[0]):
+            if totals[i, k] < need[k]:
+                last = i
+                break
+        i += 1
+    if last < 0:
+        return -1
+    return floor.times[last + 1] if last + 1 < size else NEVER
+
+
+@inline
+def can_place(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
+    """Whether a demand can be placed over ``[start, end)``; then the sketch tells what is free and the fits."""
+    return totals_over(floor, classes, c, start, end) < 0 and fits_over(floor, classes, sketch, c, start, end)
+
+
+@njit_noalloc
+def not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
+    """An instant before which a demand that could not be placed over ``[start, end)`` cannot be for as long either.
+
+    A node has room for more tasks at the earliest when a block without any is over, or else its present one. As many
+    nodes have to reach that as the tasks that are missing need at least.
+    """
+    shape, fits, rises = classes.shape[c], sketch.fits, sketch.sorted
+    most, gpus, together = min(shape[TASKS], shape[PER_NODE]), floor.shares.shape[1], 0
+    for n in range(fits.shape[0]):
+        together += fits[n]
+    needed = max(1, (shape[TASKS] - together + most - 1) // most)
+    kept = 0
+    for n in range(fits.shape[0]):
+        if fits[n] == most or not classes.hosts[shape[HOSTS], n]:
+            continue
+        times, size = floor.node_times[n], floor.nodes[BLOCKS, n]
+        i = block_at(times, size, start)
+        last = i
+        while fits[n] == 0 and i < size and times[i] < end:
+            if fit(floor.node_free[n, i], classes, c, gpus, np.int64(1)) == 0:
+                last = i
+            i += 1
+        rise = times[last + 1] if last + 1 < size else NEVER
+        if kept == needed and rise >= rises[kept - 1]:
+            continue
+        k = kept if kept < needed else kept - 1
+        while k > 0 and rises[k - 1] > rise:
+            rises[k] = rises[k - 1]
+            k -= 1
+        rises[k] = rise
+        kept = min(kept + 1, needed)
+    return rises[kept - 1] if kept == needed else NEVER
+
+
+@njit_noalloc
+def first_place(floor, classes, sketch, begin, row, duration, before, own):  # type: ignore[no-untyped-def]
+    """First instant from *begin* on at which a request can be placed for *duration*; -1 for none before *before*.
+
+    From *own* on the totals count its own hold (`NEVER` for none), which leaves it what it needs.
+
+    Only the present and the ends of holds can be answers. The sketch tells what is free there. Without promises what is
+    free never falls, and the first end is found by bisection.
+    """
+    floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
+    c, count, rising = classes.of[row], floor.meta[ENDS], floor.meta[PROMISED] == 0
+    at, index, high = begin, first_end(floor, begin + 1), -1  # no bisection yet
+    while at < before:
+        short = totals_over(floor, classes, c, at, min(at + duration, own))
+        able = short < 0 and fits_over(floor, classes, sketch, c, at, at + duration)
+        if able and (high < 0 or index == high):
+            return at
+        if high >= 0:
+            middle = (index + high) >> 1
+            index, high = (index, middle) if able else (middle + 1, high)
+        elif short >= 0:
+            index = first_end(floor, short)
+        elif rising:
+            high = count - 1
+        else:
+            index = first_end(floor, max(at + 1, not_before(floor, classes, sketch, c, at, at + duration)))
+        if index >= count:
+            return -1
+        at = floor.ends[index if high < 0 else (index + high) >> 1]
+    return -1
+
+
+@njit
+def refusals(classes, empty):  # type: ignore[no-untyped-def]
+    """Why a machine whose nodes have what *empty* says cannot hold the tasks of each class (spec of machines, 4.5)."""
+    classes = Classes(*classes)
+    found = np.zeros(classes.shape.shape[0], dtype=np.int64)
+    fits, ordered = np.zeros(empty.shape[0], dtype=np.int64), np.zeros(empty.shape[0], dtype=np.int64)
+    for c in range(found.shape[0]):
+        shape = classes.shape[c]
+        hosts = classes.hosts[shape[HOSTS]]
+        together, unlimited, able = 0, 0, 0
+        for n in range(empty.shape[0]):
+            fits[n] = 0
+            if hosts[n]:
+                most = fit(empty[n], classes, c, empty.shape[1] - classes.each.shape[1] - 1, shape[TASKS])
+                fits[n] = min(most, shape[PER_NODE])
+                unlimited += most
+                together += fits[n]
+                able += fits[n] > 0
+        if shape[TASKS] == 0:
+            continue
+        if unlimited == 0:
+            found[c] = ONE
+        elif unlimited < shape[TASKS]:
+            found[c] = ALL
+        elif (
+            together < shape[TASKS]
+            or able < shape[MIN_NODES]
+            or (able > shape[MAX_NODES] and largest(fits, hosts, ordered, shape[MAX_NODES]) < shape[TASKS])
+        ):
+            found[c] = LIMITS
+    return found

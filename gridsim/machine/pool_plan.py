@@ -1,0 +1,157 @@
+"""A pool of cores under a plan: a profile of the running requests and of those that have a planned start."""
+
+# The decorators hide types from a type checker: they are in the docstrings.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gridsim.machine import blocks, verbs
+from gridsim.machine.blocks import earliest_from, forget
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.queue_order import HEAD, TAIL, insert
+from gridsim.machine.running_set import end_running, only_running
+from gridsim.machine.search_cache import BOUND, forget_bounds, kind_of
+from gridsim.model.time import NEVER, IntArray
+
+__all__ = ["SIZE", "PoolPlan", "adopt", "earliest_start", "enter", "stop"]
+
+SIZE = TAIL + 1
+"""Count of the blocks of the profile, beside those of the running and of the waiting requests."""
+
+
+class PoolPlan(NamedTuple):
+    """Free cores over time. There must be room for two blocks a request and four more.
+
+    Attributes
+    ----------
+    times, free : (m,) int64
+        Blocks of the profile.
+    bounds : (4, k) int64
+        Those of `gridsim.machine.search_cache`, valid within a cycle.
+    need : (n,) int64
+        Cores of each request.
+    running, counts : (2, busy), (k,) int64
+        As `gridsim.machine.running_set` has them.
+    """
+
+    times: IntArray
+    free: IntArray
+    bounds: IntArray
+    need: IntArray
+    running: IntArray
+    counts: IntArray
+
+
+@verbs.open_cycle.register(PoolPlan)
+def open_cycle_of_pool_plan(machine, now):  # type: ignore[no-untyped-def]
+    machine.counts[SIZE] = forget(machine.times, machine.free, machine.counts[SIZE], now)
+    forget_bounds(machine.bounds)
+
+
+@verbs.earliest.register(PoolPlan)
+def earliest_in_pool_plan(machine, now, row, duration):  # type: ignore[no-untyped-def]
+    kind = kind_of(machine.bounds, machine.need[row], duration, now)
+    begin = machine.bounds[BOUND, kind]
+    start = earliest_from(machine.times, machine.free, machine.counts[SIZE], machine.need[row], duration, begin)
+    machine.bounds[BOUND, kind] = start
+    return start
+
+
+@verbs.earlier.register(PoolPlan)
+def earlier_in_pool_plan(machine, now, row, duration, planned, frontier, again):  # type: ignore[no-untyped-def]
+    times, free, bounds, need, _, counts = machine
+    if not again:
+        return blocks.earlier(times, free, counts[SIZE], need[row], duration, planned, frontier, now)
+    kind = kind_of(bounds, need[row], duration, now)  # in planned order one search bounds the next
+    begin = bounds[BOUND, kind]
+    if begin >= planned:
+        return planned
+    start = blocks.earlier(times, free, counts[SIZE], need[row], duration, planned, frontier, begin)
+    bounds[BOUND, kind] = start
+    return start
+
+
+@verbs.move.register(PoolPlan)
+def move_in_pool_plan(machine, row, start, duration, planned):  # type: ignore[no-untyped-def]
+    times, free, counts, amount = machine.times, machine.free, machine.counts, machine.need[row]
+    if planned >= NEVER:
+        counts[SIZE] = blocks.reserve(times, free, counts[SIZE], start, start + duration, amount)
+    else:
+        counts[SIZE] = blocks.move(times, free, counts[SIZE], planned, start, duration, amount)
+    return 0
+
+
+@verbs.close_turn.register(PoolPlan)
+def close_turn_of_pool_plan(machine, again):  # type: ignore[no-untyped-def]
+    return False  # after each has been tried in planned order, none can move
+
+
+@verbs.start.register(PoolPlan)
+def start_in_pool_plan(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
+    return 0  # it holds its cores already
+
+
+@verbs.cancel.register(PoolPlan)
+def cancel_in_pool_plan(machine, now, row, until):  # type: ignore[no-untyped-def]
+    _give_back(machine.times, machine.free, machine.counts, now, until, machine.need[row])
+
+
+@verbs.release.register(PoolPlan)
+def release_in_pool_plan(machine, now, rows, count):  # type: ignore[no-untyped-def]
+    times, free, _, need, running, counts = machine
+    counts[SIZE] = only_running(now, running, counts, need, times, free)
+
+
+@njit_noalloc
+def _give_back(times, free, counts, now, until, amount):  # type: ignore[no-untyped-def]
+    if until > now:
+        counts[SIZE] = forget(times, free, counts[SIZE], now)
+        counts[SIZE] = blocks.release(times, free, counts[SIZE], now, until, amount)
+
+
+# -- plans as plain tuples, for admissions: ``plan`` is times, free, counts, waiting, planned, bounds; ``columns`` is
+# -- ties, cores and estimate of each request
+
+
+@njit_noalloc
+def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-untyped-def]
+    """Return the earliest start from *now* on in the plan as it is."""
+    meta[SIZE] = forget(times, free, meta[SIZE], now)
+    return blocks.earliest(times, free, meta[SIZE], cores, duration)
+
+
+@njit_noalloc
+def enter(plan, ties, row, start, cores, duration):  # type: ignore[no-untyped-def]
+    """Plan a request for *start*."""
+    times, free, meta, waiting, planned, _ = plan
+    meta[SIZE] = blocks.reserve(times, free, meta[SIZE], start, start + duration, cores)
+    waiting[meta[TAIL]], planned[meta[TAIL]] = row, start
+    meta[TAIL] += 1
+    insert(waiting, planned, meta[HEAD], meta[TAIL] - 1, meta[TAIL], ties)
+
+
+@njit_noalloc
+def stop(times, free, meta, running, now, row, cores):  # type: ignore[no-untyped-def]
+    """Remove a running request and give its cores back; returns its expected end."""
+    until = end_running(running, meta, row, cores)
+    _give_back(times, free, meta, now, until, cores)
+    return until
+
+
+@njit_noalloc
+def adopt(plan, columns, running, now, rows, starts):  # type: ignore[no-untyped-def]
+    """Let *rows*, by planned start, wait, at *starts*; returns False if they are not rows with a start each."""
+    times, free, meta, waiting, planned, _ = plan
+    _, cores, estimate = columns
+    if rows.shape[0] != starts.shape[0]:
+        return False
+    for k in range(rows.shape[0]):
+        if rows[k] < 0 or rows[k] >= cores.shape[0]:
+            return False
+    size = only_running(now, running, meta, cores, times, free)
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        size = blocks.reserve(times, free, size, starts[k], starts[k] + estimate[row], cores[row])
+        waiting[k], planned[k] = row, starts[k]
+    meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
+    return True

@@ -1,0 +1,172 @@
+"""Who waits, in the one order of ties, for every scheduler: the compiled comparison, and the sorts that it is in.
+
+Requests of an equal key (a place in the order of the run, a rank, a planned start, a deadline) wait in *job order*: by
+the row of their job, then by the instant from which they may run, then by their own row. ``ties`` (2, n) are the first
+two; where users submit jobs in the run, the first is the same for all, so that whoever came first is before the others.
+
+The queue ``waiting`` holds rows in ``[counts[HEAD], counts[TAIL])``; ``counts`` begins with what
+`gridsim.machine.running_set` counts.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+import numpy as np
+
+from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.running_set import OWN
+from gridsim.model.time import FloatArray, IntArray
+
+__all__ = [
+    "HEAD",
+    "TAIL",
+    "before",
+    "comes_before",
+    "in_order",
+    "index_of",
+    "insert",
+    "sort",
+    "sort_first",
+    "sort_in",
+    "take_out",
+]
+
+HEAD, TAIL = range(OWN, OWN + 2)
+
+
+@njit_noalloc
+def comes_before(ties, one, other):  # type: ignore[no-untyped-def]
+    """Whether a request stands before another one in job order."""
+    if ties[0, one] != ties[0, other]:
+        return ties[0, one] < ties[0, other]
+    if ties[1, one] != ties[1, other]:
+        return ties[1, one] < ties[1, other]
+    return one < other
+
+
+@njit_noalloc
+def before(keys, ties, one, other):  # type: ignore[no-untyped-def]
+    """Whether a request stands before another one by the key of each, *keys* (n,), then in job order."""
+    if keys[one] != keys[other]:
+        return keys[one] < keys[other]
+    return comes_before(ties, one, other)
+
+
+def in_order(rows: IntArray, ties: IntArray | None, keys: IntArray | FloatArray | None = None) -> IntArray:
+    """Indices that put requests in order: by key, then in job order.
+
+    Parameters
+    ----------
+    rows : (r,) int64
+        The requests.
+    ties : (2, n) int64, optional
+        What their rows come after; left out where job order is that of rows.
+    keys : (r,) int64 or float64, optional
+        The key of each; left out where all are equal.
+    """
+    if ties is None:
+        return np.argsort(rows) if keys is None else np.lexsort((rows, keys))
+    order = (rows, ties[1, rows], ties[0, rows])
+    return np.lexsort(order if keys is None else (*order, keys))
+
+
+@njit_noalloc
+def sort_in(waiting, counts, tail, keys, ties):  # type: ignore[no-untyped-def]
+    """Sort the arrivals in ``[counts[TAIL], tail)`` into the queue, by the key of each request, *keys* (n,).
+
+    Where arrivals come in queue order this only moves the tail. Returns the first place where one stands, or the tail.
+    """
+    head, first = counts[HEAD], counts[TAIL]
+    for k in range(counts[TAIL], tail):
+        row = waiting[k]
+        if k == head or before(keys, ties, waiting[k - 1], row):
+            continue
+        low, high = head, k
+        while low < high:
+            middle = (low + high) >> 1
+            if before(keys, ties, waiting[middle], row):
+                low = middle + 1
+            else:
+                high = middle
+        place, one, last = np.uint64(k), np.uint64(1), np.uint64(low)
+        while place > last:  # unsigned: the compiler need not ask whether one counts from the end
+            waiting[place] = waiting[place - one]
+            place -= one
+        waiting[low] = row
+        first = min(first, low)
+    counts[TAIL] = tail
+    return first
+
+
+@njit_noalloc
+def sort(waiting, counts, keys, ties):  # type: ignore[no-untyped-def]
+    """Put the whole queue in order by the key of each request, *keys* (n,); it is nearly sorted where few changed."""
+    head, tail = counts[HEAD], counts[TAIL]
+    stride = 1
+    while stride * 3 + 1 < tail - head:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(head + stride, tail):
+            row = waiting[k]
+            i = k
+            while i - stride >= head and before(keys, ties, row, waiting[i - stride]):
+                waiting[i] = waiting[i - stride]
+                i -= stride
+            waiting[i] = row
+        stride //= 3
+
+
+@njit_noalloc
+def sort_first(waiting, counts, keys, ties, cores, available):  # type: ignore[no-untyped-def]
+    """Put to the front of a queue who comes first, as far as so many cores go round, and the next one behind them.
+
+    All that matters where nobody passes; those after them stand in no order.
+    """
+    i = counts[HEAD]
+    while i < counts[TAIL] and available >= 0:
+        best = i
+        for k in range(i + 1, counts[TAIL]):
+            if before(keys, ties, waiting[k], waiting[best]):
+                best = k
+        waiting[i], waiting[best] = waiting[best], waiting[i]
+        available -= cores[waiting[i]]
+        i += 1
+
+
+@njit_noalloc
+def insert(waiting, planned, head, first, tail, ties):  # type: ignore[no-untyped-def]
+    """Insert the requests in ``[first, tail)`` one by one among those before them, which are in order.
+
+    Their keys, *planned*, stand place by place as they do; nearly sorted ones, as a change of a plan leaves them, are
+    sorted in one walk.
+    """
+    for i in range(first, tail):
+        row, start = waiting[i], planned[i]
+        k = i
+        while k > head:
+            other = waiting[k - 1]
+            if planned[k - 1] < start or (planned[k - 1] == start and comes_before(ties, other, row)):
+                break
+            waiting[k], planned[k] = other, planned[k - 1]
+            k -= 1
+        waiting[k], planned[k] = row, start
+
+
+@njit_noalloc
+def index_of(waiting, counts, row):  # type: ignore[no-untyped-def]
+    """Index of a waiting request in the queue."""
+    i = counts[HEAD]
+    while waiting[i] != row:
+        i += 1
+    return i - counts[HEAD]
+
+
+@njit_noalloc
+def take_out(waiting, counts, index):  # type: ignore[no-untyped-def]
+    """Let the request at an index of the queue leave it, all others staying in order; its row."""
+    place = counts[HEAD] + index
+    row = waiting[place]
+    for k in range(place, counts[HEAD], -1):
+        waiting[k] = waiting[k - 1]
+    counts[HEAD] += 1
+    return row

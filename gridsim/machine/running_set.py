@@ -1,0 +1,139 @@
+"""Who runs, and until when: requests by expected end, for every scheduler, and the compiled loops over them.
+
+- ``running`` (2, busy): expected ends, ascending, and request rows, in ``[0, counts[RUNNING])``; equal ends in order of
+  starting.
+- ``counts``: `RUNNING`, how many run; `HELD`, the cores that they hold; `TOTAL`, all cores. Whoever keeps them may
+  count other things from `OWN` on.
+
+Whole microseconds. A request whose expected end has come and that has not been taken out (a pass between two events of
+an instant sees such) holds nothing.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+import numpy as np
+
+from gridsim.machine.blocks import add, copied, put
+from gridsim.machine.njit import njit_noalloc
+
+__all__ = [
+    "HELD",
+    "OWN",
+    "RUNNING",
+    "TOTAL",
+    "available_now",
+    "begin_running",
+    "end_running",
+    "expect_end",
+    "most_running",
+    "only_running",
+    "running_profile",
+]
+
+RUNNING, HELD, TOTAL, OWN = range(4)
+
+
+def most_running(cores: int, requests: int) -> int:
+    """How many of so many requests can run at once on so many cores.
+
+    A pass between two events of an instant may start one on cores that another gives back within it.
+    """
+    return min(2 * cores, requests)
+
+
+@njit_noalloc
+def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-def]
+    """Put a request among the running ones.
+
+    Places are unsigned, here and where one is taken out: the compiler need not ask whether one counts from the end.
+    """
+    one, low, high = np.uint64(1), np.uint64(0), np.uint64(counts[RUNNING])
+    i = high
+    while low < high:
+        middle = (low + high) >> one
+        if running[0, middle] <= end:
+            low = middle + one
+        else:
+            high = middle
+    while i > low:
+        running[0, i], running[1, i] = running[0, i - one], running[1, i - one]
+        i -= one
+    running[0, low] = end
+    running[1, low] = row
+    counts[RUNNING] += 1
+    counts[HELD] += cores
+
+
+@njit_noalloc
+def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
+    """Take a request from the running ones; its expected end, -1 where it does not run."""
+    one, i, count = np.uint64(1), np.uint64(0), np.uint64(counts[RUNNING])
+    while i < count and running[1, i] != row:
+        i += one
+    if i == count:
+        return np.int64(-1)
+    end = running[0, i]
+    counts[RUNNING] -= 1
+    counts[HELD] -= cores
+    last = np.uint64(counts[RUNNING])
+    while i < last:
+        running[0, i], running[1, i] = running[0, i + one], running[1, i + one]
+        i += one
+    return end
+
+
+@njit_noalloc
+def expect_end(running, counts, row, end):  # type: ignore[no-untyped-def]
+    """A running request is expected to end at another instant; among equal ends it is the last."""
+    i = 0
+    while i < counts[RUNNING] and running[1, i] != row:
+        i += 1
+    if i == counts[RUNNING]:
+        return
+    while i + 1 < counts[RUNNING] and running[0, i + 1] <= end:
+        running[0, i], running[1, i] = running[0, i + 1], running[1, i + 1]
+        i += 1
+    while i > 0 and running[0, i - 1] > end:
+        running[0, i], running[1, i] = running[0, i - 1], running[1, i - 1]
+        i -= 1
+    running[0, i], running[1, i] = end, row
+
+
+@njit_noalloc
+def available_now(now, running, counts, cores):  # type: ignore[no-untyped-def]
+    """Cores that nobody holds; *cores* (n,) are those of each request."""
+    available = counts[TOTAL] - counts[HELD]
+    i = 0
+    while i < counts[RUNNING] and running[0, i] <= now:
+        available += cores[running[1, i]]
+        i += 1
+    return available
+
+
+@njit_noalloc
+def running_profile(now, available, running, counts, held, times, free):  # type: ignore[no-untyped-def]
+    """Write down what is free from *now* on beside the running requests alone; the number of blocks.
+
+    *available* is what is free now, *held* (n,) or (n, k) what each request holds, as `gridsim.machine.blocks` has
+    amounts of one width or of many.
+    """
+    times[0] = now
+    put(free, 0, available)
+    size = 1
+    for i in range(counts[RUNNING]):
+        if running[0, i] <= now:
+            continue
+        if running[0, i] > times[size - 1]:
+            times[size] = running[0, i]
+            copied(free, size - 1, size)
+            size += 1
+        add(free, size - 1, held[running[1, i]], 1)
+    return size
+
+
+@njit_noalloc
+def only_running(now, running, counts, cores, times, free):  # type: ignore[no-untyped-def]
+    """Write down what is free from *now* on beside the running requests alone, whose *cores* (n,) these are."""
+    available = available_now(now, running, counts, cores)
+    return running_profile(now, available, running, counts, cores, times, free)
