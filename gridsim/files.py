@@ -9,6 +9,7 @@ import hashlib
 import json
 import lzma
 import math
+import multiprocessing
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import stat
 import sys
 import tempfile
 import tomllib
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -42,6 +44,7 @@ __all__ = [
     "read_text",
     "read_toml",
     "unpacked",
+    "warn",
     "write_atomically",
     "write_json",
     "write_text",
@@ -365,3 +368,9 @@ def checksum(path: str | Path) -> str:
     """SHA-256 of the bytes of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def warn(notice: str) -> None:
+    """Issue a notice about kept files, only in the process that the user started."""
+    if multiprocessing.parent_process() is None:
+        warnings.warn(notice, stacklevel=2)

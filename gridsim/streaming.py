@@ -63,9 +63,9 @@ def why_not_streamed(policy: Any, options: Run) -> str:
     """Why a policy cannot be simulated block by block; empty where it can."""
     can = capabilities_of(make_policy(policy))
     name = name_of(make_policy(policy))
-    if not can.passes:
+    if "pool" not in can.compiled:
         return can.in_python or f"the passes of {name} are not compiled as a whole"
-    if not can.goes_on:
+    if "windows" not in can.compiled:
         return f"{name} orders or predicts by more than what each job asks for, which has to be known as a whole"
     if options.engine == "simpy":
         return "simpy is asked for, which holds all jobs"

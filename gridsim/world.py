@@ -10,7 +10,8 @@ import numpy as np
 from simpy import Event
 
 from gridsim import registry
-from gridsim.engine.setup import CompiledRun, Earlier, Setup, compiled_run_of
+from gridsim.engine.choice import compiled_run_of
+from gridsim.engine.setup import CompiledRun, Earlier, Setup
 from gridsim.entities.recorded import recorded
 from gridsim.entities.resource import Machine
 from gridsim.entities.submissions import Submission

@@ -136,10 +136,7 @@ GONE = (
 )
 
 # Modules that import one another; imports inside functions and by a constant name count.
-CIRCLES = (
-    ("engine.setup", "engine.tree_setup"),
-    ("machine.njit", "machine.compiler"),
-)
+CIRCLES = (("machine.njit", "machine.compiler"),)
 
 _NO_CODE = {
     tokenize.COMMENT,

@@ -15,13 +15,11 @@ from gridsim.engine.events import Events
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import modes
-from gridsim.entities.limited import CHAINED
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root
 from gridsim.entities.submissions import Submissions
 from gridsim.entities.tree import TreeOptions
-from gridsim.errors import InputError, PolicyError
-from gridsim.machine.njit import is_kept
+from gridsim.errors import PolicyError
 from gridsim.machine.running_set import most_running
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
@@ -30,12 +28,9 @@ from gridsim.policy.protocols import Answers, Passes, name_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-__all__ = ["CompiledRun", "Earlier", "Engine", "Setup", "compiled_run_of"]
+__all__ = ["CompiledRun", "Earlier", "Engine", "Setup"]
 
 Engine = Literal["auto", "simpy", "compiled"]
-
-_SMALL = 20_000
-"""Jobs below which a run of SimPy is over before the loops are compiled."""
 
 _SLICE = 0.05
 """Seconds between two words about progress; a run can be stopped there."""
@@ -107,73 +102,6 @@ class Setup:
     def extend(self) -> bool:
         """Whether jobs continue beyond their estimates."""
         return self.options.overrun == "extend"
-
-
-def compiled_run_of(
-    engine: Engine, run: Setup, earlier: Earlier | None = None, *, more: bool = False
-) -> CompiledRun | None:
-    """The compiled calendar of a run that begins; None where it is to take SimPy.
-
-    Raises
-    ------
-    InputError
-        When *engine* is ``compiled`` and something in the run needs Python.
-    """
-    if engine == "simpy":
-        return None
-    workload, clusters = run.workload, run.clusters
-    why = _why_not(workload, run.requests, clusters)
-    on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
-    if on_tree:
-        from gridsim.engine import tree_setup as tree_columns  # loops that other runs do not need
-
-        why = tree_columns.why_not(workload, clusters, run.platform, run.options)
-        why = "jobs name the clusters that they may go to" if run.ways is not None and not why else why
-        why = "jobs come window by window" if more and not why else why
-    if not why and clusters[0].asked is not None and (more or earlier is not None):
-        why = "jobs come window by window, on a machine of nodes or several pools"
-    if why:
-        if engine == "compiled":
-            raise InputError(f"compiled cannot run this: {why}; use auto or simpy", field="engine")
-        return None
-    calendar = tree_columns.CompiledTreeRun(run) if on_tree else CompiledRun(run, earlier, more=more)
-    small = engine == "auto" and len(run.requests) < _SMALL and not is_kept(calendar.loop)
-    return None if small else calendar
-
-
-def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) -> str:
-    """What of a run the compiled calendar does not know; empty where it knows everything."""
-    if workload.reactions is not None:
-        return "users react"
-    scheduler, can = clusters[0].scheduler, clusters[0].can
-    if not can.passes:
-        return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
-    if any(cluster.asked is not None for cluster in clusters):
-        if workload.tasks is not None or len(clusters) > 1:
-            return "clusters or jobs of several tasks have nodes or several pools"
-        if workload.moldable is not None:
-            return "the workload has jobs of several sizes, and the machine nodes or several pools"
-        if can.vectors_in_python:
-            return can.vectors_in_python
-    if CHAINED in requests.labels:
-        return "jobs go on in chains of pieces"
-    if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
-        return "users withdraw jobs that wait"
-    # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
-    if float(requests.submit.max(initial=0)) + _longest_of_all(workload) >= NEVER:
-        return "the times of the jobs add up to more than the calendar has"
-    return ""
-
-
-def _longest_of_all(workload: Workload) -> float:
-    """Estimates and runtimes of all tasks together, each on the size on which it is slowest, microseconds."""
-    moldable, source = workload.moldable, workload if workload.tasks is None else workload.tasks
-    if moldable is None or not len(source.cores):
-        return float(source.estimate.sum(dtype=np.float64) + source.runtime.sum(dtype=np.float64))
-    begins = moldable.first[:-1]
-    slowest = np.maximum.reduceat(np.append(moldable.relative, 0.0), begins)  # the last curve may have no entry
-    factor = slowest[moldable.curve] / moldable.relative[begins[moldable.curve] + source.cores - 1]
-    return float((source.estimate * factor).sum() + (source.runtime * factor).sum())
 
 
 class CompiledRun:

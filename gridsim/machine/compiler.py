@@ -40,8 +40,7 @@ from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.extending import overload
 
-from gridsim.files import distrust
-from gridsim.machine.njit import warn
+from gridsim.files import distrust, warn
 
 if sys.platform != "win32":
     import fcntl

@@ -10,13 +10,11 @@ import functools
 import getpass
 import hashlib
 import importlib
-import multiprocessing
 import os
 import stat
 import sys
 import tempfile
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.files import distrust
+from gridsim.files import distrust, warn
 
 __all__ = [
     "Loop",
@@ -37,9 +35,8 @@ __all__ = [
     "njit",
     "njit_noalloc",
     "pays",
-    "preload",
 ]
-__all__ += ["preload", "records", "state_of", "tell_compiling", "verb", "warn", "when_compiling"]
+__all__ += ["preload", "records", "state_of", "tell_compiling", "verb", "when_compiling"]
 
 
 def _setting(name: str) -> Any:
@@ -131,12 +128,6 @@ _NOTICES: list[str] = []
 """What the user should know about the folder; issued once the compiler is needed."""
 
 _FOLDER = folder(Path(__file__).parents[1], _NOTICES.append)
-
-
-def warn(notice: str) -> None:
-    """Issue a notice about kept loops, in the process that the user started only."""
-    if multiprocessing.parent_process() is None:
-        warnings.warn(notice, stacklevel=2)
 
 
 def njit(function: Callable[..., Any]) -> Any:

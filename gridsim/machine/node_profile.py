@@ -58,13 +58,13 @@ __all__ = [
 ]
 
 SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
-"""Places of `NodeProfile.meta`: blocks of the totals, ends of holds, first spare piece, how many there are, the present,
-and holds that are promises: without any, what is free never falls."""
+"""Places of `NodeProfile.meta`: blocks of the totals, ends of holds, first spare piece, their number, the present, and
+holds that are promises: without any, what is free never falls."""
 BLOCKS, PROMISES, THERE = range(3)
 """Places of `NodeProfile.nodes`."""
 _NEXT, _NODE, _TASKS = range(3)
 FIRST, SINCE, UNTIL, PROMISE = range(4)
-"""Places of `NodeProfile.holds`: first piece (-1 for none), start, end, whether it is a promise that does not run yet."""
+"""Places of `NodeProfile.holds`: first piece (-1 for none), start, end, whether it is a promise (not running)."""
 TASKS, GPU, MIN_NODES, MAX_NODES, PER_NODE, EXCLUSIVE, HOSTS, TASK = range(8)
 """Places of `Classes.shape`: the limits of a demand, the set of its hosts, and the number of what one task asks for."""
 

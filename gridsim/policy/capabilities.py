@@ -76,8 +76,8 @@ def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
 
     What it does at single events would not be asked of it.
     """
-    has = hasattr(type(scheduler), "passes") or not declared.passes
-    return replace(declared, passes=False, in_python="") if not (is_own(scheduler) and has) else declared
+    has = hasattr(type(scheduler), "passes") or not declared.compiled
+    return declared if is_own(scheduler) and has else replace(declared, compiled=frozenset(), in_python="")
 
 
 def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:

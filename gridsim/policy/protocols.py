@@ -449,18 +449,15 @@ class Capabilities:
     held : bool
         It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
         microseconds, and `ended` tells of its end. On a machine of nodes ``held(request, until, now, placement)``.
-    passes : bool
-        It has ``passes(rows) -> Passes``: its passes can be played in a compiled loop, over columns in which the
-        requests *rows* wait to come, in this order. Whoever asks for them calls no other method in that run.
+    compiled : frozenset of {"pool", "nodes", "windows"}
+        Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
+        run. For any of them it has ``passes(rows) -> Passes``, the arrays of a scheduler state to which the requests
+        *rows* are submitted in this order; no other method is called in such a run. For windows it has ``go_on(before,
+        rows, came) -> waiting``, called between `setup` and ``passes``: it continues from a scheduler of the same
+        policy in the window before. *rows* (w,) int64 are the rows here of the requests there, -1 for those that have
+        ended, *came* is how many had been submitted; it returns the rows of the waiting requests in queue order.
     in_python : str
-        Why they cannot, where that is known.
-    goes_on : bool
-        It has ``go_on(before, rows, came) -> waiting``: between `setup` and ``passes`` it takes over from a scheduler
-        of the same policy that an earlier window of the requests was played with. *rows* (w,) int64 are the rows here
-        of the requests there, -1 for those that are over, *came* how many had come; the answer is who waits, by rows
-        here, in queue order: the first in what ``passes`` is given.
-    vectors_in_python : str
-        Why they cannot on a machine of nodes, or of several pools; empty where they can.
+        Why the compiled loop does not support the others, where that is known.
     """
 
     withdraws: bool = False
@@ -479,10 +476,8 @@ class Capabilities:
     predicts: bool = False
     oracle: bool = False
     held: bool = False
-    passes: bool = False
+    compiled: frozenset[Literal["pool", "nodes", "windows"]] = frozenset()
     in_python: str = ""
-    goes_on: bool = False
-    vectors_in_python: str = "the machine has nodes or several pools, or jobs ask for more than cores"
     vectors: bool = False
     nodes: Capacity | None = None
 

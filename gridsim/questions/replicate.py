@@ -98,7 +98,7 @@ def default_shakes(workload: Workload, policies: Iterable[Any]) -> int:
     size = len(workload) if workload.tasks is None else len(workload.tasks)
     able = [capabilities_of(each) for each in policies]
     compiled = workload.tasks is None and workload.reactions is None
-    effort = sum(can.effort if can.passes and compiled else max(can.effort, _IN_PYTHON) for can in able)
+    effort = sum(can.effort if can.compiled and compiled else max(can.effort, _IN_PYTHON) for can in able)
     return SHAKES if len(able) > 1 and SHAKES * size * effort <= CHEAP else 0
 
 

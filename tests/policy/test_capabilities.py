@@ -207,25 +207,29 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
     assert capabilities_of(Plain()) == Capabilities()
 
 
+ALL: Any = frozenset({"pool", "nodes", "windows"})
+POOL: Any = frozenset({"pool"})
+
+
 @pytest.mark.parametrize(
     ("policy", "can"),
     [
-        ("easy", Capabilities(held=True, passes=True, goes_on=True, vectors=True)),
-        ("wfp3", Capabilities(held=True, passes=True, goes_on=True, vectors=True)),
-        ("easy?ordering=random", Capabilities(held=True, passes=True, vectors=True)),
-        ("random", Capabilities(held=True, vectors=True)),
+        ("easy", Capabilities(held=True, compiled=ALL, vectors=True)),
+        ("wfp3", Capabilities(held=True, compiled=ALL, vectors=True)),
+        ("easy?ordering=random", Capabilities(held=True, compiled=ALL - {"windows"}, vectors=True)),
+        ("random", Capabilities(held=True, compiled=POOL, vectors=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
-        ("moldable-base", Capabilities(sizes=True, passes=True, vectors=True)),
-        ("molding?partition=asked", Capabilities(passes=True, vectors=True)),
-        ("conservative", Capabilities(plan=True, effort=10, passes=True, goes_on=True, vectors=True)),
-        ("conservative?ordering=sjf", Capabilities(plan=True, effort=10, passes=True, vectors=True)),
+        ("moldable-base", Capabilities(sizes=True, compiled=POOL, vectors=True)),
+        ("molding?partition=asked", Capabilities(compiled=POOL, vectors=True)),
+        ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True)),
+        ("conservative?ordering=sjf", Capabilities(plan=True, effort=10, compiled=ALL - {"windows"}, vectors=True)),
         (
             "qops",
             Capabilities(
                 plan=True,
                 guarantees=True,
                 effort=100,
-                passes=True,
+                compiled=POOL,
                 vectors=True,
             ),
         ),
@@ -233,8 +237,7 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
 )
 def test_schedulers_declare_what_they_can_do(policy: str, can: Capabilities) -> None:
     declared = capabilities_of(make_policy(policy))
-    assert replace(declared, in_python="", vectors_in_python=Capabilities.vectors_in_python) == can
-    assert not (declared.passes and declared.in_python)
+    assert replace(declared, in_python="") == can
 
 
 def test_every_scheduler_of_the_registry_declares_and_has_what_it_declares() -> None:

@@ -302,7 +302,7 @@ def test_columns_of_the_scheduler_and_of_the_workload_are_read_only(columns: str
 
 def test_only_a_scheduler_of_gridsim_is_driven_by_the_compiled_event_loop() -> None:
     class Starts(Backfilling):
-        capabilities = Capabilities(passes=True)
+        capabilities = Capabilities(compiled=frozenset({"pool"}))
 
         def dispatch(self, now: int) -> Decision:
             return Decision([Start(10**9)])

@@ -102,16 +102,18 @@ class Backfilling:
         can, scope = of_ordering(self.ordering), scope_of(self.ordering)
         predicts = not isinstance(self.predict, Requested)
         in_python = self._in_python()
+        able: dict[Any, bool] = {"pool": not in_python, "nodes": not in_python and not self._picks}
+        able["windows"] = not in_python and not predicts and self._by_row()
+        if self._picks:
+            in_python = f"{name_of(self.ordering)} names the next request, on a machine of nodes or several pools"
         return Capabilities(
             scope=scope,
             held=not can.keep,
-            passes=not in_python,
+            compiled=frozenset(name for name in able if able[name]),
             in_python=in_python,
-            vectors_in_python=self._vectors_in_python(),
             predicts=predicts,
             vectors=True,
             oracle=knows_runtimes(self.predict),
-            goes_on=not in_python and not predicts and self._by_row(),
         )
 
     def _by_row(self) -> bool:
@@ -145,12 +147,6 @@ class Backfilling:
             return f"{name_of(self.correct)} corrects in Python"
         if of_ordering(self.backfill_order).changes == "static" and not is_own(self.backfill_order):
             return f"{name_of(self.backfill_order)} is asked for each request, with its prediction"
-        return ""
-
-    def _vectors_in_python(self) -> str:
-        """The same on machines of nodes or several pools."""
-        if self._picks:
-            return f"{name_of(self.ordering)} names the next request, on a machine of nodes or several pools"
         return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:

@@ -76,9 +76,9 @@ class Guaranteed(Planned):
     def capabilities(self) -> Capabilities:
         """It promises deadlines, by a plan."""
         able = replace(super().capabilities, guarantees=True)
-        able = replace(able, vectors_in_python=Capabilities.vectors_in_python)  # its loop is of one pool of cores
         in_python = self._in_python()
-        return replace(able, passes=not in_python, in_python=in_python, goes_on=False, effort=100.0)
+        compiled: Any = frozenset(() if in_python else {"pool"})
+        return replace(able, compiled=compiled, in_python=in_python, effort=100.0)
 
     def _in_python(self) -> str:
         """Why its decisions cannot be played in a compiled loop; empty where they can."""

@@ -73,7 +73,8 @@ class Molding(Backfilling):
         """Whether it chooses sizes, and what its order depends on."""
         sizes, scope = not fixes_sizes(self.partition), scope_of(self.ordering)
         promises_nothing = isinstance(self.reserve, FirstFit)
-        return Capabilities(sizes=sizes, scope=scope, vectors=True, passes=scope == "cluster", held=promises_nothing)
+        compiled: Any = frozenset({"pool"} if scope == "cluster" else ())
+        return Capabilities(sizes=sizes, scope=scope, vectors=True, compiled=compiled, held=promises_nothing)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""

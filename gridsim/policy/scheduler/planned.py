@@ -116,11 +116,12 @@ class Planned:
         told = self.partition is not None and not limits_in_columns(self.partition)
         whole = type(self.admission) is Conservative and asked_once(self.ordering) and not told
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
-        played = whole and not predicts
-        goes_on = played and self.partition is None and self.ordering is None
-        in_python = "" if self.partition is None else "sizes are chosen on a machine of nodes or several pools"
-        vectors = on_nodes(self.admission)
-        return replace(can, passes=played, goes_on=goes_on, vectors=vectors, vectors_in_python=in_python)
+        able: dict[Any, bool] = {"pool": whole and not predicts}
+        able["nodes"] = able["pool"] and self.partition is None
+        able["windows"] = able["nodes"] and self.ordering is None
+        in_python = "sizes are chosen on a machine of nodes or several pools" if able["pool"] > able["nodes"] else ""
+        compiled = frozenset(name for name in able if able[name])
+        return replace(can, compiled=compiled, vectors=on_nodes(self.admission), in_python=in_python)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
