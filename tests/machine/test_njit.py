@@ -187,7 +187,7 @@ class Count(event.Listener):
     def on_end(self, now):
         pass
 
-@home.compiled
+@home.njit
 def doubled(value):
     return 2 * value
 
@@ -274,7 +274,7 @@ import sys
 from gridsim.machine import njit as home
 home._FOLDER = sys.argv[1]
 
-@home.compiled
+@home.njit
 def doubled(value):
     return 2 * value
 
@@ -329,21 +329,21 @@ class Names(event.Listener):
     def on_end(self, now):
         pass
 
-@home.lean
+@home.njit_noalloc
 def inner(value):
     if value < 0:
         raise ValueError("negative")
     return value + 1
 
-@home.lean
+@home.njit_noalloc
 def between(value):
     return inner(value) * 2
 
-@home.compiled
+@home.njit
 def outer(value):
     return np.full(2, between(value)).sum()
 
-@home.lean
+@home.njit_noalloc
 def other(value):
     return between(value) - inner(value)
 
@@ -404,7 +404,7 @@ class Look(event.Listener):
 
 event.register("numba:compile", Look())
 
-@home.lean
+@home.njit_noalloc
 def refused(value):
     return between(value) + value.nothing
 

@@ -38,7 +38,7 @@ if len(sys.argv) > 2:
     def area_of_box(shape, factor):
         return shape.sides[0] * shape.sides[1] * factor
 
-@home.lean
+@home.njit_noalloc
 def both(square, box):
     return area(Square(*square), 1) + 1000 * area(Box(*box), 2)
 

@@ -217,7 +217,7 @@ POOL: Any = frozenset({"pool"})
         ("easy", Capabilities(held=True, compiled=ALL, vectors=True)),
         ("wfp3", Capabilities(held=True, compiled=ALL, vectors=True)),
         ("easy?ordering=random", Capabilities(held=True, compiled=ALL - {"windows"}, vectors=True)),
-        ("random", Capabilities(held=True, compiled=POOL, vectors=True)),
+        ("random", Capabilities(held=True, vectors=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
         ("moldable-base", Capabilities(sizes=True, compiled=POOL, vectors=True)),
         ("molding?partition=asked", Capabilities(compiled=POOL, vectors=True)),
