@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.engine import tree_loop
-from gridsim.engine.tree_setup import TreeCalendar
+from gridsim.engine.tree_setup import CompiledTreeRun
 from gridsim.errors import InputError
 from gridsim.machine.njit import is_kept
 from gridsim.model.network import Network
@@ -232,14 +232,14 @@ def test_what_64_bits_cannot_hold_is_refused(factor: int, ccr: str) -> None:
 
 
 def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[TreeCalendar] = []
-    usual = TreeCalendar._fill_in
+    ran: list[CompiledTreeRun] = []
+    usual = CompiledTreeRun._fill_in
 
-    def fill_in(self: TreeCalendar) -> None:
+    def fill_in(self: CompiledTreeRun) -> None:
         ran.append(self)
         usual(self)
 
-    monkeypatch.setattr(TreeCalendar, "_fill_in", fill_in)
+    monkeypatch.setattr(CompiledTreeRun, "_fill_in", fill_in)
     workload = Grid(kind="prob", jobs=5, total=10**4, cores=80).generate(1)
     clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
     platform = Platform(RouterSpec("root", clusters))
