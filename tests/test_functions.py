@@ -17,7 +17,7 @@ LINES = 80
 ARGUMENTS = 10
 """Of a compiled loop; what belongs together is handed over in a bundle."""
 
-COMPILED = {"compiled", "phase", "njit", "jit"}
+COMPILED = {"inline", "jit", "njit", "njit_noalloc"}
 
 PACKAGE = Path(gridsim.__file__).parent
 

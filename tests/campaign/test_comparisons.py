@@ -14,7 +14,7 @@ from scipy import stats
 
 from gridsim.campaign.comparisons import KNOWN, USUAL, Compared, Comparing, Comparisons, compare_runs
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.metrics import campaign
+from gridsim.metrics import campaign, paired_tests
 from gridsim.model.streams import stream
 
 QUICK = Comparing(resamples=200)
@@ -251,7 +251,9 @@ def test_without_a_difference_a_family_has_a_false_verdict_about_as_often_as_pro
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Holm's bound is reached from below: tests that share a baseline are correlated."""
-    monkeypatch.setattr(campaign, "wilcoxon", lambda _: math.nan)  # no verdict rests on it, and it takes the most time
+    monkeypatch.setattr(
+        paired_tests, "wilcoxon", lambda _: math.nan
+    )  # no verdict rests on it, and it takes the most time
     false, uncorrected = 0, 0
     for seed in range(1_000):
         rows = drawn(100 + seed, policies=4, seeds=10)
