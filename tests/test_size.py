@@ -36,20 +36,20 @@ PACKAGES = {
 CORE = ("machine", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "engine", "entities")
 
 BOUNDS = {
-    "machine": 2_943,
+    "machine": 2_908,
     "policy": 2_616,
-    "policy/scheduler": 2_847,
-    "policy/admission": 1_707,
+    "policy/scheduler": 2_846,
+    "policy/admission": 1_728,
     "policy/slurm": 4_395,
-    "engine": 1_765,
+    "engine": 1_755,
     "entities": 2_272,
     "workload": 10_108,
     "model": 4_315,
     "report, questions, cli": 11_000,
     "metrics, campaign, top level": 8_440,
     "testing": 4_554,
-    "core": 18_545,
-    "all without testing": 52_408,
+    "core": 18_520,
+    "all without testing": 52_383,
     "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 1,
@@ -136,7 +136,7 @@ GONE = (
 )
 
 # Modules that import one another; imports inside functions and by a constant name count.
-CIRCLES = (("machine.njit", "machine.compiler"),)
+CIRCLES: tuple[tuple[str, ...], ...] = ()
 
 _NO_CODE = {
     tokenize.COMMENT,

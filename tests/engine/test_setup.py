@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gridsim.cli import main
+from gridsim.engine import choice
 from gridsim.engine import setup as engine
 from gridsim.engine.setup import CompiledRun
 from gridsim.errors import InputError, PolicyError
@@ -176,10 +177,10 @@ def test_a_user_is_told_and_the_command_ends_with_2(capsys: pytest.CaptureFixtur
 
 
 def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, calendars: list[CompiledRun]) -> None:
-    monkeypatch.setattr(engine, "is_kept", lambda loop: False)
+    monkeypatch.setattr(choice, "is_kept", lambda loop: False)
     simulate(JOBS)
     assert not calendars
-    monkeypatch.setattr(engine, "_SMALL", 4)
+    monkeypatch.setattr(choice, "_SMALL", 4)
     simulate(JOBS)
     assert len(calendars) == 1
 
@@ -187,7 +188,7 @@ def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, cale
 def test_what_is_compiled_already_is_taken_for_small_runs_too(
     monkeypatch: pytest.MonkeyPatch, calendars: list[CompiledRun]
 ) -> None:
-    monkeypatch.setattr(engine, "is_kept", lambda loop: True)
+    monkeypatch.setattr(choice, "is_kept", lambda loop: True)
     simulate(JOBS)
     assert len(calendars) == 1
     simulate(JOBS, engine="simpy")
