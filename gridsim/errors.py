@@ -99,7 +99,7 @@ class UnknownNameError(InputError):
 
 
 def check_keys(table: Iterable[str], keys: Collection[str], where: str, file: object) -> None:
-    """Raise `UnknownNameError` for the first key of a table that is none of the *keys*."""
+    """Raise `UnknownNameError` for the first key of a table that is not among the *keys*."""
     for key in table:
         if key not in keys:
             raise UnknownNameError(f"key of {where} in {file}", key, keys)

@@ -143,7 +143,7 @@ _TOO_FEW = 0.001
 _LOOPS = {
     "gridsim.engine.guarantees": ("for guaranteed deadlines", 15),
     "gridsim.engine.tree_loop": ("for trees of clusters", 10),
-    "gridsim.engine": ("of the calendar", 7),
+    "gridsim.engine": ("of the event loop", 7),
     "gridsim.policy.scheduler.moldable_cycle": ("for moldable jobs", 7),
     "gridsim.policy.scheduler.machines": ("of list schedulers", 6),
     "gridsim.policy.scheduler": ("of backfilling", 3),

@@ -10,7 +10,7 @@ from gridsim.engine.loop import run_loop
 from gridsim.engine.plan_states import PlanState, enter_plan
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.decision import BEGAN, BROKEN, GRANTED, admit
+from gridsim.policy.admission.decision import admit
 from gridsim.policy.admission.plan_cycle import PlanQueue, change, compress, in_pool
 
 __all__ = ["guaranteed"]
@@ -21,11 +21,10 @@ class Admission(NamedTuple):
 
     Attributes
     ----------
-    state, trial, promised, answers, how
+    trial, promised, answers, how
         Those of `gridsim.policy.admission.decision.admit`.
     """
 
-    state: Any
     trial: Any
     promised: Any
     answers: Any
@@ -35,20 +34,16 @@ class Admission(NamedTuple):
 @njit_noalloc
 def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan of promised ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
-    given, trial, promised, answers, moves, order, ranks, how = passes
-    (times, free, meta, waiting, planned, bounds), (ties, need, estimate), running = given
-    began, granted, broken = promised[BEGAN], promised[GRANTED], promised[BROKEN]
-    queue = PlanQueue(
-        waiting, planned, meta, order, ties, need, estimate, running, began, moves[0], granted, broken, ranks
-    )
-    entry = Admission(given, trial, promised, answers, how)
-    run_loop(work, events, PlanState(queue, in_pool(queue, (times, free, bounds)), moves, meta, entry))
+    (parts, pool), (others, other_pool), promised, answers, moves, how = passes
+    queue, other = PlanQueue(*parts), PlanQueue(*others)
+    entry = Admission((other, in_pool(other, other_pool)), promised, answers, how)
+    run_loop(work, events, PlanState(queue, in_pool(queue, pool), moves, queue.meta, entry))
 
 
 @enter_plan.register(Admission)
 def enter_if_admitted(entry, now, row, events, queue, machine):  # type: ignore[no-untyped-def]
     jobs, _, _, ends, looks, _, numbers = events
-    victim = admit(row, now, entry.state, entry.trial, entry.promised, entry.answers, entry.how)
+    victim = admit(row, now, (queue, machine), entry.trial, entry.promised, entry.answers, entry.how)
     if victim >= 0:
         cut, cuts = entry.answers[5], entry.answers[6]
         k = cuts[0]

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from gridsim.engine.events import CORES, ESTIMATE, RUNTIME
 from gridsim.engine.loop import arrived, decide, ended, expect_late, needs_python, overran, run_loop, settled
-from gridsim.machine.blocks import forget
 from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.pool import Pool, PoolProfile
 from gridsim.machine.pool_plan import SIZE
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import end_running
+from gridsim.machine.verbs import open_cycle
 from gridsim.model.time import IntArray
 from gridsim.policy.limits import Limits, allow_one
 from gridsim.policy.scheduler.core_count_choice import ASKED, CURVE, LEAST, MOST, Sizes, choose_by_profile, scaled
@@ -103,21 +103,18 @@ def resize(row, cores, jobs, shapes):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def choose_size(now, row, plan, columns, running, began, jobs, sizes):  # type: ignore[no-untyped-def]
-    """Let a new request be of the size by which it ends first in a plan; *sizes* are None where all are as asked for.
+def choose_size(now, row, queue, machine, jobs, sizes):  # type: ignore[no-untyped-def]
+    """Give a new request the size by which it ends first in a plan on one pool.
 
-    They are `gridsim.policy.limits.Limits` and `Sizes`, as plain tuples. The compiler leaves out one of the two ways.
+    *queue* and *machine* are those of the plan, *sizes* are `gridsim.policy.limits.Limits` and `Sizes` as plain tuples.
     """
-    if sizes is None:
-        return
-    times, free, meta, waiting, _, _ = plan
-    _, cores, estimate = columns
+    meta, waiting = queue.meta, queue.waiting
     limits, shapes = sizes
     known = Sizes(*shapes)
-    waiting[meta[TAIL]] = row  # behind those that wait, where it may stand in a moment
-    rows, held = waiting[meta[HEAD] : meta[TAIL] + 1], (running, meta, cores, began)
+    waiting[meta[TAIL]] = row  # behind the waiting requests, where it may be in a moment
+    rows, held = waiting[meta[HEAD] : meta[TAIL] + 1], (queue.running, meta, queue.need, queue.began)
     high = allow_one(now, rows, held, known.table[LEAST], known.table[MOST], Limits(*limits))
-    meta[SIZE] = forget(times, free, meta[SIZE], now)
-    _, width = choose_by_profile(PoolProfile(times, free, meta[SIZE]), row, high, known)
+    open_cycle(machine, now)
+    _, width = choose_by_profile(PoolProfile(machine.times, machine.free, meta[SIZE]), row, high, known)
     resize(row, width, jobs, shapes)
-    cores[row], estimate[row] = jobs[CORES, row], jobs[ESTIMATE, row]
+    queue.need[row], queue.estimate[row] = jobs[CORES, row], jobs[ESTIMATE, row]

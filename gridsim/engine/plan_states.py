@@ -91,9 +91,7 @@ def enter_earliest(entry, now, row, events, queue, machine):  # type: ignore[no-
 
 @enter_plan.register(Sized)
 def enter_sized(entry, now, row, events, queue, machine):  # type: ignore[no-untyped-def]
-    plan = machine.times, machine.free, queue.meta, queue.waiting, queue.planned, machine.bounds
-    columns = queue.ties, queue.need, queue.estimate
-    choose_size(now, row, plan, columns, queue.running, queue.began, events[0], entry.sizes)
+    choose_size(now, row, queue, machine, events[0], entry.sizes)
     return plans.enter_earliest(now, row, queue, machine)
 
 

@@ -2,7 +2,8 @@
 
     python -m gridsim.machine.background_compile MODULE LOOP < TYPES
 
-What that keeps is found by whoever calls the loop, who waits for it if need be (`gridsim.machine.njit`).
+The process that calls the loop takes it from the cache, and waits for it if it is still being compiled
+(`gridsim.machine.njit`).
 """
 
 from __future__ import annotations

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from gridsim.machine import blocks, verbs
 from gridsim.machine.blocks import earliest_from, forget
-from gridsim.machine.njit import njit_noalloc
-from gridsim.machine.queue_order import HEAD, TAIL, insert
-from gridsim.machine.running_set import end_running, only_running
+from gridsim.machine.queue_order import TAIL
+from gridsim.machine.running_set import only_running
 from gridsim.machine.search_cache import BOUND, forget_bounds, kind_of
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["SIZE", "PoolPlan", "adopt", "earliest_start", "enter", "stop"]
+__all__ = ["SIZE", "PoolPlan"]
 
 SIZE = TAIL + 1
 """Count of the blocks of the profile, beside those of the running and of the waiting requests."""
@@ -93,65 +92,13 @@ def start_in_pool_plan(machine, now, row, duration, more):  # type: ignore[no-un
 
 @verbs.cancel.register(PoolPlan)
 def cancel_in_pool_plan(machine, now, row, until):  # type: ignore[no-untyped-def]
-    _give_back(machine.times, machine.free, machine.counts, now, until, machine.need[row])
+    times, free, counts = machine.times, machine.free, machine.counts
+    if until > now:
+        counts[SIZE] = forget(times, free, counts[SIZE], now)
+        counts[SIZE] = blocks.release(times, free, counts[SIZE], now, until, machine.need[row])
 
 
 @verbs.release.register(PoolPlan)
 def release_in_pool_plan(machine, now, rows, count):  # type: ignore[no-untyped-def]
     times, free, _, need, running, counts = machine
     counts[SIZE] = only_running(now, running, counts, need, times, free)
-
-
-@njit_noalloc
-def _give_back(times, free, counts, now, until, amount):  # type: ignore[no-untyped-def]
-    if until > now:
-        counts[SIZE] = forget(times, free, counts[SIZE], now)
-        counts[SIZE] = blocks.release(times, free, counts[SIZE], now, until, amount)
-
-
-# -- plans as plain tuples, for admissions: ``plan`` is times, free, counts, waiting, planned, bounds; ``columns`` is
-# -- ties, cores and estimate of each request
-
-
-@njit_noalloc
-def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-untyped-def]
-    """Return the earliest start from *now* on in the plan as it is."""
-    meta[SIZE] = forget(times, free, meta[SIZE], now)
-    return blocks.earliest(times, free, meta[SIZE], cores, duration)
-
-
-@njit_noalloc
-def enter(plan, ties, row, start, cores, duration):  # type: ignore[no-untyped-def]
-    """Plan a request for *start*."""
-    times, free, meta, waiting, planned, _ = plan
-    meta[SIZE] = blocks.reserve(times, free, meta[SIZE], start, start + duration, cores)
-    waiting[meta[TAIL]], planned[meta[TAIL]] = row, start
-    meta[TAIL] += 1
-    insert(waiting, planned, meta[HEAD], meta[TAIL] - 1, meta[TAIL], ties)
-
-
-@njit_noalloc
-def stop(times, free, meta, running, now, row, cores):  # type: ignore[no-untyped-def]
-    """Remove a running request and give its cores back; returns its expected end."""
-    until = end_running(running, meta, row, cores)
-    _give_back(times, free, meta, now, until, cores)
-    return until
-
-
-@njit_noalloc
-def adopt(plan, columns, running, now, rows, starts):  # type: ignore[no-untyped-def]
-    """Let *rows*, by planned start, wait, at *starts*; returns False if they are not rows with a start each."""
-    times, free, meta, waiting, planned, _ = plan
-    _, cores, estimate = columns
-    if rows.shape[0] != starts.shape[0]:
-        return False
-    for k in range(rows.shape[0]):
-        if rows[k] < 0 or rows[k] >= cores.shape[0]:
-            return False
-    size = only_running(now, running, meta, cores, times, free)
-    for k in range(rows.shape[0]):
-        row = rows[k]
-        size = blocks.reserve(times, free, size, starts[k], starts[k] + estimate[row], cores[row])
-        waiting[k], planned[k] = row, starts[k]
-    meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
-    return True

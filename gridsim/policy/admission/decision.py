@@ -1,9 +1,9 @@
 """A decision on an arrival, compiled from end to end: what admissions search on, their searches, what then changes.
 
-What `gridsim.policy.scheduler.guaranteed.Guaranteed` decides call by call, for a calendar that asks nobody. Bundles,
-plain tuples:
+It decides for the compiled event loop what `gridsim.policy.scheduler.guaranteed.Guaranteed` decides call by call.
+Bundles, plain tuples:
 
-- ``state``: a plan and the columns of its requests, as `gridsim.machine.pool_plan` has them, and who runs;
+- ``state``: a plan, that is its `gridsim.policy.admission.plan_cycle.PlanQueue` and its machine;
 - ``promised``: of each request its submit, the deadline that its user asks for, the response of an artificial one, the
   end that it is promised, whether that is broken, since when it runs, how often it has been killed, and whether it
   may be;
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.machine import pool_plan as plans
+from gridsim.machine import verbs
 from gridsim.machine.blocks import earliest
 from gridsim.machine.njit import inline, njit, njit_noalloc
 from gridsim.machine.pool_plan import SIZE
@@ -29,6 +29,7 @@ from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.mrt import MRT, depth_first
 from gridsim.policy.admission.msb import MSB, cheapest
+from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, stop
 from gridsim.policy.admission.price import PRICES
 from gridsim.policy.admission.qops import QoPS, by_slots
 from gridsim.policy.admission.restart import Restart
@@ -37,7 +38,7 @@ from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
 from gridsim.policy.protocols import name_of
 
-__all__ = ["BEGAN", "BROKEN", "GRANTED", "admit", "numbers_of", "why_not"]
+__all__ = ["admit", "numbers_of", "why_not"]
 
 SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
 PARAMETERS = slice(10, 15)
@@ -127,10 +128,9 @@ def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
 @njit
 def _sought(request, deadline, now, state, promised):  # type: ignore[no-untyped-def]
     """What a search works on that is to take a request in: a `Search` as a plain tuple."""
-    plan, columns, running = state
-    _, _, meta, waiting, starts, _ = plan
-    ties, need, length = columns
-    head = meta[HEAD]
+    queue, _ = state
+    meta, waiting, starts, ties = queue.meta, queue.waiting, queue.planned, queue.ties
+    need, length, head = queue.need, queue.estimate, meta[HEAD]
     count = meta[TAIL] - head
     rows, planned = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
     cores, estimate = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
@@ -143,7 +143,7 @@ def _sought(request, deadline, now, state, promised):  # type: ignore[no-untyped
     due[count] = deadline
     room = 2 * (count + meta[RUNNING] + 1) + 8
     times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    size = only_running(now, running, meta, need, times, free)
+    size = only_running(now, queue.running, meta, need, times, free)
     return rows, cores, estimate, due, submit, planned, times, free, size, ties
 
 
@@ -239,10 +239,9 @@ def _asked_for(request, now, state, trial, promised, how):  # type: ignore[no-un
 @njit_noalloc
 def _appended(request, now, state):  # type: ignore[no-untyped-def]
     """The end of a request at its earliest place in the plan as it stands."""
-    plan, columns, _ = state
-    times, free, meta, _, _, _ = plan
-    _, cores, estimate = columns
-    return plans.earliest_start(times, free, meta, now, cores[request], estimate[request]) + estimate[request]
+    queue, machine = state
+    verbs.open_cycle(machine, now)
+    return verbs.earliest(machine, now, request, queue.estimate[request]) + queue.estimate[request]
 
 
 @njit_noalloc
@@ -277,20 +276,17 @@ def _artificial(request, now, state, promised, how):  # type: ignore[no-untyped-
 @njit
 def _rescued(request, deadline, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
     """A running request that makes room, and the plan in which both end in time; `NOBODY` where no kill helps."""
-    _, columns, _ = state
-    _, cores, _ = columns
     victims = _victims(now, state, promised, how)
+    queue, machine = trial
     for victim in victims:
         _copy(state, trial)
-        copied, _, held = trial
-        times, free, meta, _, _, _ = copied
-        plans.stop(times, free, meta, held, now, victim, cores[victim])
+        stop(now, victim, queue, machine)
         rows, starts = _searched(request, deadline, now, trial, promised, how)
         if rows.shape[0] == 0:
             continue
         before = promised[GRANTED][request]
         promised[GRANTED][request] = deadline
-        plans.adopt(copied, columns, held, now, rows, starts)
+        adopt(rows, starts, now, queue, machine)
         rows, starts = _searched(victim, promised[GRANTED][victim], now, trial, promised, how)
         promised[GRANTED][request] = before
         for k in range(rows.shape[0]):
@@ -302,8 +298,8 @@ def _rescued(request, deadline, now, state, trial, promised, how):  # type: igno
 @njit
 def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
     """Running requests that may be killed now, by the work that they would lose, then by their rows."""
-    plan, columns, running = state
-    meta = plan[2]
+    queue, _ = state
+    meta, running = queue.meta, queue.running
     found, lost = np.empty(meta[RUNNING], dtype=np.int64), np.empty(meta[RUNNING], dtype=np.int64)
     count = 0
     for k in range(meta[RUNNING]):
@@ -311,7 +307,7 @@ def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
         able = promised[BEGAN][row] < now and promised[GRANTED][row] < NEVER
         if not able or not promised[MAY_BE_KILLED][row] or promised[KILLED][row] >= how[MOST_KILLS]:
             continue
-        work = columns[1][row] * (now - promised[BEGAN][row])
+        work = queue.need[row] * (now - promised[BEGAN][row])
         i = count
         while i > 0 and (lost[i - 1] > work or (lost[i - 1] == work and found[i - 1] > row)):
             found[i], lost[i] = found[i - 1], lost[i - 1]
@@ -324,17 +320,16 @@ def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def _copy(state, trial):  # type: ignore[no-untyped-def]
     """Let a second plan be as the first one is."""
-    plan, _, running = state
-    times, free, meta, waiting, planned, _ = plan
-    (its_times, its_free, its_meta, its_waiting, its_planned, _), _, its_running = trial
+    (queue, machine), (its_queue, its_machine) = state, trial
+    meta = queue.meta
     for k in range(meta.shape[0]):
-        its_meta[k] = meta[k]
+        its_queue.meta[k] = meta[k]
     for k in range(meta[SIZE]):
-        its_times[k], its_free[k] = times[k], free[k]
+        its_machine.times[k], its_machine.free[k] = machine.times[k], machine.free[k]
     for k in range(meta[HEAD], meta[TAIL]):
-        its_waiting[k], its_planned[k] = waiting[k], planned[k]
+        its_queue.waiting[k], its_queue.planned[k] = queue.waiting[k], queue.planned[k]
     for k in range(meta[RUNNING]):
-        its_running[0, k], its_running[1, k] = running[0, k], running[1, k]
+        its_queue.running[0, k], its_queue.running[1, k] = queue.running[0, k], queue.running[1, k]
 
 
 # -- the decision ----------------------------------------------------------------------------------------------------
@@ -364,16 +359,13 @@ def admit(request, now, state, trial, promised, answers, how):  # type: ignore[n
 
 @inline
 def _take(request, now, end, victim, rows, starts, state, promised):  # type: ignore[no-untyped-def]
-    """Carry an offer out: who is killed runs no more, the request is promised its end, and all move as they must."""
-    plan, columns, running = state
-    times, free, meta, _, _, _ = plan
-    ties, cores, estimate = columns
+    """Carry out an offer: stop the victim, guarantee the request its end, and let all be planned as the offer says."""
+    queue, machine = state
     if victim >= 0:
-        plans.stop(times, free, meta, running, now, victim, cores[victim])
+        stop(now, victim, queue, machine)
         promised[KILLED][victim] += 1
     promised[GRANTED][request] = end
     if rows.shape[0]:
-        plans.adopt(plan, columns, running, now, rows, starts)
+        adopt(rows, starts, now, queue, machine)
     else:
-        start = plans.earliest_start(times, free, meta, now, cores[request], estimate[request])
-        plans.enter(plan, ties, request, start, cores[request], estimate[request])
+        enter_earliest(now, request, queue, machine)

@@ -14,7 +14,7 @@ from gridsim.machine.allocations import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
-from gridsim.machine.pool_plan import SIZE, adopt
+from gridsim.machine.pool_plan import SIZE
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
 from gridsim.machine.running_set import RUNNING, TOTAL, most_running, only_running
 from gridsim.machine.search_cache import no_bounds
@@ -245,12 +245,16 @@ class Plan:
         held = self._laid.holdings
         return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._fresh, self._laid.state
 
-    @property
-    def _arrays(self) -> tuple[IntArray, ...]:
-        return self.times, self.free, self.meta, self.waiting, self.planned, self._bounds
-
     def _act(self, what: int, now: int, request: int = 0, start: int = 0) -> int:
-        """Have a compiled function change the plan, or search in it."""
+        """Have a compiled function change the plan, or search in it.
+
+        Raises
+        ------
+        PolicyError
+            When *request* is no row: a compiled function would read beside the columns.
+        """
+        if request and not 0 <= request < len(self.need):
+            raise PolicyError(f"request {request} is none of this plan; expected a row of Requests")
         function = cycle.act_in_pool if self._laid is None else cycle.act_on_nodes
         while True:
             answer: int = function(what, now, request, start, self._queue, self._machine)
@@ -279,11 +283,16 @@ class Plan:
         self.meta[HEAD], self.meta[TAIL] = 0, len(rows)
 
     def columns_for(self, requests: int) -> tuple[Any, ...]:
-        """What compiled admissions work on in a run of so many requests, with room for them all."""
+        """Arrays of a compiled run of so many requests: of the queue, of the machine, and requests that start or ended.
+
+        There is room for all requests.
+        """
         self._to_front(requests)
-        self._ensure(requests)
-        columns = self.requests.ties, self.need, self.estimate
-        return self._arrays, columns, self.held, self.began, np.zeros_like(self.held), self._order
+        if self._laid is None:
+            self._ensure(requests)
+        moves = np.zeros_like(self.held)
+        self.started = moves[0]
+        return self._queue, self._machine, moves
 
     def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> Passes:
         """Its passes in a run of so many requests, for a calendar that plays the whole run.
@@ -293,19 +302,15 @@ class Plan:
         sizes : tuple, optional
             By what an arrival gets its size; left out where it keeps the requested one.
         """
-        self._to_front(requests)
-        moves = np.zeros_like(self.held)
-        self.started = moves[0]
+        columns = self.columns_for(requests)
         if self._laid is None:
-            self._ensure(requests)
-            loop = "plan_in_pool_in_sizes" if sizes else "plan_in_pool"
-            return Passes(loop, (self._queue, self._machine, moves, *([sizes] if sizes else ())))
+            return Passes("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else Passes("plan_in_pool", columns)
 
         def ask(now: int) -> tuple[Any, ...]:
             self._laid.help(int(self.meta[cycle.STOPPED]))
-            return self._queue, self._machine, moves
+            return self._queue, self._machine, columns[-1]
 
-        return Passes("plan_on_nodes", (self._queue, self._machine, moves), ask, self._laid.pieces)
+        return Passes("plan_on_nodes", columns, ask, self._laid.pieces)
 
     def go_on(self, before: Plan, rows: IntArray) -> IntArray:
         """Go on where the plan of an earlier window of requests stood, whose requests are *rows* here; who waits."""
@@ -453,8 +458,7 @@ class Plan:
         rows, starts, holdings = arrangement
         if self._laid is None:
             self._ensure(max(0, len(rows) - len(self)))
-            columns = self.requests.ties, self.need, self.estimate
-            if not adopt(self._arrays, columns, self.held, now, rows, starts):
+            if not cycle.adopt_in_pool(rows, starts, now, self._queue, self._machine):
                 raise PolicyError(f"{arrangement} cannot be a plan: expected rows of Requests and one start for each")
             return
         rows = whole_numbers(self, "rows of an arrangement", rows, least=0, most=len(self.need) - 1)
@@ -516,6 +520,8 @@ class Plan:
         """
         places = whole_numbers(self, "places", places, least=0, most=len(self) - 1)
         meta = self.meta
+        if len(places) > len(self._order):  # some are named several times
+            self._order = np.zeros_like(places)
         self._order[: len(places)] = places + meta[HEAD]
         meta[cycle.TASK], meta[cycle.COUNT] = cycle.OPEN, len(places)
         meta[cycle.AGAIN], meta[cycle.UNTIL] = again, min(frontier, NEVER)

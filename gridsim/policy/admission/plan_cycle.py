@@ -20,7 +20,20 @@ from gridsim.machine.running_set import RUNNING, begin_running, end_running, exp
 from gridsim.machine.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["PlanQueue", "change", "compress", "due", "end", "enter", "enter_earliest", "expect", "in_pool", "on_nodes"]
+__all__ = [
+    "PlanQueue",
+    "adopt",
+    "adopt_in_pool",
+    "change",
+    "compress",
+    "due",
+    "end",
+    "enter",
+    "enter_earliest",
+    "expect",
+    "in_pool",
+    "on_nodes",
+]
 __all__ += ["act_in_pool", "act_on_nodes", "settle"]
 
 COMPRESS, EVERY, HOLES, FRONTIER, OVERRAN, UNSETTLED = range(SIZE + 1, SIZE + 7)
@@ -129,6 +142,23 @@ def end(now, row, queue, machine):  # type: ignore[no-untyped-def]
         meta[FRONTIER] = max(meta[FRONTIER], frontier)
     meta[UNSETTLED] = 1
     return until
+
+
+@njit_noalloc
+def adopt(rows, starts, now, queue, machine):  # type: ignore[no-untyped-def]
+    """Let *rows*, by planned start, wait, at *starts*; returns False if they are not rows with a start each."""
+    meta, waiting, planned, estimate = queue.meta, queue.waiting, queue.planned, queue.estimate
+    if rows.shape[0] != starts.shape[0]:
+        return False
+    for k in range(rows.shape[0]):
+        if rows[k] < 0 or rows[k] >= estimate.shape[0]:
+            return False
+    release(machine, now, waiting[meta[HEAD] : meta[TAIL]], meta[TAIL] - meta[HEAD])
+    for k in range(rows.shape[0]):
+        move(machine, rows[k], starts[k], estimate[rows[k]], NEVER)
+        waiting[k], planned[k] = rows[k], starts[k]
+    meta[HEAD], meta[TAIL] = 0, rows.shape[0]
+    return True
 
 
 @njit_noalloc
@@ -305,6 +335,13 @@ def act_in_pool(what, now, row, at, queue, pool):  # type: ignore[no-untyped-def
     """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
     queue = PlanQueue(*queue)
     return _act(what, now, row, at, queue, in_pool(queue, pool))
+
+
+@njit_noalloc
+def adopt_in_pool(rows, starts, now, queue, pool):  # type: ignore[no-untyped-def]
+    """`adopt` on one pool."""
+    queue = PlanQueue(*queue)
+    return adopt(rows, starts, now, queue, in_pool(queue, pool))
 
 
 @njit_noalloc

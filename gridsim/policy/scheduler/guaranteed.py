@@ -108,17 +108,16 @@ class Guaranteed(Planned):
     def passes(self, rows: IntArray) -> Passes:
         """Its decisions and passes for a calendar that plays the whole run."""
         plan, requests = self._plan, self._requests
-        arrays, columns, held, began, moves, order = plan.columns_for(len(rows))
+        self._rank_all()
+        queue, machine, moves = plan.columns_for(len(rows))
         how = decision.numbers_of(self.admission, loosen=self.artificial_fallback == "loosen", tick=plan.tick)
-        twin = plan.copy()
-        state, trial = (arrays, columns, held), (*twin.columns_for(len(rows))[:2], twin.held)
+        trial = plan.copy().columns_for(len(rows))[:-1]
         may = requests.restartable
         restartable = np.ones(len(requests), dtype=np.bool_) if may is None else np.array(may, dtype=np.bool_)
         asked = requests.submit.copy(), requests.deadline.copy(), self._responses()
-        promised = (*asked, plan.granted, plan.broken, began, plan.kills, restartable)
-        self._rank_all()
+        promised = (*asked, plan.granted, plan.broken, plan.began, plan.kills, restartable)
         answers = Answers.none_yet(len(requests))
-        bundle = state, trial, promised, tuple(answers), moves, order, plan.ranking, how
+        bundle = (queue, machine), trial, promised, tuple(answers), moves, how
         return Passes("guaranteed", bundle, answers=answers)
 
     def _responses(self) -> IntArray:

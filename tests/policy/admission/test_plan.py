@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.admission.conservative import Conservative
@@ -191,3 +192,22 @@ def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
         for request in plan.due(now):
             _, _, runtime, estimate = rows[request]
             ends[request] = now + min(runtime, estimate) * SECOND
+
+
+@pytest.mark.parametrize("request_", [-1, 2, 10**9])
+def test_a_request_that_is_no_row_is_rejected_before_a_compiled_function_uses_it(request_: int) -> None:
+    plan = plan_of((2, 10), (2, 10))
+    for act in (plan.earliest, plan.ended, plan.give_back):
+        with pytest.raises(PolicyError, match="expected a row of Requests"):
+            act(request_, 0)
+    with pytest.raises(PolicyError, match="expected a row of Requests"):
+        plan.reserve(request_, 0)
+    assert len(plan) == 0
+
+
+def test_places_of_a_compression_may_be_named_several_times() -> None:
+    plan = plan_of((4, 10), (4, 10))
+    enter(plan, 0)
+    plan.reserve(1, 30 * SECOND)
+    plan.compress(np.array([0, 1] * 100), 0)
+    assert plan.planned_starts().tolist() == [0, 10 * SECOND]
