@@ -20,18 +20,6 @@ from gridsim.report import admission
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = [
-    "BINS",
-    "FILES",
-    "PERIODS",
-    "busy_share",
-    "busy_share_by",
-    "distribution",
-    "fairness",
-    "joints",
-    "tables",
-    "waiting",
-]
 
 BINS = 120
 """Equal bins of time of the figures over time."""
