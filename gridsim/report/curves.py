@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -193,9 +194,10 @@ def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[An
         "deadlines.csv": _deadlines(comparison),
     }
     for name, rows in found.items():
-        written = [astuple(row) for row in rows]
+        columns = [field.name for field in fields(FILES[name])]
+        written = list(map(attrgetter(*columns), rows))
         if written:
-            yield name, [field.name for field in fields(FILES[name])], written
+            yield name, columns, written
 
 
 def _distributions(comparison: Evidence) -> Iterator[DistributionRow]:
