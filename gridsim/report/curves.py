@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -195,8 +194,7 @@ def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[An
     }
     for name, rows in found.items():
         columns = [field.name for field in fields(FILES[name])]
-        written = list(map(attrgetter(*columns), rows))
-        if written:
+        if written := [tuple(getattr(row, column) for column in columns) for row in rows]:
             yield name, columns, written
 
 
