@@ -71,7 +71,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/campaign": 87,
     "gridsim/campaign: texts": 4,
     "gridsim/cli": 79,
-    "gridsim/cli: texts": 55,
+    "gridsim/cli: texts": 18,
     "gridsim/engine": 88,
     "gridsim/engine: texts": 11,
     "gridsim/entities": 186,
