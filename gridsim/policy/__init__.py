@@ -1,1 +1,1 @@
-"""What decides: columns and an instant in, an answer out. No policy sees SimPy, a file, or a true runtime."""
+"""Policies. They receive columns and an instant and return decisions; they see no SimPy, files or true run times."""

@@ -1,4 +1,4 @@
-"""Balancers: which child of a router gets a piece of a job, among the children that can hold it whole."""
+"""Balancers: choice of the child of a router that gets a piece of a job, among those that can hold it entirely."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _SOURCE = "Burkimsher, Bate, Indrusiak"
 
 
 class Bid(NamedTuple):
-    """What a cluster with a plan offers for a job. Instants in whole microseconds.
+    """Offer of a cluster with a plan for a job. Instants in whole microseconds.
 
     Attributes
     ----------
     accepted : bool
-        Whether the job's user takes a deadline as late as that.
+        Whether the job's user accepts a deadline that late.
     granted : int
-        Latest end that it would promise; `NEVER` for a place without a promised end.
+        Latest end that it would guarantee; `NEVER` for an offer without a guaranteed end.
     kills : int
-        Running jobs that it would kill and start over to make room.
+        Number of running jobs that it would kill and restart to free cores.
     start : int
         Planned start.
     charge : float
-        Price of the core-seconds asked for, at the cluster's rate.
+        Price of the requested core-seconds, at the cluster's rate.
     """
 
     accepted: bool
@@ -59,7 +59,7 @@ class Bid(NamedTuple):
 
 
 class ClusterState(Protocol):
-    """A cluster as a balancer sees it; work in cores times whole microseconds of estimate."""
+    """A cluster as a balancer sees it; work is cores times estimate, in core-microseconds."""
 
     kind: str
     cores: int
@@ -69,20 +69,20 @@ class ClusterState(Protocol):
     queued: int
 
     def remaining(self) -> int:
-        """Work queued and what running tasks have left."""
+        """Return the queued work and the remaining work of running tasks."""
         ...
 
     def earliest_start(self, cores: int) -> int:
-        """When a request of so many cores could start behind all that waits, whole microseconds."""
+        """Return when a request for *cores* cores could start behind all waiting requests, whole microseconds."""
         ...
 
     def bid(self, piece: Any) -> Bid | None:
-        """What the cluster offers for a job now; None where it refuses. A question: nothing changes."""
+        """Return the cluster's offer for a job now, None if it rejects the job. Its state does not change."""
         ...
 
 
 class PieceState(Protocol):
-    """Tasks of one job that go the same way."""
+    """Tasks of one job that are routed together."""
 
     widest: dict[str, int]
 
@@ -97,7 +97,7 @@ class PieceState(Protocol):
         ...
 
     def delay_to(self, cluster: Any) -> int:
-        """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
+        """Return the sum of the delays of data from predecessors that are already assigned, whole microseconds."""
         ...
 
 
@@ -105,16 +105,16 @@ class ChildState(Protocol):
     """A child of a router: a cluster, or a router over clusters."""
 
     def leaves(self) -> Sequence[ClusterState]:
-        """Clusters at or below it."""
+        """Return the clusters at or below the child."""
         ...
 
 
 _Load = tuple[int, int]
-"""Work and cores: a fraction, compared by cross multiplication."""
+"""Work and cores, compared as the fraction work / cores by cross multiplication."""
 
 
 def _least(loads: Sequence[_Load]) -> int:
-    """Index of the least fraction, the first of equal ones."""
+    """Return the index of the smallest fraction, the first of equal ones."""
     best = 0
     work, cores = loads[0]
     for index in range(1, len(loads)):
@@ -125,7 +125,7 @@ def _least(loads: Sequence[_Load]) -> int:
 
 
 def _first_least(values: Sequence[Any]) -> int:
-    """Index of the least number, the first of equal ones."""
+    """Return the index of the smallest number, the first of equal ones."""
     return min(range(len(values)), key=values.__getitem__)
 
 
@@ -135,17 +135,18 @@ def _eligible(child: ChildState, kind: str, cores: int) -> list[ClusterState]:
 
 @dataclass
 class ExpectedQueue:
-    """Shortest expected queue: work over cores of the best cluster that could take the piece.
+    """Shortest expected queue: work per core of the best cluster that could run the piece.
 
     Parameters
     ----------
     work : {"unfinished", "queued", "remaining"}
-        All assigned work in full, only what has not started, or that and what running tasks have left.
+        Work that counts: all unfinished assigned work in full, only work that has not started, or the latter and the
+        remaining work of running tasks.
     include_candidate : bool
         Whether the piece's own work is added to each candidate.
     advertise : {"eligible", "any"}
-        What a router says of the clusters below it: the best that could take the widest task of each kind, the worst
-        kind counting; or the best of all.
+        Value of a router for the clusters below it. ``eligible``: of the best cluster that could run the widest task
+        of each kind, for the worst kind. ``any``: of the best of all clusters.
     """
 
     work: Literal["unfinished", "queued", "remaining"] = "unfinished"
@@ -158,7 +159,7 @@ class ExpectedQueue:
 
     def _value(self, piece: PieceState, child: ChildState) -> _Load:
         leaves = child.leaves()
-        if len(leaves) == 1:  # able to hold the piece, or it would not be asked
+        if len(leaves) == 1:  # large enough: only such children are candidates
             return self._load(leaves[0], piece)
         if self.advertise == "any":
             return self._best(leaves, piece)
@@ -179,7 +180,7 @@ class ExpectedQueue:
 
 @dataclass
 class RoundRobin:
-    """Children in turn, for each router and set of kinds."""
+    """Children in rotation, for each router and set of kinds."""
 
     _turns: dict[tuple[int, frozenset[str]], int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -195,7 +196,7 @@ class RoundRobin:
 
 @dataclass
 class RandomChild:
-    """A child drawn at random, uniformly or by its cores."""
+    """A random child, uniform or weighted by cores."""
 
     weighted: bool = False
     name: ClassVar[str] = "random"
@@ -218,14 +219,14 @@ class RandomChild:
 
 @dataclass
 class PowerOfTwo:
-    """The less loaded of two children drawn at random."""
+    """The less loaded of two random children."""
 
     balancer: Any = field(default_factory=ExpectedQueue)
     _rng: Generator = field(init=False, repr=False, compare=False)
 
     @property
     def quotes(self) -> bool:
-        """Whether its part asks clusters for quotes."""
+        """True if the inner balancer compares quotes of clusters."""
         return compares_quotes(self.balancer)
 
     def setup(self, rng: Generator) -> None:
@@ -243,12 +244,12 @@ class PowerOfTwo:
 
 @dataclass
 class LeastUtilised:
-    """The child with the smallest share of busy cores now, of equal ones that with the shortest expected queue.
+    """The child with the smallest fraction of busy cores now; of equal ones, that with the shortest expected queue.
 
     Notes
     -----
-    Cores that what was sent in this very instant is about to take are busy: the decision is the balancer's own, and
-    without it all jobs of one instant would go one way. Who has waited since before is seen between equals alone.
+    Cores for pieces sent at this same instant count as busy. Otherwise all jobs of one instant would be routed to the
+    same child. Work that was already waiting counts only between equal children.
     """
 
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
@@ -264,7 +265,7 @@ class LeastUtilised:
 
 @dataclass
 class EarliestStart:
-    """The child on which the piece's widest task could start first, behind all that waits there."""
+    """The child on which the piece's widest task could start first, behind all waiting requests."""
 
     def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         return _first_least([self._start(piece, child) for child in children])
@@ -278,13 +279,13 @@ class EarliestStart:
 
 @dataclass
 class DataLocal:
-    """Least delay of the data that its tasks need from where their predecessors are, then the shortest queue."""
+    """Least delay of the tasks' input data from the clusters of their predecessors, then the shortest queue."""
 
     balancer: Any = field(default_factory=ExpectedQueue)
 
     @property
     def quotes(self) -> bool:
-        """Whether its part asks clusters for quotes."""
+        """True if the inner balancer compares quotes of clusters."""
         return compares_quotes(self.balancer)
 
     def setup(self, rng: Generator) -> None:
@@ -296,7 +297,7 @@ class DataLocal:
         return near[pick_of(self.balancer, piece, [children[index] for index in near], now)]
 
     def _nearest(self, piece: PieceState, child: ChildState) -> int:
-        """Least delay to a cluster that could take the widest task of a kind of the piece."""
+        """Return the least delay to a cluster that could run the widest task of a kind of the piece."""
         return min(
             piece.delay_to(cluster) for kind, cores in piece.widest.items() for cluster in _eligible(child, kind, cores)
         )
@@ -304,15 +305,22 @@ class DataLocal:
 
 @dataclass
 class EarliestGuarantee:
-    """The cluster that would promise the earliest end, of all below that are asked for a quote.
+    """The cluster that guarantees the earliest end, of all clusters below the router.
 
     Notes
     -----
-    Every able cluster of the whole subtree is asked, in tree order. An offer that the user would take (tolerance of
-    the workload) comes before one that is too late. Then the earliest promised end counts: clusters that grant what
-    was asked for are equal, whenever the job would end there, and any promise comes before none. Then come the fewest
-    kills, the earliest planned start, the first in tree order. A job is turned away only where every cluster turns it
-    away or is later than its user would take. Clusters need plans: guaranteed or conservative ones.
+    The balancer requests a quote from every able cluster of the subtree, in tree order. It compares offers by these
+    criteria, in this order:
+
+    - offers that the user accepts (tolerance of the workload) before offers that are too late;
+    - the earliest guaranteed end: clusters that grant the requested deadline are equal, whatever the planned end, and
+      any guarantee is better than none;
+    - the fewest kills;
+    - the earliest planned start;
+    - the first in tree order.
+
+    A job is rejected only if every cluster rejects it or offers a later end than its user accepts. Clusters need
+    plans: guaranteed or conservative policies.
     """
 
     quotes: ClassVar[bool] = True
@@ -323,12 +331,12 @@ class EarliestGuarantee:
 
 @dataclass
 class CheapestGuarantee:
-    """The cluster that would charge least for a promise that the user takes: its rate times cores times estimate.
+    """The cluster with the lowest charge for a guarantee that the user accepts: rate times cores times estimate.
 
     Notes
     -----
-    As `EarliestGuarantee`, which decides between equal charges. An offer without a promise, however cheap, comes
-    behind all with one.
+    Like `EarliestGuarantee`, which decides between equal charges. Offers with a guarantee precede all offers without
+    one, whatever the charge.
     """
 
     quotes: ClassVar[bool] = True
@@ -349,7 +357,7 @@ def _by_charge(bid: Bid) -> _Preference:
 
 
 def _best_bid(piece: PieceState, children: Sequence[ChildState], preference: Callable[[Bid], _Preference]) -> int:
-    """Child above the cluster with the best bid; the first one where nobody offers anything, to turn the job away."""
+    """Return the child above the cluster with the best bid; the first child, which rejects the job, without bids."""
     ((kind, cores),) = piece.widest.items()
     bids = [
         (preference(bid), index)
@@ -362,9 +370,9 @@ def _best_bid(piece: PieceState, children: Sequence[ChildState], preference: Cal
 
 @dataclass
 class Scored:
-    """A balancer that only scores one child at a time, ``score(piece, child, now)``: the lowest score is picked.
+    """A balancer with a user-defined ``score(piece, child, now)`` for one child: it picks the lowest score.
 
-    The first of equal ones; *now* in whole microseconds, as for `pick`.
+    Of equal scores it picks the first; *now* is in whole microseconds, as for `pick`.
     """
 
     scoring: Any
@@ -385,7 +393,7 @@ def pick_of(balancer: Any, piece: PieceState, children: Sequence[Any], now: int)
     Raises
     ------
     PolicyError
-        When it returns anything else than an index of *children*, or fails.
+        If it returns anything else than an index of *children*, or fails.
     """
     index = call(balancer, "pick", piece, children, now)
     if not isinstance(index, int | np.integer) or not 0 <= index < len(children):
@@ -394,14 +402,14 @@ def pick_of(balancer: Any, piece: PieceState, children: Sequence[Any], now: int)
 
 
 def balancer(what: Any) -> Any:
-    """Balancer from what a user may give: a name with parameters, ``file.py:Class``, or an object.
+    """Return a balancer from a name with parameters, ``file.py:Class``, or an object.
 
-    An object has ``pick(piece, children, now) -> int``, or a plain ``score(piece, child, now)``, lowest wins.
+    An object has ``pick(piece, children, now) -> int`` or ``score(piece, child, now)``, where the lowest score wins.
 
     Raises
     ------
     InputError
-        For an unknown name, and for what has neither.
+        For an unknown name, and for an object that has neither method.
 
     Examples
     --------

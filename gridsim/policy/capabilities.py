@@ -1,4 +1,4 @@
-"""What a policy can do: as it declares it, or as a plain file shows it when it is looked at, once."""
+"""Capabilities of a policy: declared, or derived from the attributes of a user-defined class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHANGES = get_args(Changes)
 
 
 def capabilities_of(scheduler: Any) -> Capabilities:
-    """What a scheduler can do: what it declares, or what a plain file shows by the attributes that it has.
+    """Return the capabilities of a scheduler: declared, or derived from its attributes.
 
     Examples
     --------
@@ -43,16 +43,16 @@ def capabilities_of(scheduler: Any) -> Capabilities:
 
 
 def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
-    """Without passes as a whole where a class is derived in a plain file, or stands before a scheduler.
+    """Return the capabilities without compiled runs for user-defined subclasses and for wrappers of a scheduler.
 
-    What it does at single events would not be asked of it.
+    In a compiled run, their methods for single events would not be called.
     """
     has = hasattr(type(scheduler), "passes") or not declared.compiled
     return declared if is_own(scheduler) and has else replace(declared, compiled=frozenset(), in_python="")
 
 
 def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
-    """What a class declares, and what one that is derived from it in a plain file has besides."""
+    """Return the declared capabilities, and those that a user-defined subclass adds."""
     if is_own(scheduler):
         return declared
     more: dict[str, Any] = {name: True for name in _MEMBERS if not getattr(declared, name) and hasattr(scheduler, name)}
@@ -63,7 +63,7 @@ _MEMBERS = ("plan", "expected_starts", "reasons", "alone", "held", "epoch", "sit
 
 
 def _guarantees(scheduler: Any) -> bool:
-    """Return whether a scheduler of a plain file guarantees deadlines; it then has the methods for that."""
+    """Return whether a user-defined scheduler guarantees deadlines; it must then have the methods for that."""
     found = bool(getattr(scheduler, "guarantees", False))
     missing = [name for name in ("promise", "declined", "broken") if not hasattr(scheduler, name)]
     if found and missing:
@@ -72,24 +72,24 @@ def _guarantees(scheduler: Any) -> bool:
 
 
 def first_of(policy: Any, *methods: str) -> str | None:
-    """The first of these methods that a policy has, which says of what kind it is; None where it has none of them."""
+    """Return the first of these methods that a policy has, which determines its kind; None if it has none of them."""
     return next((method for method in methods if hasattr(policy, method)), None)
 
 
-# -- parts: what they say by attributes, which all have defaults ------------------------------------------------------
+# -- parts: capabilities from attributes, which all have defaults -----------------------------------------------------
 
 
 class OrderingCapabilities(NamedTuple):
-    """What an ordering says of itself: how often it is asked, and whether it has more than ranks.
+    """Capabilities of an ordering.
 
     Attributes
     ----------
     changes : str
-        When ranks are asked again.
+        When ranks are computed again.
     pick, hold : bool
-        Whether it names the next request itself, and whether one that does not fit stays the next.
+        Whether it picks the next request itself, and whether a request that does not fit stays the next one.
     keep, group : bool
-        Whether it keeps usage by share, and whether it orders groups of requests.
+        Whether it records usage by share, and whether it orders groups of requests.
     """
 
     changes: Changes
@@ -100,12 +100,12 @@ class OrderingCapabilities(NamedTuple):
 
 
 def of_ordering(ordering: Any) -> OrderingCapabilities:
-    """What an ordering says of itself; one that does not say how often it is asked is asked at every pass.
+    """Return the capabilities of an ordering; without ``changes`` its ranks are computed at every scheduling cycle.
 
     Raises
     ------
     PolicyError
-        When it says something else than how often there is.
+        For an unknown value of ``changes``.
     """
     changes: Changes = getattr(ordering, "changes", "pass")
     if changes not in _CHANGES:
@@ -115,121 +115,121 @@ def of_ordering(ordering: Any) -> OrderingCapabilities:
 
 
 def scope_of(ordering: Any) -> Literal["cluster", "grid"]:
-    """Whether the order depends on other clusters too."""
+    """Return ``grid`` if the order depends on other clusters too."""
     return "grid" if getattr(ordering, "scope", "cluster") == "grid" else "cluster"
 
 
 def begin(part: Any, rng: Generator) -> None:
-    """Tell a part of a policy of a new run, where it wants to know."""
+    """Call the `setup` of a part of a policy at the start of a run, if it has one."""
     if hasattr(part, "setup"):
         part.setup(rng)
 
 
 def blocks(rule: Any) -> bool:
-    """Whether a reservation rule lets nobody pass."""
+    """Return whether a reservation rule forbids backfilling."""
     return bool(getattr(rule, "blocking", False))
 
 
 def keeps_holders(rule: Any) -> bool:
-    """Whether who holds a promise by a reservation rule keeps it until it starts."""
+    """Return whether a request with a reservation keeps it until it starts."""
     return bool(getattr(rule, "holders", "fresh") != "fresh")
 
 
 def fixes_sizes(partition: Any) -> bool:
-    """Whether every job gets the cores that it asks for."""
+    """Return whether every job gets its requested cores."""
     return bool(getattr(partition, "fixed", False))
 
 
 def knows_runtimes(predictor: Any) -> bool:
-    """Whether a predictor is told true run times."""
+    """Return whether a predictor uses true run times."""
     return bool(getattr(predictor, "oracle", False))
 
 
 def is_own(part: Any) -> bool:
-    """Whether a part is of a class of gridsim itself, not one of a plain file or derived there."""
+    """Return whether a part has a class of gridsim, not a user-defined class or subclass."""
     return type(part).__module__.startswith("gridsim.")
 
 
 def asked_once(ordering: Any) -> bool:
-    """Whether an ordering of gridsim's own, or none, ranks each request by what is known of it from the beginning."""
+    """Return whether an ordering is None or a static one of gridsim: its ranks depend on initial data only."""
     return ordering is None or (is_own(ordering) and of_ordering(ordering).changes == "static")
 
 
 def ages(ordering: Any) -> bool:
-    """Whether an ordering is one of gridsim's own by waits (`gridsim.policy.ordering.Ageing`), which are compiled."""
+    """Return whether an ordering is one of gridsim by waits (`gridsim.policy.ordering.Ageing`), which are compiled."""
     return hasattr(ordering, "terms") and is_own(ordering)
 
 
 def draws_alone(ordering: Any) -> bool:
-    """Whether an ordering is gridsim's own that draws the next request by nothing else, which is compiled."""
+    """Return whether an ordering is one of gridsim that draws the next request at random only, which is compiled."""
     return hasattr(ordering, "stream") and is_own(ordering)
 
 
 def counts_in_columns(ordering: Any) -> bool:
-    """Whether an ordering is gridsim's own by shares, whose keys are a weight times what is in use; once it is set up.
+    """Return whether an ordering is one of gridsim by shares, with keys weight times cores in use; valid after `keep`.
 
-    That is compiled.
+    Such orderings are compiled.
     """
     return getattr(ordering, "column", None) is not None and is_own(ordering)
 
 
 def predicts_in_columns(predictor: Any) -> bool:
-    """Whether a predictor is one of gridsim's own, which are compiled and learn in columns."""
+    """Return whether a predictor is one of gridsim, which are compiled and learn in columns."""
     return hasattr(predictor, "histories") and is_own(predictor)
 
 
 def corrects_by_rule(corrector: Any) -> bool:
-    """Whether a corrector is one of gridsim's own, whose rules are compiled."""
+    """Return whether a corrector is one of gridsim, whose rules are compiled."""
     return hasattr(corrector, "rule") and is_own(corrector)
 
 
 def shifts_left(admission: Any) -> bool:
-    """Whether an admission leaves no single waiting request that could start earlier."""
+    """Return whether an admission leaves no waiting request that alone could start earlier."""
     return bool(getattr(admission, "left_shifted", False))
 
 
 def on_nodes(admission: Any) -> bool:
-    """Whether an admission searches where requests ask for several resources, too; one around another as that does."""
+    """Return whether an admission, or the inner one of a wrapper, supports demands for several resources."""
     inner = getattr(admission, "inner", None)
     return bool(getattr(admission, "vectors", False)) if inner is None else on_nodes(inner)
 
 
 def scores_in_columns(rule: Any) -> bool:
-    """Whether a placement rule is compiled: gridsim's own columns, and no scores that a plug-in defines instead."""
+    """Return whether a placement rule is compiled: it has columns of gridsim, and no user-defined scores."""
     columns = getattr(type(rule), "columns", None)
     return getattr(columns, "__module__", "").startswith("gridsim.") and not hasattr(rule, "scores")
 
 
 def limits_in_columns(partition: Any) -> bool:
-    """Whether a partition is one of gridsim's own, whose limits are compiled."""
+    """Return whether a partition is one of gridsim, whose limits are compiled."""
     return hasattr(partition, "columns") and is_own(partition)
 
 
 def picks_gpus(rule: Any) -> bool:
-    """Whether a placement rule says which GPU of a node a share goes to."""
+    """Return whether a placement rule chooses the GPU of a node for a share."""
     return hasattr(rule, "gpu")
 
 
 def search_of(admission: Any) -> Any:
-    """The admission that is asked for deadlines which the system sets itself: the inner one, where there is one."""
+    """Return the admission that evaluates deadlines set by the system: the inner one, if any."""
     return getattr(admission, "inner", admission)
 
 
 def compares_quotes(balancer: Any) -> bool:
-    """Whether a balancer asks clusters for quotes."""
+    """Return whether a balancer requests quotes from clusters."""
     return bool(getattr(balancer, "quotes", False))
 
 
-# -- the earlier form ------------------------------------------------------------------------------------------------
+# -- deprecated interface --------------------------------------------------------------------------------------------
 
 
 def adapted(scheduler: Any) -> Any:
-    """The scheduler; one in the earlier form as one that answers decisions.
+    """Return the scheduler; with the deprecated interface, wrapped as one that returns decisions.
 
     Warns
     -----
     DeprecationWarning
-        For the earlier form, which is to go with the next release but one.
+        For the deprecated interface, which will be removed in the release after the next one.
     """
     if first_of(scheduler, "wake", "leaving", "stopped") is None:
         return scheduler
@@ -243,13 +243,13 @@ def adapted(scheduler: Any) -> Any:
 
 
 class Earlier:
-    """A scheduler of the earlier form: `dispatch` answers requests, and three more methods what else is decided.
+    """Adapter for the deprecated interface: `dispatch` returns requests, and three other methods the other decisions.
 
     Parameters
     ----------
     inner : object
-        The scheduler. Of ``leaving(now)`` (asked before `dispatch`), ``stopped()`` (after it) and ``wake(now)`` it
-        may have any; the kills of an offer that it makes happen when its quote is committed.
+        The scheduler. It may have any of ``leaving(now)`` (called before `dispatch`), ``stopped()`` (after it) and
+        ``wake(now)``. The kills of its offer are carried out when the quote is committed.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -265,20 +265,20 @@ class Earlier:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the inner scheduler can do."""
+        """Capabilities of the inner scheduler."""
         return capabilities_of(self._inner)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run."""
+        """Initialise the inner scheduler for a run."""
         self._inner.setup(cluster, rng)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """Take the request in; who gives way to it waits again."""
+        """Admit the request; requests that are stopped for it are queued again."""
         self._inner.commit(quote, now)
         return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer else ()
 
     def dispatch(self, now: int) -> Decision:
-        """What the methods of the inner scheduler answer, together."""
+        """Return the decision from the methods of the inner scheduler."""
         inner = self._inner
         withdrawn = inner.leaving(now) if hasattr(inner, "leaving") else ()
         started = starts_of(inner.dispatch(now))

@@ -1,4 +1,4 @@
-"""Copies of policies: every cluster of a run has one of its own, also of a policy that holds locks and queues."""
+"""Copies of policies, one per cluster of a run; policies may contain locks and queues."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _ATOMS = (str, bytes, int, float, complex, bool, type(None), type)
 
 
 def own(policy: Any) -> Any:
-    """A copy of a policy that shares nothing with it that a run changes.
+    """Return an independent copy of a policy, which shares no mutable state with it.
 
-    Locks of the copy are new and open, whatever is made of them (queues, conditions, events) is one of its own, with
-    copies of what it holds.
+    Locks of the copy are new and open. Queues, conditions and events based on them are new too and have copies of the
+    contents.
 
     Raises
     ------
     PolicyError
-        For a part that cannot be copied, such as an open file; naming where the policy holds it.
+        For a part that cannot be copied, such as an open file; the message contains its path in the policy.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def own(policy: Any) -> Any:
         return copy.deepcopy(policy)
     except GridsimError:
         raise
-    except Exception:  # what deepcopy says of a lock is what pickle says of it
+    except Exception:  # deepcopy reports locks with pickle's errors
         memo = _renewed(policy)
     try:
         return copy.deepcopy(policy, dict(memo))
@@ -53,7 +53,7 @@ def own(policy: Any) -> Any:
 
 
 def _renewed(policy: Any) -> dict[int, Any]:
-    """New locks, and what has to be made anew with them, by the identity of the old ones."""
+    """Return new locks, and new objects that contain locks, by the identity of the old ones."""
     memo: dict[int, Any] = {}
     parts = list(_parts(policy))
     for part in parts:
@@ -66,12 +66,12 @@ def _renewed(policy: Any) -> dict[int, Any]:
             memo[id(part)] = threading.Condition(memo.get(id(vars(part)["_lock"])))
         elif isinstance(part, queue.SimpleQueue):
             memo[id(part)] = _second(part)
-    memo[id(memo)] = parts  # keeps what the identities are of
+    memo[id(memo)] = parts  # keeps the objects alive, so that their identities stay valid
     return memo
 
 
 def _second(held: queue.SimpleQueue[Any]) -> queue.SimpleQueue[Any]:
-    """A queue with copies of what another one holds, which can only be looked into by taking it out."""
+    """Return a queue with copies of another queue's entries, which are accessible only by removing them."""
     other: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for _ in range(held.qsize()):
         entry = held.get_nowait()
@@ -81,7 +81,7 @@ def _second(held: queue.SimpleQueue[Any]) -> queue.SimpleQueue[Any]:
 
 
 def _parts(policy: Any) -> Iterator[Any]:
-    """Everything that a policy holds, each thing once."""
+    """Yield every object that a policy refers to, once."""
     seen, left = set[int](), deque([policy])
     while left:
         part = left.popleft()
@@ -92,7 +92,7 @@ def _parts(policy: Any) -> Iterator[Any]:
 
 
 def _members(part: Any) -> Iterable[tuple[str, Any]]:
-    """Attributes and entries of a thing, each with how it is written behind the name of the thing."""
+    """Yield attributes and entries of an object, each with its suffix in an expression."""
     if isinstance(part, Mapping):
         yield from ((f"[{key!r}]", value) for key, value in list(part.items()))
     elif isinstance(part, list | tuple | set | frozenset | deque):
@@ -104,7 +104,7 @@ def _members(part: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _culprit(part: Any, name: str, memo: dict[int, Any]) -> tuple[str, Any]:
-    """The innermost part that cannot be copied, and where it is."""
+    """Return the innermost part that cannot be copied, and its path."""
     for written, value in _members(part):
         try:
             copy.deepcopy(value, dict(memo))

@@ -1,4 +1,4 @@
-"""Correctors: what to believe of a job that outlived its prediction (specification of predictions, section 3)."""
+"""Correctors: new predictions of jobs that exceed their prediction (specification of predictions, section 3)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Added", "Corrector", "Double", "Request", "Steps"]
 
 
 class Corrector(Protocol):
-    """What to believe next of a request that outlived its prediction?"""
+    """Rule for the next prediction of a request that exceeded its prediction."""
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
-        """Seconds, above *present*; for the *times*-th time (from 1), after a *first* prediction, of an *estimate*."""
+        """Return seconds, above *present*; *times* counts from 1, *first* is the first prediction."""
         ...
 
 
@@ -26,24 +26,24 @@ class Compiled:
 
     @property
     def rule(self) -> int:
-        """Which rule."""
+        """Code of the rule."""
         return self._rule
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
-        """Seconds."""
+        """Return the new prediction, s."""
         return int(corrected(self.rule, whole(first), whole(present), times, whole(estimate))) / 1e6
 
 
 @dataclass
 class Request(Compiled):
-    """The request: believed once the prediction has been wrong."""
+    """The requested walltime after the first wrong prediction."""
 
     _rule: ClassVar[int] = REQUEST
 
 
 @dataclass
 class Steps(Compiled):
-    """The first prediction and a step that grows: 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h, then the request."""
+    """The first prediction plus a growing step: 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h, then the request."""
 
     _rule: ClassVar[int] = STEPS
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
@@ -58,12 +58,12 @@ class Added(Compiled):
 
 @dataclass
 class Double(Compiled):
-    """Twice the present prediction; without *cap* it may pass the request."""
+    """Twice the present prediction; without *cap* it may exceed the request."""
 
     cap: bool = True
     source: ClassVar[str] = "Gaussier, Glesser, Reis, Trystram 2015"
 
     @property
     def rule(self) -> int:
-        """With the cap or without."""
+        """Code of the rule, with or without the cap."""
         return DOUBLE_OR_LESS if self.cap else DOUBLE

@@ -1,4 +1,4 @@
-"""Orderings that look at the DAG behind a task: its upward rank, its job's critical path, when it became ready.
+"""Orderings for tasks of DAG jobs: by upward rank, critical path of the job, and time of readiness.
 
 A single rigid job is a DAG of one task: its rank and critical path are its estimate.
 """
@@ -30,7 +30,7 @@ def _tick(queue: Queue) -> float:
 
 @dataclass
 class FifoTask:
-    """Tasks in the order in which they became ready; ties by job order."""
+    """First ready, first served; ties by job order."""
 
     changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = _SOURCE
@@ -46,7 +46,7 @@ class LongestRemaining:
     Parameters
     ----------
     rank_of : {"inclusive", "exclusive"}
-        Whether the rank counts the task itself.
+        Whether the rank includes the task itself.
     """
 
     rank_of: Literal["inclusive", "exclusive"] = "inclusive"
@@ -65,7 +65,7 @@ class ShortestRemaining:
     Parameters
     ----------
     rank_of : {"inclusive", "exclusive"}
-        Whether the rank counts the task itself.
+        Whether the rank includes the task itself.
     """
 
     rank_of: Literal["inclusive", "exclusive"] = "inclusive"
@@ -84,13 +84,13 @@ class ProjectedSlr:
     Parameters
     ----------
     lateness : int
-        Ticks of lateness that separate jobs arriving together, shorter critical path first.
+        Ticks of lateness, which order jobs that arrive together by shorter critical path.
 
     Notes
     -----
-    Compared exactly. Not free of starvation under sustained overload by shorter jobs, whatever the paper says: a job of
-    critical path L never starts while jobs of length c < L (rho - 1) / rho keep arriving at load rho > 1
-    (grid spec, section 9).
+    Compared exactly. Contrary to the paper, not free of starvation under sustained overload by shorter jobs: a job of
+    critical path L never starts while jobs of length c < L (rho - 1) / rho keep arriving at load rho > 1 (grid spec,
+    section 9).
     """
 
     lateness: int = 1
@@ -100,21 +100,21 @@ class ProjectedSlr:
     source: ClassVar[str] = _SOURCE
 
     def lines(self, queue: Queue, tick: int) -> tuple[IntArray, IntArray]:
-        """Whole numbers (a, b) of every request: at instant t the largest (t + a) / b comes first."""
+        """Return integers (a, b) of every request: at instant t the largest (t + a) / b is first."""
         requests, rows = queue.requests, queue.rows
         ahead = requests.rank[rows] + self.lateness * tick - requests.submit[rows]
         return ahead, requests.critical_path[rows]
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        """The same as floats, for those who look on."""
+        """Return the same ranks as floats, for callers that do not compare exactly."""
         return -(now + queue.rank + self.lateness * _tick(queue) - queue.submit) / queue.critical_path
 
 
 @dataclass
 class ProjectedSlrStarvationFree:
-    """Projected SLR plus floor(wait / largest waiting critical path) squared: every task's turn comes.
+    """Projected SLR plus floor(wait / largest waiting critical path) squared: free of starvation.
 
-    The square of the longer wait beats every linear rival while critical paths are bounded.
+    The square of the longer wait exceeds the linear term of every other task while critical paths are bounded.
     """
 
     lateness: int = 1
@@ -124,7 +124,7 @@ class ProjectedSlrStarvationFree:
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         requests, rows = queue.requests, queue.rows
-        waited = round(now * 1e6) - requests.submit[rows]  # whole numbers: a turn comes at its instant, not about it
+        waited = round(now * 1e6) - requests.submit[rows]  # integers: floor must change at the exact instant
         path = requests.critical_path[rows]
         turns = waited // path.max()
         projected: FloatArray = (waited + requests.rank[rows] + round(self.lateness * _tick(queue) * 1e6)) / path

@@ -1,4 +1,4 @@
-"""Dominant resource fairness: whoever holds least of what he holds most of comes first."""
+"""Dominant resource fairness: jobs of the user with the smallest dominant share first."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from gridsim.policy.queue import Queue
 
 @dataclass
 class DominantShare:
-    """Smallest dominant share first: of each user the largest part that his running jobs hold of any resource.
+    """Smallest dominant share first: the largest fraction of any resource that the user's running jobs use.
 
     Parameters
     ----------
     by : str
-        Label that says whose a job is: ``user``, ``account``, ``group`` … Jobs without one count as one user's.
+        Label that identifies the user of a job: ``user``, ``account``, ``group`` … Jobs without it count as one
+        user's.
 
     Notes
     -----
-    Parts are those of what the machine has in all: cores, memory, GPUs, other resources of nodes, pools. On a machine
-    of cores alone it is the number of cores in use. Every start changes the order; equal shares are ranked by arrival.
-    What a user had before does not count.
+    Fractions are relative to the machine's total of each resource: cores, memory, GPUs, other resources of nodes,
+    pools. On a machine with cores only, the share is the number of cores in use. Every start changes the order; equal
+    shares are ordered by arrival. Past usage does not count.
 
     References
     ----------
@@ -39,7 +40,7 @@ class DominantShare:
     source: ClassVar[str] = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker, Stoica 2011"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        """Dominant share of the user of each waiting request."""
+        """Return the dominant share of the user of each waiting request."""
         running = queue.running
         users, waits = np.unique(queue.label(self.by), return_inverse=True)
         place = np.searchsorted(users, running.label(self.by))

@@ -1,4 +1,4 @@
-"""Fair share: whoever uses least of what it is entitled to comes first."""
+"""Fair share: jobs of the share with the lowest use relative to its entitlement first."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class FairShare:
     Parameters
     ----------
     scope : {"cluster", "grid"}
-        Where use is counted: on the cluster that decides, or on all of them.
+        Scope of usage: the cluster that schedules, or all clusters.
     combine : {"product", "leaf", "fair-tree"}
-        Ratios along the path multiplied, the leaf's alone, or compared level by level from the top.
+        Ratios along the path multiplied, the leaf's ratio alone, or ratios compared level by level from the top.
     reeval : {"start", "pass"}
-        Whether use counts what was started earlier in the same pass.
+        Whether usage includes jobs started earlier in the same scheduling cycle.
     usage : {"running", "decayed"}
-        Cores in use now, or core-seconds that lose half their weight every *half_life*.
+        Cores in use now, or core-seconds whose weight halves every *half_life*.
     half_life : float
         Seconds.
 
     Notes
     -----
-    Grid spec, section 10. All ratios are exact except decayed ones. Not free of starvation: a wide task on a small
-    share can wait for ever.
+    Grid spec, section 10. All ratios are exact except decayed ones. Not free of starvation: a wide task of a small
+    share can wait indefinitely.
     """
 
     scope: Literal["cluster", "grid"] = "cluster"
@@ -52,16 +52,16 @@ class FairShare:
 
     @property
     def changes(self) -> Changes:
-        """Every start changes the order, unless use is taken as the pass begins."""
+        """``start`` if every start changes the order, ``pass`` if usage is evaluated at the beginning of a cycle."""
         return self.reeval
 
     def keep(self, cluster: ClusterView) -> Ledger:
-        """Begin a run: the ledger in which the scheduler notes every start and end by leaf of the share tree.
+        """Return the ledger of a new run, in which the scheduler records starts and ends by leaf of the share tree.
 
         Raises
         ------
         InputError
-            When the jobs name no shares, or one that is no leaf of the tree.
+            If the jobs have no shares, or a share that is no leaf of the tree.
         """
         paths = cluster.requests.names.get("share")
         if paths is None or "share" not in cluster.requests.labels:
@@ -86,7 +86,7 @@ class FairShare:
         return self._ledger
 
     def _prepare(self, tree: ShareTree, paths: tuple[str, ...]) -> None:
-        """The tree; for each leaf, the nodes of its path; for each node, its part of the whole."""
+        """Compute the tree, the nodes on the path of each leaf, and the fraction of each node."""
         names = list(dict.fromkeys(node for path in paths for node in tree.path(path)))
         self._nodes = [[names.index(node) for node in tree.path(path)] for path in paths]
         self._fraction = [tree.fraction(node) for node in names]
@@ -94,13 +94,14 @@ class FairShare:
         self._tree = UsageTree(self._nodes, above, np.array(self._fraction, dtype=np.float64))
         part = [tree.entitlement(node) for node in names]
         counted = [nodes[-1:] if self.combine == "leaf" else nodes for nodes in self._nodes]
-        # Cores in use over those of the scope over the part, multiplied along the path, on one denominator.
+        # Cores in use over those of the scope over the entitlement, multiplied along the path, with a common
+        # denominator.
         weights = [
             1 / math.prod((part[node] * self._ledger_cores for node in nodes), start=Fraction(1)) for nodes in counted
         ]
         common = math.lcm(*(weight.denominator for weight in weights))
         self._weights = [int(weight * common) for weight in weights]
-        # Where only leaves count, their keys are products that a column holds exactly.
+        # If only leaves count, their keys are products that a column holds exactly.
         single = self.usage == "running" and self.combine != "fair-tree" and all(len(nodes) == 1 for nodes in counted)
         exact = max(self._weights) * self._ledger_cores < 1 << 62
         self._column = np.array(self._weights, dtype=np.int64) if single and exact else None
@@ -109,9 +110,9 @@ class FairShare:
 
     @property
     def column(self) -> IntArray | None:
-        """Of each leaf what its cores in use are multiplied by, where that is the whole key; after `keep`.
+        """Factor of the cores in use of each leaf, if the product is the whole key; available after `keep`.
 
-        Not where other clusters count.
+        None if other clusters count too.
         """
         return self._column if self.scope == "cluster" else None
 
@@ -121,7 +122,7 @@ class FairShare:
         return ranks
 
     def places(self, now: int) -> IntArray:
-        """Place of each leaf in the order of this instant (whole microseconds), equal ones equal."""
+        """Return the rank of each leaf at this instant (whole microseconds), equal for ties."""
         if self._column is not None:
             return self._ledger.running * self._column
         keys = self._keys(now)
@@ -129,7 +130,7 @@ class FairShare:
         return np.array([place[key] for key in keys])
 
     def _keys(self, now: int) -> list[Any]:
-        """What the leaves are ordered by; exact unless usage decays."""
+        """Return the sort keys of the leaves; exact unless usage decays."""
         if self.usage == "decayed":
             self._ledger.decay(now)
             used = self._ledger.used
@@ -144,7 +145,7 @@ class FairShare:
         return [math.prod(use[node] for node in nodes) * weight for nodes, weight in counted]
 
     def _by_level(self, nodes: list[int], use: list[int]) -> tuple[Fraction, ...]:
-        """Use of each node within its parent over its shares among siblings, from the top down; 0 / 0 is 0."""
+        """Return the use of each node within its parent over its shares among siblings, from the top; 0 / 0 is 0."""
         first = sum(use[node] for node in {path[0] for path in self._nodes})
         above = [first, *(use[node] for node in nodes[:-1])]
         return tuple(

@@ -1,16 +1,16 @@
-"""What finished jobs ran, as columns by user; the rules of the shipped predictors and correctors over them, compiled.
+"""Run times of finished jobs as columns by user, and the rules of the included predictors and correctors, compiled.
 
-A bundle of *beliefs*, as a plain tuple, since that is handed over quickest:
+The *beliefs* are passed as a plain tuple, which is fastest:
 
-- ``believed`` (6, n): of each request the first prediction, the present one and how often it was corrected; the slots
-  of its user, and of user and size class together, in the history (-1 for none); what it will run, where that is told;
-- ``kept`` (slots, n): what the last jobs of a slot ran, as a ring; ``known`` (2, slots): how many have ended, and the
-  sum of what is kept; all in whole microseconds;
-- ``averages`` (slots,): exponential averages, s; ``weight`` (1,): what the last job counts in them;
-- ``rules`` (4,): predictor, corrector, tick (whole microseconds), how many jobs make a mean.
+- ``believed`` (6, n): per request its first prediction, the present one and its number of corrections; the history
+  slots of its user, and of its user and size class (-1 for none); its true run time, if the predictor uses it;
+- ``kept`` (slots, n): run times of the last jobs of a slot, a ring buffer; ``known`` (2, slots): number of ended jobs,
+  and the sum of ``kept``; all in whole microseconds;
+- ``averages`` (slots,): exponential averages, s; ``weight`` (1,): weight of the last job in them;
+- ``rules`` (4,): predictor, corrector, tick (whole microseconds), number of jobs in a mean.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -24,20 +24,20 @@ from gridsim.policy.queue import Requests
 FIRST, PRESENT, CORRECTIONS, USER, ALIKE, RUN = range(6)
 PREDICTOR, CORRECTOR, TICK, MEAN_OF = range(4)
 RECENT, AVERAGE, SIMILAR, TOLD = range(4)
-"""Predictors: means of last jobs, an exponential average, means of jobs alike, run times that are told."""
+"""Predictors: mean of the last jobs, exponential average, mean of similar jobs, true run times."""
 REQUEST, STEPS, ADDED, DOUBLE, DOUBLE_OR_LESS = range(5)
 """Correctors; the last doubles up to the request."""
 UNKNOWN = -1
 _COUNT, _SUM = 0, 1
 _SIZES = 64
-"""Classes of sizes: their whole binary logarithms, which a number of 64 bits has."""
+"""Number of size classes: integer parts of the binary logarithm of a 64-bit number."""
 _MINUTES: IntArray = np.array((1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_000, 6_000))
-"""By how much the first eleven corrections raise a prediction, min; the twelfth believes the request."""
+"""Increments of the first eleven corrections, min; the twelfth sets the prediction to the requested walltime."""
 _MINUTE = 60 * MICROSECOND
 
 
 class Beliefs(NamedTuple):
-    """What is believed of requests, and what a predictor has learnt, as described above."""
+    """Predictions for the requests, and the state of the predictor, as described above."""
 
     believed: IntArray
     kept: IntArray
@@ -53,15 +53,15 @@ class Histories:
     Parameters
     ----------
     requests : Requests
-        All requests that may come; of whom they are says their label ``user``, below 0 for nobody known.
+        All requests that may be submitted; their label ``user`` identifies the user, below 0 for unknown.
     predictor, corrector : int
         Their rules, as named in this module.
     tick : int
-        What predictions are rounded down to, whole microseconds.
+        Unit to which predictions are rounded down, whole microseconds.
     mean_of : int
-        Jobs that a mean is taken of.
+        Number of jobs in a mean.
     weight : float
-        What the last job counts in an average.
+        Weight of the last job in an average.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Histories:
         )
 
     def add(self, request: int) -> None:
-        """A request comes that was not known when the run began."""
+        """Assign history slots to a request that was unknown at the start of the run."""
         if self._user is None or self._user[request] < 0:
             return
         user, believed = int(self._user[request]), self.beliefs.believed
@@ -118,14 +118,14 @@ class Histories:
 
 
 def nobody_believes() -> tuple[Any, ...]:
-    """A bundle for loops that predict nothing."""
+    """Return an empty tuple of columns, for loops without predictions."""
     none = np.zeros((0, 0), dtype=np.int64)
     return tuple(Beliefs(none, none, none, np.zeros(0), np.zeros(0), np.zeros(4, dtype=np.int64)))
 
 
 @njit_noalloc
 def answer(row, beliefs):  # type: ignore[no-untyped-def]
-    """What a predictor says that a request will run, whole microseconds; below 0 while too little is known."""
+    """Return the predicted run time of a request, whole microseconds; below 0 while its history is too short."""
     believed, _, known, averages, _, rules = beliefs
     if rules[PREDICTOR] == TOLD:
         return believed[RUN, row]
@@ -141,7 +141,10 @@ def answer(row, beliefs):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def predict(row, estimate, beliefs):  # type: ignore[no-untyped-def]
-    """The same cut at one tick and at the estimate, in whole ticks unless it is told; the estimate for no answer."""
+    """Return the prediction, limited to one tick and the estimate and in whole ticks; the estimate if there is none.
+
+    True run times are not rounded.
+    """
     rules = beliefs[5]
     said = answer(row, beliefs)
     if said < 0 or said >= estimate:
@@ -153,7 +156,7 @@ def predict(row, estimate, beliefs):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def learn(row, ran, beliefs):  # type: ignore[no-untyped-def]
-    """A request ran so many microseconds."""
+    """Add a run time, whole microseconds, to the histories of the request's user."""
     believed, kept, known, averages, weight, rules = beliefs
     slot = believed[USER, row]
     if slot < 0:
@@ -180,7 +183,7 @@ def _keep(slot, ran, kept, known):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def corrected(rule, first, present, times, estimate):  # type: ignore[no-untyped-def]
-    """What a corrector believes of a request that outlived its prediction for the *times*-th time."""
+    """Return the new prediction of a request that exceeded its prediction for the *times*-th time."""
     if rule in (STEPS, ADDED) and times <= len(_MINUTES):
         before = first if rule == STEPS else present
         return min(estimate, before + _MINUTES[times - 1] * _MINUTE)
@@ -191,7 +194,7 @@ def corrected(rule, first, present, times, estimate):  # type: ignore[no-untyped
 
 @njit_noalloc
 def correct(row, estimate, beliefs):  # type: ignore[no-untyped-def]
-    """Believe more of a request that outlives what was believed; what that is, whole microseconds."""
+    """Correct the prediction of a request that exceeds it; return the new one, whole microseconds."""
     believed, rules = beliefs[0], beliefs[5]
     believed[CORRECTIONS, row] += 1
     first, present, times = believed[FIRST, row], believed[PRESENT, row], believed[CORRECTIONS, row]

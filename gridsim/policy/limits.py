@@ -1,16 +1,16 @@
-"""How many cores waiting requests may have, compiled: the rules of the shipped partitions over columns.
+"""Limits of the cores of waiting requests, compiled: the rules of the included partitions as columns.
 
-A bundle of *limits*, as a plain tuple, since that is handed over quickest:
+The *limits* are passed as a plain tuple, which is fastest:
 
-- ``rule`` (3,): which rule, how weights count, and whose work is counted; ``factors`` (2,): weight and gap factor;
-- ``weights`` (2, n): of each request its effective sequential runtime, s, and what it weighs; ``counts`` (n,): whether
-  it is counted in the sum;
-- ``allowed`` (n,): most cores, filled in; ``values`` (n + 1,), ``halves`` (3, 64), ``sums`` (64,): scratch.
+- ``rule`` (3,): rule, weighting, and the work that counts; ``factors`` (2,): weight factor and gap factor;
+- ``weights`` (2, n): effective sequential run time of each request, s, and its weight; ``counts`` (n,): whether it
+  counts in the sum;
+- ``allowed`` (n,): maximum cores, the result; ``values`` (n + 1,), ``halves`` (3, 64), ``sums`` (64,): workspace.
 
 Section 4 of the project's specification of moldable jobs.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from gridsim.policy.queue import Requests
 
 RULE, WEIGHT, SCOPE = range(3)
 TOLD, ANY, SHARE = range(3)
-"""Rules: limits that are asked for in Python, any size, a share of the work."""
+"""Rules: limits computed in Python, any size, a share of the work."""
 LINEAR, SQRT, SQRT_PARALLEL, EQUAL = range(4)
 SYSTEM, REMAINING, QUEUED = range(3)
 WF, GAP = range(2)
@@ -34,7 +34,7 @@ _BLOCK = 128
 
 
 class Limits(NamedTuple):
-    """What the limits of a run are made of, as described above."""
+    """Parameters and workspace of the limits of a run, as described above."""
 
     rule: IntArray
     factors: FloatArray
@@ -55,7 +55,7 @@ def limits_of(
     wf: float = 1.0,
     gap: float = 1.0,
 ) -> Limits:
-    """The limits of a run, by one of the rules named in this module."""
+    """Return the limits of a run, by one of the rules of this module."""
     n = len(requests)
     found = Limits(
         rule=np.array([rule, weight, scope], dtype=np.int64),
@@ -72,7 +72,7 @@ def limits_of(
 
 
 def take_down(limits: Limits, requests: Requests, rows: slice | int) -> None:
-    """Take down what some requests weigh."""
+    """Store the weights of some requests."""
     if limits.rule[RULE] != SHARE:
         return
     weight = requests.weight_seconds[rows]
@@ -85,7 +85,7 @@ def take_down(limits: Limits, requests: Requests, rows: slice | int) -> None:
 
 @inline
 def _few(values, begin, count):  # type: ignore[no-untyped-def]
-    """Sum of at most 128 numbers, in the order in which numpy adds them."""
+    """Return the sum of at most 128 numbers, added in the order of numpy."""
     if count < 8:
         found = 0.0
         for i in range(begin, begin + count):
@@ -106,10 +106,10 @@ def _few(values, begin, count):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def total(values, count, halves, sums):  # type: ignore[no-untyped-def]
-    """Sum of the first *count* numbers, the same to the last bit as numpy's: halves are added up apart.
+    """Return the sum of the first *count* numbers, equal to numpy's to the last bit (pairwise summation).
 
-    *halves* (3, 64) and *sums* (64,) are scratch: where each second half begins, how long it is, and whether the first
-    has been added up, to what.
+    *halves* (3, 64) and *sums* (64,) are workspace: begin and length of each second half, whether the first half has
+    been summed, and its sum.
     """
     depth, begin, length = 0, 0, count
     while True:
@@ -131,7 +131,7 @@ def total(values, count, halves, sums):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _work(now, rows, running, busy, began, limits):  # type: ignore[no-untyped-def]
-    """Work in the system: of the requests that wait, *rows*, and of the *busy* ones that run, as the rule counts it."""
+    """Return the work in the system: of the waiting requests *rows* and of the *busy* running ones, by the rule."""
     rule, values = limits.rule, limits.values
     whole, weighed = limits.weights[WHOLE], limits.weights[WEIGHED]
     for i in range(rows.shape[0]):
@@ -155,7 +155,7 @@ def _work(now, rows, running, busy, began, limits):  # type: ignore[no-untyped-d
 
 @njit_noalloc
 def _share(row, everything, cores, limits):  # type: ignore[no-untyped-def]
-    """Most cores of a request by its share of all work."""
+    """Return the maximum cores of a request by its share of all work."""
     share = limits.weights[WEIGHED, row] / everything if everything > 0 else 0.0
     part = min(limits.factors[WF] * share, limits.factors[GAP])
     return max(1, np.int64(np.floor(part * cores + 1e-9)))
@@ -163,10 +163,10 @@ def _share(row, everything, cores, limits):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def allow(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
-    """Fill ``allowed`` with the most cores of each of the *rows*, which wait, place by place; what is told stays.
+    """Set ``allowed`` to the maximum cores of each waiting request, in the order of *rows*; limits from Python stay.
 
-    *held* are running requests by expected end, their counts, the cores of all requests and when each began; *least*
-    and *most* (n,) the ends of their ranges: the least always stands.
+    *held* has the running requests by expected end, their counts, the cores of all requests and their start times.
+    *least* and *most* (n,) are the ends of the size ranges; the minimum size is always allowed.
     """
     running, counts, _, began = held
     if limits.rule[RULE] == TOLD:
@@ -183,7 +183,7 @@ def allow(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def allow_one(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
-    """Most cores of the last of the *rows*, a new request behind those that wait."""
+    """Return the maximum cores of the last of the *rows*, a new request behind the waiting ones."""
     running, counts, _, began = held
     row = rows[rows.shape[0] - 1]
     if limits.rule[RULE] == ANY:

@@ -1,4 +1,4 @@
-"""Orderings: formulas over the waiting requests' columns; lower ranks first, ties by arrival."""
+"""Orderings: formulas over the columns of the waiting requests; lower ranks first, ties by arrival."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class LargestCores:
 
 @dataclass
 class SmallestArea:
-    """Least cores times estimate first."""
+    """Smallest product of cores and estimate first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("saf",)
     changes: ClassVar[Changes] = "static"
@@ -97,7 +97,7 @@ class SmallestArea:
 
 @dataclass
 class LargestArea:
-    """Most cores times estimate first."""
+    """Largest product of cores and estimate first."""
 
     aliases: ClassVar[tuple[str, ...]] = ("laf",)
     changes: ClassVar[Changes] = "static"
@@ -108,7 +108,7 @@ class LargestArea:
 
 @dataclass
 class EarliestDeadline:
-    """Earliest deadline first; jobs without one last, by arrival."""
+    """Earliest deadline first; jobs without deadline last, by arrival."""
 
     aliases: ClassVar[tuple[str, ...]] = ("edf",)
     changes: ClassVar[Changes] = "static"
@@ -119,9 +119,9 @@ class EarliestDeadline:
 
 @dataclass
 class LeastLaxity:
-    """Least laxity first, which is earliest latest start: deadline minus estimate; jobs without deadline last.
+    """Least laxity first, i.e. earliest latest start (deadline minus estimate); jobs without deadline last.
 
-    The present is common to all, so the order does not change with time.
+    The current time is the same for all jobs, so the order does not change with time.
     """
 
     aliases: ClassVar[tuple[str, ...]] = ("llf",)
@@ -132,15 +132,15 @@ class LeastLaxity:
 
 
 class Ageing:
-    """Orderings by a power of the wait in units of a request's own, times a weight; compiled passes work it out too.
+    """Orderings by a weighted power of the wait in units specific to each request; compiled cycles support them too.
 
-    Whole powers are products, so that the last bits are the same wherever it is computed.
+    Integer powers are computed as products, so that all implementations agree in the last bit.
     """
 
     power: ClassVar[int] = 1
 
     def terms(self, queue: Queue) -> tuple[FloatArray, FloatArray]:
-        """The units, s, and the weights of requests: numbers above 0 that never change."""
+        """Return the units, s, and the weights of requests: constant positive numbers."""
         raise NotImplementedError
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
@@ -170,7 +170,7 @@ class Unicef(Ageing):
 
     Notes
     -----
-    The formula divides by zero for one core. Sizes below two count as two, so serial jobs rank as the two-core ones do.
+    The formula divides by zero for one core. Sizes below two count as two, so serial jobs rank like two-core jobs.
     """
 
     changes: ClassVar[Changes] = "pass"
@@ -192,9 +192,9 @@ class Xfactor(Ageing):
 
 @dataclass
 class Random:
-    """Drawn uniformly from the waiting requests; with *hold*, a drawn request that does not fit stays the head.
+    """Uniformly random order; with *hold*, a drawn request that does not fit stays the first in the queue.
 
-    Under a rule that lets others pass, a pass draws one whole order.
+    With backfilling, each scheduling cycle draws a complete order.
     """
 
     hold: bool = True
@@ -203,20 +203,20 @@ class Random:
     _rng: Generator = field(init=False, repr=False, compare=False)
 
     def setup(self, rng: Generator) -> None:
-        """Begin a run: draws come from *rng*, by ``rng.integers(n)`` alone."""
+        """Begin a run: numbers are drawn from *rng* by ``rng.integers(n)`` only."""
         self._rng = rng
 
     @property
     def stream(self) -> Generator:
-        """What it draws from."""
+        """Random number generator of the ordering."""
         return self._rng
 
     def pick(self, queue: Queue, now: float) -> int:
-        """Index of the next request."""
+        """Return the index of the next request."""
         return int(self._rng.integers(len(queue)))
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        """A whole order, drawn one after the other."""
+        """Return a complete order, drawn one request after the other."""
         left = list(range(len(queue)))
         rank = np.empty(len(queue))
         for place in range(len(queue)):

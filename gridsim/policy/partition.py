@@ -1,4 +1,4 @@
-"""How many cores may a moldable job get? A formula over the queue; which sizes are tried follows from its answer."""
+"""Core counts of moldable jobs: a formula over the queue limits the sizes that are tried."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridsim.policy.limits import Limits
 from gridsim.policy.queue import Queue, Requests
 
 Grid = Literal["geometric", "linear"]
-"""How the sizes tried are spread over the range: by equal ratios, or evenly."""
+"""Spacing of the sizes tried: by equal ratios, or evenly."""
 
 
 def _check_choices(choices: Any) -> None:
@@ -24,14 +24,14 @@ def _check_choices(choices: Any) -> None:
 
 
 def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
-    """Largest sizes that limits allow: a job's minimum always stands (spec of moldable jobs, 4.1)."""
+    """Return the largest sizes within limits; a job's minimum is always allowed (spec of moldable jobs, 4.1)."""
     allowed: IntArray = np.minimum(maximum, np.maximum(limit, minimum))
     return allowed
 
 
 @dataclass
 class Asked:
-    """Every job gets the cores that it asked for."""
+    """Every job gets its requested cores."""
 
     choices: ClassVar[int] = 1
     grid: ClassVar[Grid] = "geometric"
@@ -41,20 +41,20 @@ class Asked:
         return queue.requests.cores[queue.rows]
 
     def columns(self, requests: Requests) -> Limits:
-        """What compiled passes make the limits of: every request has one size."""
+        """Return the limits for compiled cycles: every request has one size."""
         return limits.limits_of(requests, limits.ANY)
 
 
 @dataclass
 class Greedy:
-    """Any size of its range: the one by which the job ends first.
+    """Any size of the range: the one with the earliest end.
 
     Parameters
     ----------
     choices : int or "all"
-        How many sizes of the range are tried.
+        Number of sizes of the range that are tried.
     grid : {"geometric", "linear"}
-        How they are spread.
+        Spacing of these sizes.
     """
 
     source: ClassVar[str] = "Cirne, Berman 2000"
@@ -68,29 +68,30 @@ class Greedy:
         return queue.requests.maximum[queue.rows]
 
     def columns(self, requests: Requests) -> Limits:
-        """What compiled passes make the limits of: any size."""
+        """Return the limits for compiled cycles: any size."""
         return limits.limits_of(requests, limits.ANY)
 
 
 @dataclass
 class ShareOfWork:
-    """At most a share of the machine that follows the job's share of the work in the system.
+    """At most a share of the machine that depends on the job's share of the work in the system.
 
     Parameters
     ----------
     wf : float
-        Weight factor: times the share.
+        Weight factor, by which the share is multiplied.
     gap : float
-        Gap factor: no job gets more than this fraction of the machine; 1 for no such limit.
+        Gap factor: the maximum fraction of the machine for one job; 1 for no such limit.
     weight : {"linear", "sqrt", "sqrt-parallel", "equal"}
-        Shares by effective sequential runtime, by its square root, or by its square root among jobs that can run on
+        Shares by effective sequential run time, by its square root, or by its square root among jobs that can run on
         more than one core; or the same share for every job (equi-partition).
     scope : {"system", "remaining", "queued"}
-        Among all running and waiting jobs, running ones with what is left of them, or waiting ones only.
+        Work that counts: all running and waiting jobs, the same with the remaining work of running jobs, or waiting
+        jobs only.
     choices : int or "all"
-        How many sizes up to the limit are tried.
+        Number of sizes up to the limit that are tried.
     grid : {"geometric", "linear"}
-        How they are spread.
+        Spacing of these sizes.
 
     Notes
     -----
@@ -124,7 +125,7 @@ class ShareOfWork:
         return np.maximum(most, 1)
 
     def columns(self, requests: Requests) -> Limits:
-        """What compiled passes make the same limits of (`gridsim.policy.limits`), to the last bit."""
+        """Return the same limits for compiled cycles (`gridsim.policy.limits`), equal to the last bit."""
         weight = ("linear", "sqrt", "sqrt-parallel", "equal").index(self.weight)
         scope = ("system", "remaining", "queued").index(self.scope)
         return limits.limits_of(requests, limits.SHARE, weight, scope, wf=self.wf, gap=self.gap)
@@ -135,14 +136,14 @@ class ShareOfWork:
         return weight if self.weight == "linear" else np.sqrt(weight)
 
     def _counted(self, queue: Queue) -> FloatArray:
-        """What each request adds to the sum."""
+        """Return the contribution of each request to the sum."""
         weighed = self._weighed(queue.weight)
         if self.weight == "sqrt-parallel":
             weighed = np.where(queue.requests.maximum[queue.rows] > 1, weighed, 0.0)
         return weighed
 
     def _running(self, queue: Queue, now: float) -> float:
-        """What the running requests add to the sum."""
+        """Return the contribution of the running requests to the sum."""
         if self.scope == "queued":
             return 0.0
         running: Queue = queue.state["running"]

@@ -1,7 +1,7 @@
-"""Placement rules: where the tasks of a request go on a machine of nodes (specification of machines, 3.5 and 3.6).
+"""Placement rules: choice of the nodes for the tasks of a request (specification of machines, 3.5 and 3.6).
 
-Whether a request can be placed never depends on the rule. A rule is asked for each task: the node of the lowest score
-that may be taken is taken, ties to the lower number.
+The feasibility of a request does not depend on the rule. The rule scores the nodes for each task, and the task is
+placed on the feasible node with the lowest score; ties go to the lower number.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ from gridsim.schema import Number, read_json
 
 @dataclass
 class First:
-    """The lowest-numbered node that has room."""
+    """The lowest-numbered node with enough free capacity."""
 
     def columns(self, asked: DemandClasses) -> Rule:
-        """What the compiled placement scores by."""
+        """Return the parameters for compiled placement."""
         return _rule(asked, FIRST_NODE)
 
 
 @dataclass
 class Weight:
-    """The lightest node, as Slurm uses the weights of nodes."""
+    """The node with the lowest weight, as in Slurm."""
 
     def columns(self, asked: DemandClasses) -> Rule:
-        """What the compiled placement scores by."""
+        """Return the parameters for compiled placement."""
         return _rule(asked, WEIGHT)
 
 
 @dataclass
 class Pack:
-    """Best fit: the node with the least left, over all resources as parts of the largest node.
+    """Best fit: the node with the least free capacity left, summed over resources as fractions of the largest node.
 
     Parameters
     ----------
     resources : str or sequence of str
-        Which count, ``gpu`` among them, separated by ``+``; all where left out.
+        Resources that count, separated by ``+``, possibly ``gpu``; all if omitted.
     whole : bool
-        Whether scores are cut to a hundred steps, as in the published program of the reference.
+        Whether scores are truncated to a hundred steps, as in the published program of the reference.
     """
 
     resources: str | Sequence[str] = ""
@@ -70,42 +70,42 @@ class Pack:
     source: ClassVar[str] = "Weng et al., USENIX ATC 2023"
 
     def columns(self, asked: DemandClasses) -> Rule:
-        """What the compiled placement scores by."""
+        """Return the parameters for compiled placement."""
         return _rule(asked, PACK, self.resources, self.whole)
 
 
 @dataclass
 class Spread:
-    """Worst fit: the node with the most left, over all resources as parts of the largest node.
+    """Worst fit: the node with the most free capacity left, summed over resources as fractions of the largest node.
 
     Parameters
     ----------
     resources : str or sequence of str
-        Which count, ``gpu`` among them, separated by ``+``; all where left out.
+        Resources that count, separated by ``+``, possibly ``gpu``; all if omitted.
     whole : bool
-        Whether scores are cut to a hundred steps.
+        Whether scores are truncated to a hundred steps.
     """
 
     resources: str | Sequence[str] = ""
     whole: bool = False
 
     def columns(self, asked: DemandClasses) -> Rule:
-        """What the compiled placement scores by."""
+        """Return the parameters for compiled placement."""
         return _rule(asked, SPREAD, self.resources, self.whole)
 
 
 @dataclass
 class DotProduct:
-    """Alignment: what is left of each resource times what the task asks for, as parts of the largest node.
+    """Alignment: the dot product of free capacity and the task's demand, as fractions of the largest node.
 
     Parameters
     ----------
     align : {"high", "low"}
         Whether the highest product wins, as in Tetris, or the lowest, as in the program of Weng et al.
     resources : str or sequence of str
-        Which count, ``gpu`` among them, separated by ``+``; all where left out.
+        Resources that count, separated by ``+``, possibly ``gpu``; all if omitted.
     whole : bool
-        Whether scores are cut to a hundred steps.
+        Whether scores are truncated to a hundred steps.
     """
 
     align: Literal["high", "low"] = "high"
@@ -118,7 +118,7 @@ class DotProduct:
             raise ValueError(f"align is {self.align!r}; high or low is needed")
 
     def columns(self, asked: DemandClasses) -> Rule:
-        """What the compiled placement scores by."""
+        """Return the parameters for compiled placement."""
         kind = PRODUCT_HIGH if self.align == "high" else PRODUCT_LOW
         return _rule(asked, kind, self.resources, self.whole, products=True)
 
@@ -130,19 +130,19 @@ _TYPICAL = [{"each?": {str: _AMOUNT}, "gpu?": _AMOUNT, "gpu_kinds?": [str], "cou
 
 @dataclass
 class Fragmentation:
-    """The node where the task makes least of the idle GPUs useless to typical tasks.
+    """The node on which the task makes the fewest idle GPUs useless to typical tasks.
 
     Parameters
     ----------
     typical : str or sequence of mappings
         Typical tasks: ``each`` (amounts by resource), ``gpu`` (thousandths), ``gpu_kinds`` and ``count``; a JSON file
-        with a list of such; ``workload`` for the most frequent ones of the jobs themselves.
+        with a list of such tasks; or ``workload`` for the most frequent ones of the jobs themselves.
     popularity : float
-        Part of the workload's tasks that its most frequent demands have together at least.
+        Minimum fraction of the workload's tasks that the most frequent demands cover together.
     resources : str or sequence of str
-        Which resources the workload's demands are told apart by, separated by ``+``; all but memory where left out.
+        Resources by which the workload's demands are distinguished, separated by ``+``; all but memory if omitted.
     whole : bool
-        Whether scores are cut to a hundred steps, as in the published program.
+        Whether scores are truncated to a hundred steps, as in the published program.
     """
 
     typical: str | Sequence[Mapping[str, Any]] = "workload"
@@ -156,7 +156,7 @@ class Fragmentation:
             raise ValueError(f"popularity is {self.popularity!r}; a part above 0, at most 1, is needed")
 
     def columns(self, asked: DemandClasses) -> Rule:
-        """What the compiled placement scores by."""
+        """Return the parameters for compiled placement."""
         typical = self.typical
         if typical == "workload":
             typical = _frequent(asked, _named(self.resources), self.popularity)
@@ -170,26 +170,26 @@ class Fragmentation:
 
 @dataclass
 class Random:
-    """Any node that may be taken, and any GPU with room, each as likely as the others."""
+    """A random feasible node, and a random GPU with enough free capacity, both uniform."""
 
     def setup(self, rng: Generator) -> None:
-        """Draw from a stream of this run."""
+        """Store the random stream of this run."""
         self._rng = rng
 
     def scores(self, task: Mapping[str, int], nodes: Nodes) -> FloatArray:
-        """0 for the node that was drawn, 1 for the others."""
+        """Return 0 for the drawn node, 1 for the others."""
         able = np.flatnonzero(nodes.able)
         found = np.ones(len(nodes.able))
         found[able[self._rng.integers(len(able))]] = 0.0
         return found
 
     def gpu(self, free: IntArray, share: int) -> int:
-        """One of the GPUs with room."""
+        """Return a random GPU with enough free capacity."""
         able = np.flatnonzero(free >= share)
         return int(able[self._rng.integers(len(able))])
 
 
-# -- what compiled placement scores by -------------------------------------------------------------------------------
+# -- parameters for compiled placement -------------------------------------------------------------------------------
 
 
 def _named(resources: str | Sequence[str]) -> tuple[str, ...]:
@@ -201,12 +201,12 @@ def _named(resources: str | Sequence[str]) -> tuple[str, ...]:
 def _rule(
     asked: DemandClasses, kind: int, resources: str | Sequence[str] = "", whole: bool = False, *, products: bool = False
 ) -> Rule:
-    """Weights that make parts of the largest node of what is free, as whole numbers where these are small enough.
+    """Return weights that turn free amounts into fractions of the largest node, as integers if these are small enough.
 
     Raises
     ------
     InputError
-        When a resource is named that no node has.
+        If no node has a named resource.
     """
     columns, named = asked.columns, _named(resources)
     names = (*columns.resources, "gpu")
@@ -235,16 +235,16 @@ def _rule(
 def fragments_of(
     capacity: Capacity, typical: Sequence[Mapping[str, Any]], free: Mapping[str, int], gpus: Sequence[int]
 ) -> int:
-    """Idle thousandths of GPU of the first node that are of no use to typical tasks, times their counts (3.6).
+    """Return the idle thousandths of GPU of the first node that are useless to typical tasks, weighted (3.6).
 
     Parameters
     ----------
     typical : sequence of mappings
-        As `Fragmentation` takes them.
+        As for `Fragmentation`.
     free : mapping of str to int
-        What is free of each resource of the node.
+        Free amount of each resource of the node.
     gpus : sequence of int
-        Thousandths free of each of its GPUs.
+        Free thousandths of each of its GPUs.
     """
     asked = DemandClasses(capacity, Demands.plain_cores(np.zeros(0, dtype=np.int64)))
     rule = _fragmentation(asked, typical, whole=False)
@@ -253,16 +253,16 @@ def fragments_of(
 
 
 _KNOWN = 1 << 22
-"""Most numbers that scores are kept in."""
+"""Maximum number of cached scores."""
 
 
 def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], whole: bool) -> Rule:
-    """Typical tasks as columns.
+    """Return the parameters for typical tasks.
 
     Raises
     ------
     InputError
-        For one that asks for a resource which no node has.
+        If a task requests a resource that no node has.
     """
     columns, capacity = asked.columns, asked.capacity
     rows, accepts = [], []
@@ -288,7 +288,7 @@ def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], w
 
 
 def _frequent(asked: DemandClasses, named: Sequence[str], popularity: float) -> list[dict[str, Any]]:
-    """The most frequent task demands of the jobs, as few as make that part of all tasks (R23)."""
+    """Return the most frequent task demands of the jobs, the fewest that cover that fraction of all tasks (R23)."""
     names = [name for name in asked.columns.resources if (name in named if named else name != "memory")]
     found = typical_tasks(asked.demands, names, popularity)
     rows = zip(found.each.tolist(), found.gpu.tolist(), found.gpu_kinds, found.counts.tolist(), strict=True)

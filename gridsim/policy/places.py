@@ -1,4 +1,4 @@
-"""Between a scheduler and the columns of what is held: the rule that lays requests down, and where that is in words."""
+"""Bridge between a scheduler and the allocations over time: placement rules, and placements as objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gridsim.policy.queue import ClusterView
 
 
 def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
-    """Nothing held yet on a cluster; tasks go where a rule says."""
+    """Return empty allocations of a cluster, with a placement rule."""
     asked = cluster.asked
     assert asked is not None
     begin(rule, rng)
@@ -35,7 +35,7 @@ def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
 
 
 def placement_at(holdings: Holdings, request: int, place: Place) -> Placement:
-    """What a request takes of the nodes on which it lies, in words."""
+    """Return the allocation of a request on its nodes as a `Placement`."""
     classes = Classes(*holdings.classes)
     at = classes.of[request]
     exclusive, gpu = classes.shape[at, EXCLUSIVE], classes.shape[at, GPU]
@@ -52,7 +52,7 @@ def placement_at(holdings: Holdings, request: int, place: Place) -> Placement:
 
 
 def pieces_of(holdings: Holdings, request: IntArray, place: Place) -> Pieces:
-    """The same of many requests at once, a row a request and node."""
+    """Return the allocations of many requests, one row per request and node."""
     classes, columns = Classes(*holdings.classes), holdings.asked.columns
     at = classes.of[request]
     amounts = np.where(
@@ -69,7 +69,7 @@ def pieces_of(holdings: Holdings, request: IntArray, place: Place) -> Pieces:
 
 
 def place_of(holdings: Holdings, placement: Placement) -> Place:
-    """A placement as holdings lay it down: tasks on each node, thousandths of each GPU there."""
+    """Return a placement as columns: tasks on each node, thousandths of each GPU on it."""
     node: IntArray = np.array(placement.node, dtype=np.int64)
     tasks: IntArray = np.array(placement.tasks, dtype=np.int64)
     most = int(holdings.asked.columns.gpus.max(initial=0))
@@ -81,14 +81,14 @@ def place_of(holdings: Holdings, placement: Placement) -> Place:
 
 
 class Laid:
-    """Where compiled loops have laid those down who started, and what loops wait for.
+    """Placements of requests started by compiled loops, and requests of the loops to Python.
 
     Parameters
     ----------
     holdings : Holdings
-        Who holds what.
+        Allocations over time.
     state : (s,) int64
-        The state of the loops, as `gridsim.machine.nodes` has it.
+        State of the loops, as defined in `gridsim.machine.nodes`.
 
     Attributes
     ----------
@@ -105,20 +105,20 @@ class Laid:
         self._placements: dict[int, Placement] = {}
 
     def copy(self) -> Laid:
-        """The same of a machine of its own."""
+        """Return an independent copy."""
         self.note()  # the log is not copied
         twin = Laid(self.holdings.copy(), self.state.copy())
         twin._placements = self._placements.copy()
         return twin
 
     def take(self) -> tuple[IntArray, Place]:
-        """Requests that have started since this was asked last, and where they lie; a row a request and node."""
+        """Return the requests started since the last call and their placements, one row per request and node."""
         count, self.state[LOGGED] = int(self.state[LOGGED]), 0
         request, node, tasks = self.log[0][:, :count].copy()
         return request, Place(node, tasks, self.log[1][:count].copy())
 
     def note(self) -> None:
-        """Keep the placements of requests that have started."""
+        """Store the placements of requests that have started."""
         request, place = self.take()
         rows = request.tolist()
         first = 0
@@ -129,20 +129,20 @@ class Laid:
                 first = last
 
     def placement(self, request: int) -> Placement:
-        """Placement of a request that has started; empty if it has no tasks."""
+        """Return the placement of a request that has started; empty if it has no tasks."""
         if self.state[LOGGED]:
             self.note()
         return self._placements.pop(request, _NOWHERE)
 
     def help(self, stopped: int) -> None:
-        """Do what a loop that plays a whole run has *stopped* for."""
+        """Serve a compiled loop that has *stopped* with this code."""
         if stopped == FULL:
             self._taken.append(self.take())
         else:
             self.holdings.help(stopped, int(self.state[ROW]))
 
     def pieces(self) -> Pieces:
-        """Where all were laid down so far, since this was asked last."""
+        """Return all placements since the last call."""
         taken, self._taken = [*self._taken, self.take()], []
         request = np.concatenate([each for each, _ in taken])
         place = Place(*(np.concatenate(parts) for parts in zip(*(place for _, place in taken), strict=True)))
@@ -153,14 +153,14 @@ _NOWHERE = Placement((), {}, (), ())
 
 
 class _Outside:
-    """A rule that answers scores: it is asked for each task.
+    """Bridge to a user-defined rule, whose scores are computed for each task.
 
     Parameters
     ----------
     rule : PlacementRule
         The rule.
     asked : DemandClasses
-        The machine.
+        Machine and demands.
     """
 
     def __init__(self, rule: Any, asked: DemandClasses) -> None:
@@ -175,7 +175,7 @@ class _Outside:
         return twin
 
     def __call__(self, holdings: Holdings, request: int) -> None:
-        """Lay a request down in the sketch of some holdings."""
+        """Place a request in the workspace of the allocations."""
         classes, sketch = Classes(*holdings.classes), Workspace(*holdings.sketch)
         at = int(classes.of[request])
         task = dict(zip(self._names, classes.each[at].tolist(), strict=True)) | {"gpu": int(classes.shape[at, GPU])}

@@ -1,4 +1,4 @@
-"""A machine in the parts that jobs name, where they can be kept apart, and as each policy has it."""
+"""Partition of a machine into the clusters or partitions that jobs request, and the machine as each policy sees it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ ASKED = "as --partitions pooled asks for"
 def in_pools(
     workload: Workload, platform: Platform, policies: Iterable[Any] = (), asked: Partitions | None = None
 ) -> Platform:
-    """The machine with the parts that the jobs name kept apart, where that can be; else one that says why not.
+    """Return the machine with its partitions as separate pools if possible, else with the reason why not.
 
     Parameters
     ----------
     policies : iterable of object
-        One that knows its site (`Capabilities.pools`) says which parts it has, or why there are none.
+        A policy with a site (`Capabilities.site`) defines the partitions, or the reason why there are none.
     asked : {"apart", "pooled"}, optional
-        What somebody wants of partitions; apart where their sizes are known and none shares a node, where left out.
+        Requested treatment of partitions. By default they are separate if their sizes are known and they share no
+        nodes.
 
     Raises
     ------
     InputError
+        If separate partitions are requested but not possible, and for any other value of *asked*.
         Where they are to be apart and cannot be, and for *asked* that is neither.
     """
     if asked is not None and asked not in get_args(Partitions):
@@ -47,7 +49,7 @@ def in_pools(
     if platform.by is not None or platform.pooled:
         return platform
     if any(group.partitions for cluster in platform.clusters() for group in cluster.nodes):
-        # Jobs keep to the nodes of their partitions, which may share nodes.
+        # Jobs are restricted to the nodes of their partitions, which may share nodes.
         return (
             replace(Platform.single(platform.cores, origin=platform.origin), pooled=ASKED)
             if asked == "pooled"
@@ -67,7 +69,7 @@ def in_pools(
 
 
 def _clusters(workload: Workload, platform: Platform) -> Platform:
-    """The clusters of the log, of the sizes that a platform gives, else of the most cores that each had in use."""
+    """Return the clusters of the log, with sizes from the platform, else the most cores that each had in use."""
     clusters = workload.provenance.get("clusters", ())
     names = {name for names in names_of(workload, CLUSTER).values() for name in names}
     if names <= {cluster.name for cluster in platform.clusters()}:
@@ -83,12 +85,12 @@ def _clusters(workload: Workload, platform: Platform) -> Platform:
 
 
 def _partitions(workload: Workload, platform: Platform, policies: Iterable[Any], named: Sequence[str]) -> Platform:
-    """The machine by partitions.
+    """Return the machine by partitions.
 
     Raises
     ------
     InputError
-        Why there is none.
+        With the reason why it cannot be partitioned.
     """
     if not named:
         raise InputError("the jobs name none")
@@ -124,14 +126,14 @@ def _without(workload: Workload) -> int:
 
 
 def seen_by(policy: Any, platform: Platform) -> Platform:
-    """The machine as a policy has it: one that knows its site keeps partitions itself, on one cluster of all cores.
+    """Return the machine as a policy sees it: a site policy models partitions itself, on one cluster of all cores.
 
-    A policy of another site than the one that gave the platform decides for its own (`own_machine`).
+    A policy of another site than that of the platform schedules its own machine (`own_machine`).
 
     Raises
     ------
     InputError
-        Where it knows one site and the machine is several.
+        If the policy has one site and the machine consists of several clusters.
     """
     if not capabilities_of(policy).site:
         return platform
@@ -146,14 +148,14 @@ def seen_by(policy: Any, platform: Platform) -> Platform:
 
 
 def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Platform:
-    """The machine with so many cores; one in parts grows where a policy that knows the site adds nodes, else evenly.
+    """Return the machine with *cores* cores; partitions grow by the nodes that a site policy adds, else evenly.
 
-    One of nodes gets whole nodes like those of its largest group, for about so many cores.
+    A machine of nodes gets whole nodes like those of its largest group, so its size is approximate.
 
     Raises
     ------
     InputError
-        For a machine of several clusters on which jobs do not say where they run, and where a part has no core left.
+        For a machine of several clusters without a cluster per job, and if a partition would have no core left.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
         found: Platform = knowing.sized(cores).pools(named)
         if found.cores == cores:
             return found
-    # Largest fractions first, in tree order between equal ones: the sum is right to the core.
+    # Largest remainders first, ties in tree order, so that the sum is exact.
     exact = [cluster.cores * cores for cluster in clusters]
     sizes = [part // platform.cores for part in exact]
     most = sorted(range(len(clusters)), key=lambda place: -(exact[place] % platform.cores))
@@ -187,12 +189,12 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
 
 
 def _with_nodes_to(platform: Platform, cluster: ClusterSpec, cores: int) -> Platform:
-    """The machine with more or fewer nodes of its largest group.
+    """Return the machine with more or fewer nodes in its largest group.
 
     Raises
     ------
     InputError
-        Where that group has no cores, or would have no node left.
+        If the nodes of that group have no cores, or no node would be left.
     """
     place = _usual(cluster)
     usual = cluster.nodes[place]
@@ -205,12 +207,12 @@ def _with_nodes_to(platform: Platform, cluster: ClusterSpec, cores: int) -> Plat
 
 
 def _usual(cluster: ClusterSpec) -> int:
-    """Place of the largest group of nodes, the first of several."""
+    """Return the index of the largest group of nodes, the first of equal ones."""
     return max(range(len(cluster.nodes)), key=lambda place: (cluster.nodes[place].count, -place))
 
 
 def _with_more(platform: Platform, cluster: ClusterSpec, place: int, more: int, field: str) -> Platform:
-    """The machine with more or fewer nodes of a group."""
+    """Return the machine with more or fewer nodes in a group."""
     group = cluster.nodes[place]
     if group.count + more < 1:
         raise InputError(f"{-more} nodes fewer; there are {group.count} like those of '{group.group}'", field=field)
@@ -226,7 +228,7 @@ def _with_more(platform: Platform, cluster: ClusterSpec, place: int, more: int, 
 
 
 def changed_platform(platform: Platform, change: SiteChange) -> Platform:
-    """The machine with nodes of its groups and units of its pools added or taken away.
+    """Return the machine with nodes and units of pools added or removed.
 
     Raises
     ------
@@ -247,12 +249,12 @@ def changed_platform(platform: Platform, change: SiteChange) -> Platform:
 
 
 def with_nodes_of(platform: Platform, text: str) -> Platform:
-    """The machine with nodes added to a group, or taken away: ``+10``, ``gpu:+10``; of the largest where none is named.
+    """Return the machine with nodes added or removed: ``+10``, ``gpu:+10``; in the largest group if none is named.
 
     Raises
     ------
     InputError
-        Where it is no one cluster of nodes, and for what is no number of nodes of a group that is there.
+        If the machine is not one cluster of nodes, and for invalid numbers or unknown groups.
 
     Examples
     --------

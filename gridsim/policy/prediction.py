@@ -1,4 +1,4 @@
-"""Predictors: what jobs will run, as a scheduler believes (specification of predictions, section 2)."""
+"""Predictors of run times (specification of predictions, section 2)."""
 
 from __future__ import annotations
 
@@ -16,85 +16,85 @@ __all__ = ["Average", "Clairvoyant", "Predictor", "Recent", "Requested", "Simila
 
 
 class Predictor(Protocol):
-    """What will a request run? Asked once, when it comes; told of every end.
+    """Predictor of run times. It predicts once, at submission, and learns from every end.
 
-    A dataclass, whose fields are its parameters; what it learns in a run begins in `setup`. One with ``oracle`` true is
-    told all run times, ``setup(rng, runtime)`` in seconds, and results say so.
+    A predictor is a dataclass whose fields are its parameters; `setup` initialises its state. A predictor with a true
+    ``oracle`` receives all run times, ``setup(rng, runtime)`` in seconds, and results mention this.
     """
 
     def setup(self, rng: Generator) -> None:
-        """Begin a run: nothing is known."""
+        """Initialise the state for a run."""
         ...
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
-        """Seconds, one for each request that comes *now*, in job order; infinity means as requested.
+        """Return one prediction, s, per request that is submitted *now*, in job order; infinity means as requested.
 
-        Answers are cut at the request and at one tick, and rounded down to whole ticks.
+        Predictions are limited to the range from one tick to the requested walltime, and rounded down to whole ticks.
         """
         ...
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
-        """These requests ended *now*, in this order, and *ran* so many seconds, no more than they asked for."""
+        """Record that these requests ended *now*, in this order, after *ran* seconds, at most their estimates."""
         ...
 
 
 @dataclass
 class Requested:
-    """What the user asked for: no prediction at all."""
+    """The requested walltime: no prediction."""
 
     def setup(self, rng: Generator) -> None:
-        """Nothing to begin."""
+        """Do nothing."""
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
-        """The estimates, s."""
+        """Return the estimates, s."""
         return queue.estimate
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
-        """Nothing to learn."""
+        """Do nothing."""
 
 
 @dataclass
 class Clairvoyant:
-    """What the job will run: plans with true run times, for comparison only."""
+    """The true run time, for comparison only."""
 
     oracle: ClassVar[bool] = True
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """Columns with room for the run times; there is nothing to learn."""
+        """Return columns for the run times; no learning takes place."""
         return Histories(requests, TOLD, corrector, tick=tick)
 
     def setup(self, rng: Generator, runtime: FloatArray) -> None:
-        """Run times of all requests, s."""
+        """Store the run times of all requests, s."""
         self._runtime = runtime
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
-        """Run times, s, cut at the estimates."""
+        """Return the run times, s, limited by the estimates."""
         return np.minimum(self._runtime[queue.rows], queue.estimate)
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
-        """Nothing to learn."""
+        """Do nothing."""
 
 
 class History:
-    """Predictors that learn what jobs of a user ran; a user who is not known has no history and makes none."""
+    """Base of predictors that learn from the run times of a user's jobs; an unknown user has no history."""
 
     rule: ClassVar[int]
 
     def setup(self, rng: Generator) -> None:
-        """Begin a run: nothing is known."""
+        """Initialise the state for a run."""
         self._histories: Histories | None = None
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """Columns to learn in, for a run of these requests."""
+        """Return the columns of the histories, for a run of these requests."""
         raise NotImplementedError
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
-        """Seconds, by the history of each request's user; infinity for none."""
+        """Return predictions, s, from the history of each request's user; infinity for users without history."""
         answers = np.array([answer(row, self._beliefs(queue, row)) for row in queue.rows.tolist()], dtype=np.float64)
         return np.where(answers < 0, np.inf, answers / 1e6)
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
-        """Add what ended to the history of its user."""
+        """Add the ended requests to the histories of their users."""
         for row, seconds in zip(queue.rows.tolist(), ran.tolist(), strict=True):
             learn(row, round(seconds * 1e6), self._beliefs(queue, row))
 
@@ -108,7 +108,7 @@ class History:
 
 @dataclass
 class Recent(History):
-    """Mean of what the last *n* finished jobs of the same user ran; the request while there are fewer."""
+    """Mean run time of the last *n* finished jobs of the same user; the requested walltime until there are *n*."""
 
     n: int = 2
     rule: ClassVar[int] = RECENT
@@ -118,13 +118,13 @@ class Recent(History):
         _at_least_one(self.n)
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """The last *n* jobs of each user; their mean is rounded down."""
+        """Return the columns for the last *n* jobs of each user; their mean is rounded down."""
         return Histories(requests, self.rule, corrector, tick=tick, mean_of=self.n)
 
 
 @dataclass
 class Average(History):
-    """Exponential average of what a user's jobs ran, of which the last one counts *alpha*."""
+    """Exponential average of the run times of a user's jobs, in which the last one has weight *alpha*."""
 
     alpha: float = 0.5
     rule: ClassVar[int] = AVERAGE
@@ -134,17 +134,17 @@ class Average(History):
             raise ValueError(f"alpha is {self.alpha}; a number above 0, at most 1, is needed")
 
     def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
-        """The average of each user, in floating point, s; answers are rounded down."""
+        """Return the columns for the average of each user, a float, s; predictions are rounded down."""
         return Histories(requests, self.rule, corrector, tick=tick, weight=self.alpha)
 
 
 @dataclass
 class Similar(Recent):
-    """Mean of the last *n* finished jobs of the same user and size class; of all the user's jobs while they are fewer.
+    """Mean run time of the last *n* finished jobs of the same user and size class; of all the user's jobs if fewer.
 
     Notes
     -----
-    Sizes of a class have the same whole binary logarithm.
+    Sizes of a class have the same integer part of the binary logarithm.
     """
 
     rule: ClassVar[int] = SIMILAR

@@ -1,4 +1,4 @@
-"""Named compositions, and the one place where a ``--policy`` text becomes a scheduler."""
+"""Named compositions of policies, and the parser of ``--policy``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.registry import Spec
 
 _SPEC = frozenset("?(:&")
-"""Letters that a label has none of: before the first ``=`` they say that it is one of a parameter."""
+"""Characters that cannot occur in a label: before the first ``=`` they mark a parameter of a policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A composition with a name of its own."""
+    """A named composition."""
 
     spec: str
     summary: str
@@ -109,14 +109,14 @@ PRESETS = {
 
 
 def policy(what: Any) -> Any:
-    """Scheduler from what a user may give.
+    """Return a scheduler from a name, specification or object.
 
     Parameters
     ----------
     what : str, Spec or object
         A preset (``easy``), a scheduler with parameters (``backfilling?ordering=sjf``), a bare ordering (that ordering
-        with strict head-blocking), ``file.py:Class`` of a scheduler or an ordering, or an object of one of these kinds.
-        A label before a text (``today=slurm?conf=slurm.conf``, see `label_of`) is for those who tell of it.
+        without backfilling), ``file.py:Class`` of a scheduler or an ordering, or an object of one of these kinds. A
+        label before a text (``today=slurm?conf=slurm.conf``, see `label_of`) is ignored here.
 
     Raises
     ------
@@ -145,14 +145,14 @@ def policy(what: Any) -> Any:
 
 
 def label_of(text: str) -> tuple[str | None, str]:
-    """Label and policy of what stands behind ``--policy``: ``today=slurm?conf=slurm.conf``; None without a label.
+    """Return label and policy of a ``--policy`` text: ``today=slurm?conf=slurm.conf``; None without a label.
 
-    What stands before the first ``=`` is a label if it holds none of ``?``, ``(``, ``:`` and ``&``.
+    The text before the first ``=`` is a label if it has none of ``?``, ``(``, ``:`` and ``&``.
 
     Raises
     ------
     InputError
-        For a label or a policy that is empty.
+        For an empty label or policy.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def label_of(text: str) -> tuple[str | None, str]:
 
 
 def checked_label(label: str) -> str:
-    """The label, if it is one: letters that can be printed, at least one of which is no space.
+    """Return the label if it is valid: printable, with at least one character that is no space.
 
     Raises
     ------
@@ -184,13 +184,13 @@ def checked_label(label: str) -> str:
 
 
 def _composed(base: Spec, spec: Spec) -> Spec:
-    """Scheduler of a preset with the parameters of a spec: its own ones, and those of its parts (``depth?k=4``).
+    """Return the scheduler of a preset with the parameters of a spec: its own, and those of its parts (``depth?k=4``).
 
-    A part is looked at as it was chosen, so ``easy?reserve=depth&k=4`` is ``depth?k=4``; parts have parts themselves
-    (``fqops?k_factor=3``).
+    Parameters are applied to the chosen part, so ``easy?reserve=depth&k=4`` is ``depth?k=4``. Parts have parts
+    themselves (``fqops?k_factor=3``).
     """
     composed = base
-    # What chooses a part comes before what only that part may have.
+    # Parameters that choose a part precede those that only this part may have.
     for name in sorted(spec.parameters, key=lambda name: registry.kind_of(name) is None):
         known: list[str] = []
         changed = _with(composed, "scheduler", name, spec.parameters[name], known)
@@ -201,9 +201,9 @@ def _composed(base: Spec, spec: Spec) -> Spec:
 
 
 def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spec | None:
-    """A spec with one more parameter, its own or that of the first part that takes it; None where nothing does.
+    """Return a spec with one more parameter, its own or that of the first part that accepts it; None if none does.
 
-    *known* collects what there would be.
+    *known* collects the accepted names.
     """
     thing = registry.find(kind, spec.name)
     takes, own = registry.parameters(thing), registry.current_name(thing, name)
@@ -221,7 +221,7 @@ def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spe
 
 
 def _as_scheduler(what: Any) -> Any:
-    listen()  # one's own may have loaded the compiler
+    listen()  # a user-defined class may have loaded the compiler
     if isinstance(what, type):
         raise InputError(f"{what.__name__} is a class; give an object of it: {what.__name__}()", field="policy")
     form = first_of(what, "dispatch", "rank", "pick")

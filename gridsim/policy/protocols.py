@@ -1,4 +1,4 @@
-"""What each kind of policy must answer. Classes need no base class: having the methods is enough."""
+"""Protocols of the policies. Policy classes need no base class: the methods suffice."""
 
 from __future__ import annotations
 
@@ -53,31 +53,31 @@ __all__ = [
 ]
 
 Changes = Literal["static", "linear", "pass", "start"]
-"""When ranks are asked again: never (once, when a request is ready), never since they are lines in time, at each pass,
-after each start."""
+"""When the ranks of an ordering are computed again: never (static: once, when a request is ready), never (linear in
+time), at each scheduling cycle, or after each start."""
 
 
 class Ordering(Protocol):
-    """Which waiting request comes first?
+    """Order of the waiting requests.
 
-    An ordering may say how often it is asked (`changes`, ``"pass"`` where it does not) and may define
-    ``pick(queue, now) -> int`` beside or instead of `rank`: the index of the next request in job order, asked under a
-    rule that lets nobody pass; with a true ``hold``, a picked request that does not fit is the next of the coming pass
-    too. One with ``setup(rng)`` is told of each run.
+    An ordering may define how often it is evaluated (`changes`; default ``"pass"``). Instead of `rank`, or in addition
+    to it, it may define ``pick(queue, now) -> int``: the index of the next request in job order. `pick` is called
+    under reservation rules that do not allow backfilling. With a true ``hold``, a picked request that does not fit is
+    also the next one of the following cycle. An ordering with ``setup(rng)`` is initialised at the start of each run.
     """
 
     changes: Changes
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        """One number a request, lower first; ties go to the earlier job. *now* in seconds; NaN is refused."""
+        """Return one number per request, lower first; ties by job order. *now* is in seconds; NaN is an error."""
         ...
 
 
 class Lanes(NamedTuple):
-    """Who may hold a promised start: each lane is held by its first ``capacity`` blocked requests.
+    """Requests that may hold a reservation: in each lane, the first ``capacity`` blocked requests hold one.
 
-    ``lane`` numbers the lane of each request, ``capacity`` has one entry a lane; ``due`` is the instant after which a
-    waiting request has a promise of its own, beside all lanes (whole microseconds, `NEVER` for none).
+    ``lane`` is the lane number of each request; ``capacity`` has one entry per lane. ``due`` is the instant after
+    which a waiting request holds its own reservation, independent of all lanes (whole microseconds, `NEVER` for none).
     """
 
     lane: IntArray
@@ -86,42 +86,43 @@ class Lanes(NamedTuple):
 
 
 class ReservationRule(Protocol):
-    """Who holds a promised start, and may anybody pass a blocked request (``blocking`` false)?
+    """Requests that hold a reservation, and whether others may start ahead of a blocked request (``blocking`` false).
 
-    A rule with ``holders = "acquired"`` lets whoever holds a promise keep it until it starts, and serves holders before
-    all others, in the order in which they became holders. Without, holders are found afresh at each pass.
+    Under a rule with ``holders = "acquired"``, a request keeps its reservation until it starts. Holders are served
+    before all other requests, in the order in which they became holders. Otherwise, each cycle determines the holders
+    again.
     """
 
     blocking: bool
 
     def lanes(self, queue: Queue) -> Lanes:
-        """Lanes of the requests; asked once for all that may come."""
+        """Return the lanes of the requests; called once for all requests that may be submitted."""
         ...
 
 
 class Partition(Protocol):
-    """How many cores may a moldable request get?
+    """Limit of the number of cores of a moldable request.
 
-    ``choices`` sizes (or ``"all"``) from the least of a request up to its limit are tried, spread by ``grid``
-    (``"geometric"`` or ``"linear"``); it takes that by which it ends first.
+    ``choices`` sizes (or ``"all"``) from the minimum of a request up to its limit are tried, spaced by ``grid``
+    (``"geometric"`` or ``"linear"``). The size with the earliest end is used.
     """
 
     choices: Any
     grid: Literal["geometric", "linear"]
 
     def limits(self, queue: Queue, now: float) -> IntArray:
-        """Most cores of each waiting request; a request's own range stands above it. *now* in seconds.
+        """Return the maximum number of cores of each waiting request. *now* is in seconds.
 
-        ``queue.state`` has ``total`` cores, and the ``running`` requests as a queue whose state has ``began`` and
-        ``expected`` ends, s.
+        The request's own range takes precedence over this limit. ``queue.state`` has ``total``, the number of cores,
+        and ``running``, the running requests as a queue whose state has ``began`` and ``expected`` ends, s.
         """
         ...
 
 
 class Arrangement(NamedTuple):
-    """A plan as what it is determined by: the waiting requests by planned start, then job order, and these starts.
+    """A plan: the waiting requests, sorted by planned start and then job order, and their planned starts.
 
-    On machines of nodes and pools also where: *holdings* in which they, and the running requests, lie so.
+    On machines of nodes and pools, *holdings* has the allocations of these and of the running requests over time.
     """
 
     rows: IntArray
@@ -130,22 +131,22 @@ class Arrangement(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A place for a request, and what it takes. Instants in whole microseconds.
+    """A planned start for a request, and its consequences for other requests. Instants in whole microseconds.
 
     Attributes
     ----------
     start : int
         Planned start of the request.
     arrangement : Arrangement or None
-        Where all waiting requests go, the new one among them; None: all others stay.
+        Plan of all waiting requests, the new one included; None if all other requests keep their planned starts.
     granted : int
-        Latest end that is promised; `NEVER` until the scheduler has made it the deadline asked for.
+        Latest end that is guaranteed; `NEVER` until the scheduler sets it to the requested deadline.
     kills : tuple of int
-        Running requests that make room: they are in the arrangement, and begin anew.
+        Running requests that are stopped to free cores. They are in the arrangement and start from the beginning.
     doublings : int
-        How often an artificial deadline was doubled.
+        Number of times that an artificial deadline was doubled.
     price : float
-        By the admission's own price.
+        Price of the offer, defined by the admission policy.
     """
 
     start: int
@@ -157,18 +158,18 @@ class Offer(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """What a scheduler answers to a new request, and what it takes it in by; nothing has changed until then.
+    """Answer of a scheduler to a new request. The scheduler's state does not change until the quote is committed.
 
     Attributes
     ----------
     request : int
         The request.
     offer : Offer or None
-        Its place in a plan.
+        The planned start.
     cores : int
-        The size chosen for it; 0 where that is left open.
+        Number of cores chosen for it; 0 if not yet chosen.
     entries : tuple of int
-        Under rules that know partitions: the entries of the queue in which it could start.
+        For schedulers with partitions: queue entries (job-partition pairs) in which it could start.
     """
 
     request: int
@@ -178,17 +179,18 @@ class Quote(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where a request runs on a machine of nodes: each column has one entry a node, of all its tasks there together.
+    """Allocation of a request on a machine of nodes; columns have one entry per node, the sum over its tasks.
 
     Attributes
     ----------
     node : sequence of int
-        Numbers of the nodes, each once.
+        Node numbers, without duplicates.
     amounts : mapping
-        What it takes of each node by resource: ``cores``; ``memory`` in MiB; any other in units of its own.
+        Amount per node by resource: ``cores``; ``memory`` in MiB; any other resource in its own unit.
     gpus : sequence of sequence of (int, int)
-        Numbers of GPUs of the node, each with the thousandths taken of it; empty where the request takes none.
+        Per node: numbers of the allocated GPUs, each with its allocated thousandths; empty for requests without GPUs.
     tasks : sequence of int
+        Tasks on each node; empty for requests that do not count tasks.
         Tasks on each node; empty where the request does not count tasks.
     """
 
@@ -199,22 +201,22 @@ class Placement(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Nodes as a placement rule sees them; columns with one entry a node.
+    """Nodes as a placement rule sees them; columns have one entry per node.
 
     Attributes
     ----------
     free : mapping of str to (n,) int64
-        What is free of each resource over the whole time of the request, less its own earlier tasks.
+        Free amount of each resource over the whole duration of the request, without that of its earlier tasks.
     gpus : (n, g) int64
-        Thousandths free of each GPU; 0 for those that a node does not have.
+        Free thousandths of each GPU; 0 for GPUs that a node does not have.
     capacity : mapping of str to (n,) int64
-        What each node has.
+        Total amount of each resource.
     weight : (n,) int64
         Weights of the nodes.
     tasks : (n,) int64
-        Tasks of the request that have been laid down there.
+        Tasks of the request that are already placed on the node.
     able : (n,) bool
-        Nodes that the next task may go to; scores of others do not matter.
+        Nodes that can host the next task; scores of other nodes are ignored.
     """
 
     free: Mapping[str, IntArray]
@@ -226,21 +228,22 @@ class Nodes(NamedTuple):
 
 
 class PlacementRule(Protocol):
-    """Where does the next task go?
+    """Choice of the node for the next task.
 
-    One with ``setup(rng)`` is told of each run; one with ``gpu(free, share) -> int`` chooses among the GPUs of the node
-    that have room for a share: an index of *free*, thousandths by GPU.
+    A rule with ``setup(rng)`` is initialised at the start of each run. A rule with ``gpu(free, share) -> int`` chooses
+    among the GPUs of the node that have enough free capacity for a share. It returns an index of *free*, the free
+    thousandths of each GPU.
     """
 
     def scores(self, task: Mapping[str, int], nodes: Nodes) -> FloatArray:
-        """One number a node, lower first; *task* has what each task asks for, ``gpu`` in thousandths."""
+        """Return one number per node, lower first; *task* has the demand of each task, with ``gpu`` in thousandths."""
         ...
 
 
 class Start(NamedTuple):
-    """A waiting request that starts: on so many *cores*, 0 for those of its quote, or asked for; at a *placement*.
+    """A waiting request that starts on *cores* cores; 0 means the cores of its quote, or else the requested cores.
 
-    A request that comes without a placement is laid out by the machine, where that has nodes.
+    On a machine of nodes, the machine places a request whose *placement* is None.
     """
 
     request: int
@@ -249,14 +252,14 @@ class Start(NamedTuple):
 
 
 Then = Literal["requeue", "checkpoint", "cancel", "suspend"]
-"""What becomes of a request that is stopped: it waits anew and what it did is lost, or is kept; it is over; it waits
-where it is."""
+"""Consequence of a stop: the request is queued again and its progress is lost (requeue) or kept (checkpoint); it ends
+(cancel); or it is suspended on its nodes."""
 
 
 class Stop(NamedTuple):
-    """A running request that has to go, and what *then* becomes of it.
+    """A running request that is stopped, and *then*, the consequence.
 
-    *by* is the request that it makes room for, -1 where that is none in particular.
+    *by* is the request that needs its resources; -1 if there is no specific one.
     """
 
     request: int
@@ -265,18 +268,18 @@ class Stop(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a scheduler decides at an instant; carried out in the order withdrawals, stops, starts.
+    """Decision of a scheduler at one instant, applied in the order withdrawals, stops, starts.
 
     Attributes
     ----------
     starts : sequence of Start
         Waiting requests that start now.
     stops : sequence of Stop
-        Running requests that make room.
+        Running requests that are stopped to free resources.
     withdrawals : sequence of int
-        Waiting requests that are cancelled: by their users, or since they can never run.
+        Waiting requests that are cancelled, by their users or because they can never run.
     wake : int
-        Next instant that needs a decision although nothing happens, whole microseconds; `NEVER` for none.
+        Next instant that needs a decision even if no event occurs, whole microseconds; `NEVER` for none.
     """
 
     starts: Sequence[Start] = ()
@@ -286,26 +289,26 @@ class Decision(NamedTuple):
 
 
 NOTHING = Decision()
-"""The decision that nothing happens, and that none is due before something does."""
+"""Empty decision: no starts, stops or withdrawals, and no decision is due before the next event."""
 
 
 class Answers(NamedTuple):
-    """What requests are answered in a compiled run, and who is killed for others; whole microseconds.
+    """Answers to requests in a compiled run, and runs that were stopped for other requests; whole microseconds.
 
     Attributes
     ----------
     granted, offer : (n,) int64
-        Ends promised, and later ones than asked for that were offered, taken or not; `NEVER` for none.
+        Guaranteed ends, and offered ends later than the requested deadline, accepted or not; `NEVER` for none.
     doublings : (n,) int64
-        Of artificial deadlines.
+        Number of doublings of artificial deadlines.
     refused : (n,) bool
-        Who is turned away, or declines.
+        Requests that were rejected, or whose users declined the offer.
     takes : (n,) int64
-        The latest end that each user takes; written down by the calendar, since policies do not know.
+        Latest end that each user accepts. The event loop fills it in, since policies do not know it.
     cut : (4, n) int64
-        Runs cut short to make room: request, start, end, for which request.
+        Runs that were stopped to free cores: request, start, end, and the request that needed the cores.
     cuts : (1,) int64
-        How many.
+        Number of these runs.
     """
 
     granted: IntArray
@@ -318,7 +321,7 @@ class Answers(NamedTuple):
 
     @classmethod
     def none_yet(cls, requests: int) -> Answers:
-        """Those of a run of so many requests that begins."""
+        """Return the answers at the start of a run with this number of requests."""
         never: IntArray = np.full(requests, NEVER, dtype=np.int64)
         zero: IntArray = np.zeros(requests, dtype=np.int64)
         refused = np.zeros(requests, dtype=np.bool_)
@@ -327,21 +330,21 @@ class Answers(NamedTuple):
 
 
 class Passes(NamedTuple):
-    """What a scheduler's passes work on, for a calendar that plays a whole run in one compiled loop.
+    """Scheduler state as arrays, for the compiled event loop.
 
     Attributes
     ----------
     loop : str
-        Name of the entry of the loop in `gridsim.engine`, which says what the columns are.
+        Name of the loop's entry in `gridsim.engine`, which defines the columns.
     columns : tuple
         Arrays, and tuples of arrays.
     ask : callable or None
-        Told the instant of each pass, whole microseconds, before which the loop stops and something is asked in Python;
-        or of a pass that is stopped until a column has more room. Answers with the columns where those are others then.
+        Called with the instant, in whole microseconds, of each cycle before which the loop returns to Python, and of a
+        cycle that is interrupted because a column is too small. Returns the columns if they were replaced, else None.
     pieces : callable or None
-        Where requests were laid down so far, since it was asked last; none where there are no nodes.
+        Returns the placements since its last call; None for machines without nodes.
     answers : Answers or None
-        Where the loop writes down what is promised; None where nothing is.
+        Arrays in which the loop records guarantees; None without guarantees.
     """
 
     loop: str
@@ -352,16 +355,16 @@ class Passes(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Where requests lie on nodes, a row a request and node.
+    """Allocations of requests on nodes, one row per request and node.
 
     Attributes
     ----------
     request, node, tasks : (k,) int64
-        Which request, the number of the node, and its tasks there.
+        Request, number of the node, and number of tasks on it.
     amounts : mapping of str to (k,) int64
-        What it holds there, by resource.
+        Allocated amount by resource.
     gpus : (g, 3) int64
-        Row of these, number of the GPU, thousandths.
+        Row of these columns, number of the GPU, allocated thousandths.
     """
 
     request: IntArray
@@ -375,56 +378,56 @@ _tuple = tuple.__new__  # takes a third of the time of Start(request), of which 
 
 
 def starts_of(requests: Iterable[int]) -> list[Start]:
-    """Starts of requests on the cores that they asked for."""
+    """Return starts of requests on the cores that they requested."""
     return [_tuple(Start, (request, 0, None)) for request in requests]
 
 
 def starting(starts: Sequence[Start], wake: int = NEVER) -> Decision:
-    """The decision that these start and nothing else happens; made in a third of the time of ``Decision(starts)``."""
+    """Return a decision with these starts only; takes a third of the time of ``Decision(starts)``."""
     return _tuple(Decision, (starts, (), (), wake))
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a scheduler does, and what it may be asked, beyond the methods of `Scheduler`.
+    """Features of a scheduler beyond the methods of `Scheduler`.
 
-    It says so in an attribute or property ``capabilities``, which is read when a run is made and when it is over.
+    A scheduler declares them in an attribute or property ``capabilities``, which is read before and after a run.
 
     Attributes
     ----------
     withdraws : bool
-        It knows of users who cancel what still waits; otherwise their jobs never come.
+        It supports users who cancel waiting jobs. Without it, such jobs are not submitted.
     sizes : bool
-        It starts moldable jobs on other numbers of cores than they ask for.
+        It starts moldable jobs on other numbers of cores than requested.
     guarantees : bool
         It guarantees deadlines. It has ``promise(request, deadline, now) -> Quote | None``, its quote if the user
-        requested that deadline, ``declined(quote) -> Quote | None``, what remains for a request whose user does not
-        accept an offer, and ``broken``, (n,) bool, requests whose guarantees an overrun broke.
+        requested that deadline, ``declined(quote) -> Quote | None``, the remaining quote for a request whose user does
+        not accept an offer, and ``broken``, (n,) bool, requests whose guarantees an overrun broke.
     preempts : str or None
-        Running requests may be stopped for others: the label that decides which requests may preempt which (``qos``,
-        ``partition``), empty for none. None: it does not preempt.
+        It may stop running requests for others. The value is the label that decides which requests may preempt which
+        (``qos``, ``partition``), empty for none. None: it does not preempt.
     scope : {"cluster", "grid"}
-        Whether its order depends on other clusters too, so that all decide whenever one does.
+        ``grid`` if its order depends on other clusters too, so that all clusters decide whenever one does.
     effort : float
-        About how long a run takes against one of EASY: of several policies the slowest begins first.
+        Approximate duration of a simulation relative to EASY. When several policies are simulated, the slowest begins
+        first.
     plan : bool
-        It has ``plan``, a `gridsim.policy.admission.plan.Plan`: whoever is taken in has a planned start, and its quotes
-        say where.
+        It has ``plan``, a `gridsim.policy.admission.plan.Plan`. Each admitted request has a planned start, which is
+        part of its quote.
     expected_starts : bool
-        It has ``expected_starts(now)``: when it expects each waiting request to start, whole microseconds by request.
+        It has ``expected_starts(now)``: the expected start of each waiting request, whole microseconds by request.
     reasons : bool
-        It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
+        It has ``reasons() -> gridsim.record.Reasons``, called at the end of a run: the reasons why requests waited.
     alone : bool
-        It has ``alone(now)``, told before `dispatch` where nothing is to happen any more but what it is woken for.
+        It has ``alone(now)``, called before `dispatch` if no events remain except those that wake it.
     epoch : bool
-        It has ``epoch``: Unix time of second 0, s; where it is None, a run sets it to that of the workload.
+        It has ``epoch``: the Unix time of second 0, s. If it is None, a run sets it to that of the workload.
     site : bool
         It follows the configuration files of a site. It has ``epoch`` and
 
         - ``site``: a `gridsim.model.site.Site` or None, whose names jobs may request;
         - ``timezone``: the zone of local dates in the files; where it is None, a run sets it to that of the workload;
-        - ``notices``: settings of the files that it does not follow, and ``outside(first, last, longest)``: notices of
-          dates outside a run and its longest walltime (whole microseconds);
+        dates outside a run and its longest walltime (whole microseconds);
         - ``machine()``, ``on_nodes()`` and ``pools(names)``: the `Platform` of the site as one pool of cores, with its
           nodes, and with some partitions as clusters (or `InputError`), and ``node_cores``;
         - ``sized(cores)`` and ``changed(change)``: the policy for another machine, after a
@@ -437,27 +440,29 @@ class Capabilities:
     nodes : Capacity or None
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     takes_more : bool
-        Requests may be submitted that were not known when it was set up.
+        It supports requests that are submitted during the run and were unknown at `setup`.
     predicts : bool
-        It plans with predicted run times: it has ``predicted(request)``, the present prediction, whole microseconds,
-        ``corrected(request, now)``, which is told that a running request outlives it and answers the next one, and
-        ``predictions() -> gridsim.record.Predictions``.
+        It plans with predicted run times. It has ``predicted(request)``, the present prediction, whole microseconds,
+        ``corrected(request, now)``, called when a running request exceeds its prediction, which returns the next one,
+        and ``predictions() -> gridsim.record.Predictions``.
     oracle : bool
         It plans with true run times, ``ClusterView.runtime``.
     vectors : bool
-        It starts requests where a machine of nodes and pools has what they ask for; others know one pool of cores.
+        It starts requests where a machine of nodes and pools has the requested resources. Other schedulers support one
+        pool of cores only.
     held : bool
         It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
-        microseconds, and `ended` tells of its end. On a machine of nodes ``held(request, until, now, placement)``.
+        microseconds; `ended` reports its end. On a machine of nodes ``held(request, until, now, placement)``.
     compiled : frozenset of {"pool", "nodes", "windows"}
-        Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
-        run. For any of them it has ``passes(rows) -> Passes``, the arrays of a scheduler state to which the requests
-        *rows* are submitted in this order; no other method is called in such a run. For windows it has ``go_on(before,
-        rows, came) -> waiting``, called between `setup` and ``passes``: it continues from a scheduler of the same
-        policy in the window before. *rows* (w,) int64 are the rows here of the requests there, -1 for those that have
-        ended, *came* is how many had been submitted; it returns the rows of the waiting requests in queue order.
+        Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a
+        long run. For any of them it has ``passes(rows) -> Passes``, the arrays of a scheduler state to which the
+        requests *rows* are submitted in this order; no other method is called in such a run. For windows it has
+        ``go_on(before, rows, came) -> waiting``, called between `setup` and ``passes``: it continues from a scheduler
+        of the same policy in the previous window. *rows* (w,) int64 are the rows in this window of the requests of the
+        previous one, -1 for those that have ended; *came* is the number of requests that had been submitted. It
+        returns the rows of the waiting requests in queue order.
     in_python : str
-        Why the compiled loop does not support the others, where that is known.
+        Reason why the compiled loop does not support the other runs, if known.
     """
 
     withdraws: bool = False
@@ -483,47 +488,48 @@ class Capabilities:
 
 
 class Scheduler(Protocol):
-    """Who starts now? Works in whole microseconds; a request is a row of `Requests`.
+    """Scheduler of one cluster. Times are whole microseconds; a request is a row of `Requests`.
 
-    What it decides it has done to itself already: who is stopped has given its cores back, who starts holds them. One
-    that does more than to start requests says so in ``capabilities`` (`Capabilities`).
+    The scheduler has already applied its decisions to its own state: stopped requests have released their cores, and
+    started requests hold theirs. A scheduler that does more than start requests declares it in ``capabilities``
+    (`Capabilities`).
 
-    The cluster calls `ended` and `overran` for what happened, `settled` once when the ends of an instant are
-    complete, `quote` and `commit` for arrivals, `dispatch` for the decision, which says when the next one is due
-    although nothing happens.
+    The cluster calls `ended` and `overran` to report events, `settled` once after all ends of an instant, `quote` and
+    `commit` for arrivals, and `dispatch` for the decision. The decision includes the next instant at which one is due
+    even if no event occurs.
     """
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run."""
+        """Initialise the state for a run."""
         ...
 
     def ended(self, request: int, now: int) -> None:
-        """The running request gave its cores back."""
+        """Record that the running request has ended and released its cores."""
         ...
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
-        """The running request reached its estimate and goes on until *expected_end* at least."""
+        """Record that the running request reached its estimate and continues until *expected_end* or later."""
         ...
 
     def settled(self, now: int) -> None:
-        """All ends of this instant have been told."""
+        """Record that all ends of this instant have been reported."""
         ...
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """Answer to a new request; None rejects it."""
+        """Return the answer to a new request; None rejects it."""
         ...
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """Take the quoted request in; the running requests that make room for it, before the next one comes."""
+        """Admit the quoted request; return the running requests that are stopped for it, before the next arrival."""
         ...
 
     def dispatch(self, now: int) -> Decision:
-        """Who starts now, who makes room, who leaves, and when to decide again."""
+        """Return the starts, stops and withdrawals at this instant, and the instant of the next decision."""
         ...
 
 
 def representation(policy: Any) -> str:
-    """The ``repr`` of a dataclass that leaves out what is as usual of the fields marked ``repr=False``."""
+    """Return the ``repr`` of a dataclass without fields marked ``repr=False`` that have their default value."""
     shown = [it.name for it in fields(policy) if it.repr or getattr(policy, it.name) != _usual(it)]
     return f"{type(policy).__name__}({', '.join(f'{name}={getattr(policy, name)!r}' for name in shown)})"
 
@@ -542,14 +548,14 @@ def whole_numbers(
     what : str
         Name of the column, for errors.
     count : int, optional
-        Number of entries; any number where left out.
+        Number of entries; unchecked if omitted.
     least, most : int
-        The range of the entries, both ends included.
+        Range of the entries, both ends included.
 
     Raises
     ------
     PolicyError
-        For anything else than whole numbers in that range.
+        If the column is anything else than whole numbers in that range.
     """
     try:
         column = np.asarray(answer)
@@ -568,14 +574,14 @@ def whole_numbers(
 
 
 def lanes_of(rule: Any, queue: Queue) -> Lanes:
-    """Return the lanes of a reservation rule, checked: each request has a lane, and each lane a capacity from 0.
+    """Return the checked lanes of a reservation rule: each request has a lane, and each lane a capacity of 0 or more.
 
-    A capacity above the number of requests is that number.
+    Capacities are at most the number of requests.
 
     Raises
     ------
     PolicyError
-        When the rule returns anything else, or fails.
+        If the rule returns anything else, or fails.
     """
     lanes = call(rule, "lanes", queue)
     if not isinstance(lanes, Lanes):
@@ -588,12 +594,12 @@ def lanes_of(rule: Any, queue: Queue) -> Lanes:
 
 
 def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
-    """What an ordering answers, checked: one number a request.
+    """Return the checked ranks of an ordering: one number per request.
 
     Raises
     ------
     PolicyError
-        When it answers anything else, or fails.
+        If the ordering returns anything else, or fails.
     """
     try:
         answer = ordering.rank(queue, now)

@@ -1,4 +1,4 @@
-"""What a policy may know: requests as columns, the waiting ones among them, the running ones."""
+"""Data available to policies: all requests as columns, and the queues of waiting and running requests."""
 
 from __future__ import annotations
 
@@ -21,60 +21,60 @@ from gridsim.policy.usage import kept, weighted
 
 
 def _writable(column: IntArray) -> IntArray:
-    """Column as the kernels want it: contiguous and writable, so that they are compiled once."""
+    """Return the column as contiguous and writable, so that kernels are compiled for one type only."""
     return np.require(column, dtype=np.int64, requirements=["C", "W"])
 
 
 def readable(column: IntArray) -> IntArray:
-    """Return a view of a column that cannot be written."""
+    """Return a read-only view of a column."""
     view = column.view()
     view.setflags(write=False)
     return view
 
 
 class Requests:
-    """Every request of a run as columns, numbered by (job order, task index); true runtimes are not among them.
+    """Every request of a run as columns, numbered by (job order, task index); true run times are not included.
 
     A request is a task; where jobs are single rigid tasks, a request is a job.
 
     Attributes
     ----------
     cores : (n,) int64
-        Cores asked for; of moldable jobs the size that their users name.
+        Requested cores; for moldable jobs the size that the user requests.
     estimate, submit, deadline : (n,) int64
         Whole microseconds: walltime estimate on these cores, submit of the job, and deadline; `NEVER` for none.
     job, number : (n,) int64
         Row of the job, and its number in the source.
     ready : (n,) int64
-        Instant from which the request may run, whole microseconds; `NEVER` until it is known.
+        Instant from which the request may run, whole microseconds; `NEVER` until known.
     rank, critical_path : (n,) int64
         Upward rank of the task, itself included, and critical path of its job, whole microseconds (grid spec, section
         6); the estimate for single rigid tasks.
     labels : mapping of str to (n,) int64
-        User, group, queue …, as far as the source tells.
+        User, group, queue …, if the source has them.
     names : mapping of str to tuple of str
-        What the numbers of a label stand for.
+        Names for the numbers of a label.
     demands : Demands or None
-        What they ask of nodes and pools; None: plain cores.
+        Demands for nodes and pools; None: plain cores.
     restartable : (n,) bool or None
-        Which may be killed and started over; None: all.
+        Requests that may be killed and restarted; None: all.
     minimum, maximum : (n,) int64
-        Least and most cores; both are those asked for where jobs are rigid.
+        Least and most cores; both are the requested cores for rigid jobs.
     needed : (n,) int64
-        Cores that a cluster must have to take the request: those of its smallest size where the policy chooses sizes,
-        else those asked for.
+        Cores that a cluster must have to run the request: those of its smallest size if the policy chooses sizes, else
+        the requested cores.
     moldable : Moldable or None
-        Ranges and relative runtimes.
+        Ranges and relative run times.
     moves : bool
-        Whether requests come when users submit them in this run: `submit`, `ready` and `deadline` are known of those
-        that have come (of rows that were kept free, everything), and job order is that of coming.
+        Whether submit times depend on this run. If so, `submit`, `ready` and `deadline` are valid only for submitted
+        requests (in rows reserved for later jobs, all columns), and job order is the order of submission.
     room : int
-        Rows at the end that are kept free for jobs submitted later.
+        Number of rows at the end that are reserved for jobs submitted later.
     used : int
-        Rows from the first that are requests by now; the others are still free.
+        Number of rows in use; the remaining ones are still free.
     ties : (2, n) int64
-        What requests of equal rank are ordered by before their own rows (`gridsim.machine.queue_order`): the row of the
-        job, or the same for all where `moves`; and `ready`.
+        Keys that order requests of equal rank before their row number (`gridsim.machine.queue_order`): the row of the
+        job, or the same value for all if `moves`; and `ready`.
     """
 
     def __init__(self, workload: Workload, *, rank: IntArray | None = None, room: int = 0) -> None:
@@ -116,27 +116,27 @@ class Requests:
 
     @property
     def ready(self) -> IntArray:
-        """Instants from which requests may run; a view that may be written."""
+        """Instants from which requests may run; a writable view."""
         found: IntArray = self.ties[1]
         return found
 
     @property
     def by_row(self) -> bool:
-        """Whether job order is that of rows."""
+        """True if job order is row order."""
         return self.tasks is None and not self.moves
 
     @property
     def known(self) -> int:
-        """Requests that are known from the beginning: the first ones."""
+        """Number of requests known from the beginning; they have the first rows."""
         return len(self) - self.room
 
     def sizes(self) -> tuple[IntArray, IntArray]:
-        """Cores and estimates as asked for, to be written over by who chooses sizes: nobody else sees these columns."""
+        """Return new copies of requested cores and estimates, which a scheduler that chooses sizes may overwrite."""
         self._sizes.append((self.cores.copy(), self.estimate.copy()))
         return self._sizes[-1]
 
     def come(self, request: int, now: int) -> None:
-        """Its user submits a request at *now*; a deadline keeps the response that it asks for."""
+        """Submit a request at *now*; its deadline moves by the same time as its submission."""
         submit, ready, deadline = self._views
         later = now - submit[request]
         submit[request] = ready[request] = now
@@ -148,7 +148,7 @@ class Requests:
             self.deadline_seconds[request] = deadline[request] / 1e6
 
     def add(self, request: int, job: Workload, demands: Demands) -> None:
-        """A row that was kept free is a job, the only one of its workload, that comes now and asks for *demands*."""
+        """Fill a reserved row with the only job of a workload, submitted now, with these *demands*."""
         for cores, estimate in self._sizes:
             cores[request], estimate[request] = job.cores[0], job.estimate[0]
         if self.moldable is not None:
@@ -165,7 +165,7 @@ class Requests:
             totals[request] = demands.total(resource)[0]
 
     def demand(self, resource: str) -> FloatArray:
-        """All that each request asks for of a resource, over its tasks and pools; of ``gpu`` thousandths."""
+        """Return the total demand of each request for a resource, over its tasks and pools; ``gpu`` in thousandths."""
         if resource not in self._totals:
             if self.demands is None:
                 asked = self.cores if resource == "cores" else np.zeros(len(self), dtype=np.int64)
@@ -178,15 +178,15 @@ class Requests:
 
     @cached_property
     def _views(self) -> tuple[Any, Any, Any]:
-        """Columns that change as requests come; they take plain numbers in half the time that arrays need."""
+        """Columns that change at submission, as memoryviews: assigning plain numbers takes half the time of arrays."""
         return self.submit.data, self.ready.data, self.deadline.data
 
     def in_order(self, rows: IntArray, keys: IntArray | FloatArray | None = None) -> IntArray:
-        """Indices that put requests in order: by the key of each, where there are any, then in job order."""
+        """Return indices that sort requests by key, if any, then by job order."""
         return in_order(rows, None if self.by_row else self.ties, keys)
 
     def estimate_on(self, request: int, cores: int) -> int:
-        """Estimate of a request on so many cores, whole microseconds."""
+        """Return the estimate of a request on this number of cores, whole microseconds."""
         estimate, asked = int(self.estimate[request]), int(self.cores[request])
         return estimate if self.moldable is None else self.moldable.time_on(request, cores, estimate, asked)
 
@@ -199,7 +199,7 @@ class Requests:
 
     @cached_property
     def cores_of(self) -> list[int]:
-        """Cores asked for, as plain numbers."""
+        """Requested cores, as plain numbers."""
         found: list[int] = self.cores.tolist()
         return found
 
@@ -221,7 +221,7 @@ class Requests:
 
     @cached_property
     def weight_seconds(self) -> FloatArray:
-        """Effective sequential runtimes as estimated, s; cores times estimate where jobs are rigid."""
+        """Estimated effective sequential run times, s; cores times estimate for rigid jobs."""
         weight = self.cores_float if self.moldable is None else self.moldable.weight
         return self.estimate_seconds * weight
 
@@ -241,10 +241,11 @@ _MADE_OF_COLUMNS = [name for name, made in vars(Requests).items() if isinstance(
 
 @dataclass(slots=True)
 class ClusterView:
-    """What a scheduler gets in `setup`: its cluster's size, all requests that may come, the tick (microseconds).
+    """A scheduler's view of its cluster, passed to `setup`: its size, all requests, and the tick (microseconds).
 
-    ``runtime`` (whole microseconds by request) has only who declares to plan with true run times.
-    *asked* is what they ask of its nodes and pools; None where it is one pool of cores and they ask for cores alone.
+    ``runtime`` (whole microseconds by request) is set only for schedulers that declare to plan with true run times.
+    *asked* has the demands for nodes and pools; None if the cluster is one pool of cores and requests are for cores
+    only.
     """
 
     cores: int
@@ -258,21 +259,21 @@ class ClusterView:
 
     @property
     def totals(self) -> dict[str, int]:
-        """What it has in all by resource, GPUs in thousandths."""
+        """Total amount of each resource, GPUs in thousandths."""
         if self.asked is None:
             return {"cores": self.cores}
         return {name: self.asked.capacity.total(name) for name in self.asked.capacity.resources}
 
 
 class Ledger:
-    """Cores in use by share: of one cluster, or of all clusters that keep one ledger together.
+    """Cores in use by share, of one cluster or of all clusters that share a ledger.
 
     Attributes
     ----------
     running : (k,) int64
-        Cores in use now by leaf of the share tree.
+        Cores in use now, by leaf of the share tree.
     used : (k,) float64
-        Core-seconds that lose half their weight every `half_life` seconds.
+        Core-seconds whose weight halves every `half_life` seconds.
     cores : int
         Cores of the scope.
     """
@@ -284,18 +285,18 @@ class Ledger:
         self.since = 0
 
     def open(self, leaves: int) -> None:
-        """Make room for *leaves* leaves; whoever shares the ledger may have done so already."""
+        """Allocate columns for *leaves* leaves, unless another cluster that shares the ledger has done so."""
         if len(self.running) != leaves:
             self.running, self.used = np.zeros(leaves, dtype=np.int64), np.zeros(leaves)
 
     def change(self, leaf: int, cores: int, now: int) -> None:
-        """A task of *leaf* takes (or, negative, gives back) *cores* at *now*."""
+        """Add *cores* (negative: subtract) to the cores in use by *leaf* at *now*."""
         if self.half_life is not None:
             self.decay(now)
         self.running[leaf] += cores
 
     def decay(self, now: int) -> None:
-        """Bring decayed usage up to *now*: halved every half-life, grown by what ran meanwhile (section 10)."""
+        """Advance decayed usage to *now*: halved every half-life, plus usage since the last update (section 10)."""
         elapsed = (now - self.since) / 1e6
         if elapsed > 0 and self.half_life is not None:
             gained = self.running * weighted(-elapsed, 0.0, self.half_life)
@@ -305,17 +306,17 @@ class Ledger:
 
 @dataclass(slots=True)
 class Queue:
-    """Waiting requests as columns in job order, for orderings and rules: seconds and cores as floats.
+    """Waiting requests as columns in job order, for orderings and rules; seconds and cores are floats.
 
     Attributes
     ----------
     rows : (n,) int64
         Numbers of the requests.
     state : mapping
-        ``free`` and ``total`` cores of the cluster; ``totals`` of all that it has; ``running``, a queue of those that
-        run; ``tick``, s.
+        ``free`` and ``total`` cores of the cluster; ``totals`` by resource; ``running``, a queue of the running
+        requests; ``tick``, s.
     predicted : (m,) int64, optional
-        What is believed that each request will run, whole microseconds; where nothing predicts as estimated.
+        Predicted run time of each request, whole microseconds; the estimate without predictor.
     """
 
     requests: Requests
@@ -331,22 +332,22 @@ class Queue:
 
     @property
     def cores(self) -> FloatArray:
-        """Cores asked for."""
+        """Requested cores."""
         return self.requests.cores_float[self.rows]
 
     @property
     def estimate(self) -> FloatArray:
-        """Walltime estimates on the cores asked for, s."""
+        """Walltime estimates on the requested cores, s."""
         return self.requests.estimate_seconds[self.rows]
 
     @property
     def prediction(self) -> FloatArray:
-        """What the scheduler believes that the requests will run, s; their estimates where nothing predicts."""
+        """Predicted run times, s; the estimates without predictor."""
         return self.estimate if self.predicted is None else self.predicted[self.rows] / 1e6
 
     @property
     def weight(self) -> FloatArray:
-        """Effective sequential runtimes, s; cores times estimate where jobs are rigid."""
+        """Effective sequential run times, s; cores times estimate for rigid jobs."""
         return self.requests.weight_seconds[self.rows]
 
     @property
@@ -371,7 +372,7 @@ class Queue:
 
     @property
     def rank(self) -> FloatArray:
-        """Upward ranks, themselves included, s."""
+        """Upward ranks, the tasks themselves included, s."""
         return self.requests.rank[self.rows] / 1e6
 
     @property
@@ -380,35 +381,35 @@ class Queue:
         return self.requests.critical_path[self.rows] / 1e6
 
     def demand(self, resource: str) -> FloatArray:
-        """All that they ask for of ``cores``, ``memory`` (MiB), ``gpu`` (thousandths), a pool …, over all tasks."""
+        """Return the total demand over all tasks for ``cores``, ``memory`` (MiB), ``gpu`` (thousandths), a pool …"""
         return self.requests.demand(resource)[self.rows]
 
     @property
     def totals(self) -> Mapping[str, int]:
-        """What the cluster has of each resource, in the units of `demand`."""
+        """Total amount of each resource of the cluster, in the units of `demand`."""
         found: Mapping[str, int] = self.state["totals"]
         return found
 
     @property
     def running(self) -> Queue:
-        """Requests that run now."""
+        """Running requests."""
         found: Queue = self.state["running"]
         return found
 
     def label(self, name: str) -> IntArray:
-        """A label column, such as ``user``; -1 where unknown."""
+        """Return a label column, such as ``user``; -1 if unknown."""
         column = self.requests.labels.get(name)
         return np.full(len(self.rows), -1) if column is None else column[self.rows]
 
 
 @dataclass(slots=True)
 class Promised(Queue):
-    """Requests whose deadlines are those that the system has promised, or is asked to promise.
+    """Requests with the deadlines that the system has guaranteed, or is requested to guarantee.
 
     Attributes
     ----------
     granted, starts : (n,) int64
-        Promised deadlines and planned starts, whole microseconds; `NEVER` for none.
+        Guaranteed deadlines and planned starts, whole microseconds; `NEVER` for none.
     """
 
     granted: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -416,7 +417,7 @@ class Promised(Queue):
 
     @property
     def deadline(self) -> FloatArray:
-        """Deadlines promised, s; infinity for none."""
+        """Guaranteed deadlines, s; infinity for none."""
         return np.where(self.granted >= NEVER, np.inf, self.granted / 1e6)
 
     @property

@@ -1,4 +1,4 @@
-"""Upward ranks: how much of its job follows each task, itself and unavoidable transfers included; once per job."""
+"""Upward ranks: the longest remaining path of each task, itself and unavoidable transfers included; once per job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gridsim.model.time import IntArray
 
 
 def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
-    """Upward rank of every task, whole microseconds (grid spec, section 6).
+    """Return the upward rank of every task, whole microseconds (grid spec, section 6).
 
     Parameters
     ----------
@@ -19,8 +19,8 @@ def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
 
     Notes
     -----
-    Execution times are the estimates: all that a policy may know. Delays that depend on where tasks of the same kind
-    are put are avoidable and not counted.
+    Execution times are the estimates, since policies do not know true run times. Delays that depend on the placement
+    of tasks of the same kind are avoidable and not counted.
     """
     global _last  # the policies of a comparison have the same tasks
     if _last is None or _last[0] is not tasks or _last[1:3] != (platform, tick):
@@ -32,7 +32,7 @@ _last: tuple[Tasks, Platform, int, IntArray] | None = None
 
 
 def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
-    """Least delay of each edge over the clusters that can run its ends; none where both have one kind."""
+    """Return the least delay of each edge over the clusters that can run its tasks; 0 if both have the same kind."""
     delays: IntArray = np.zeros(len(tasks.edge_to), dtype=np.int64)
     network = platform.network
     if network.free:
@@ -55,7 +55,7 @@ def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
 
 
 def _least_levels(tasks: Tasks, platform: Platform, source: IntArray, target: IntArray) -> list[int]:
-    """Fewest levels between a cluster able to run one task and one able to run the other."""
+    """Return the fewest levels between a cluster that can run one task and one that can run the other."""
     if platform.network.delay_levels_power is None:
         return [1] * len(source)
     clusters, between = list(platform.clusters()), platform.levels()

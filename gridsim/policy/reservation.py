@@ -1,4 +1,4 @@
-"""Reservation rules: who holds a promised start while others are looked at."""
+"""Reservation rules: which blocked requests hold a reservation while others are backfilled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _one_lane(queue: Queue, capacity: int) -> Lanes:
 
 @dataclass
 class Strict:
-    """Nobody passes a blocked head: plain list scheduling, FCFS with a first-come order."""
+    """No backfilling: plain list scheduling; FCFS with a first-come order."""
 
     blocking: ClassVar[bool] = True
 
@@ -32,7 +32,7 @@ class Strict:
 
 @dataclass
 class FirstFit:
-    """Whatever fits starts, nobody holds a promise: wide jobs can starve."""
+    """Every request that fits starts, and no request holds a reservation: wide jobs can starve."""
 
     blocking: ClassVar[bool] = False
     aliases: ClassVar[tuple[str, ...]] = ("none",)
@@ -43,7 +43,7 @@ class FirstFit:
 
 @dataclass
 class Easy:
-    """The head of the queue is protected: others start if they do not delay it (aggressive backfilling)."""
+    """The first job in the queue holds a reservation; others start if they do not delay it (aggressive backfill)."""
 
     blocking: ClassVar[bool] = False
     source: ClassVar[str] = "Lifka 1995"
@@ -54,7 +54,7 @@ class Easy:
 
 @dataclass
 class Depth:
-    """The first *k* blocked requests are protected; ``k = 1`` is EASY."""
+    """The first *k* blocked requests hold a reservation; ``k = 1`` is EASY."""
 
     k: int = 8
     blocking: ClassVar[bool] = False
@@ -69,17 +69,17 @@ class Depth:
 
 @dataclass
 class Category:
-    """One promise for each category of weight: for the oldest blocked request of it, until it starts.
+    """One reservation per weight category: the oldest blocked request of the category holds it until it starts.
 
     Parameters
     ----------
     count : int
-        How many categories.
+        Number of categories.
     first, ratio : float
-        Largest weight of the first category, core-seconds, and how much larger each is than the one before; the last
-        has no largest.
+        Largest weight of the first category, core-seconds, and the ratio of the largest weights of consecutive
+        categories; the last category is unbounded.
     key : {"weight", "estimate"}
-        Categories by effective sequential runtime (cores times estimate where jobs are rigid), or by walltime estimate.
+        Categories by effective sequential runtime (cores times estimate for rigid jobs), or by walltime estimate.
     """
 
     count: int = 10
@@ -103,14 +103,14 @@ class Category:
 
 @dataclass
 class Selective:
-    """A promise for whoever has waited too long: its expansion factor, (waited + weight) / weight, is above *k*.
+    """Reservations for requests whose expansion factor, (waited + weight) / weight, is above *k*.
 
     Parameters
     ----------
     k : float
         The threshold, above 1.
     others : ReservationRule
-        Who else holds promises.
+        Rule for the reservations of the other requests.
     """
 
     k: float = 4.0
@@ -129,6 +129,6 @@ class Selective:
 
     def lanes(self, queue: Queue) -> Lanes:
         lanes = lanes_of(self.others, queue)
-        # Whole microseconds, rounded down: a whole instant is later than the exact one if it is later than this.
+        # Rounded down to whole microseconds: a whole instant is later than the exact one if it is later than this.
         waited = np.minimum(np.floor((self.k - 1) * queue.weight * MICROSECOND + 1e-3), float(NEVER)).astype(np.int64)
         return lanes._replace(due=np.minimum(queue.requests.submit[queue.rows] + waited, NEVER))

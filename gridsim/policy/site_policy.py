@@ -1,4 +1,4 @@
-"""Policies that follow a site: its machine, and the same policy on a larger or smaller one."""
+"""Policies with a site: its machine, and the same policy on a larger or smaller machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gridsim.policy.capabilities import capabilities_of
 
 
 class SiteChange(NamedTuple):
-    """Changes of a machine as texts, several of a kind with semicolons; empty for none.
+    """Changes of a machine as texts, several of a kind separated by semicolons; empty for none.
 
     Attributes
     ----------
     nodes : str
-        Nodes added or taken away: ``+10``, ``gpu:+10``.
+        Nodes added or removed: ``+10``, ``gpu:+10``.
     add_pool : str
         Licences, or units of other pools: ``matlab:4``.
     set_limit : str
@@ -30,7 +30,7 @@ class SiteChange(NamedTuple):
     set_limit: str = ""
 
     def and_then(self, other: SiteChange) -> SiteChange:
-        """This change and another one behind it.
+        """Return this change followed by another one.
 
         Examples
         --------
@@ -41,12 +41,12 @@ class SiteChange(NamedTuple):
 
 
 def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any] = ()) -> Platform:
-    """One cluster of the size that is *given*, else that of a site that a policy knows, else what the source states.
+    """Return one cluster: of the *given* size, else that of a policy's site, else of the size stated by the source.
 
     Raises
     ------
     InputError
-        When neither says how large the machine is.
+        If none of them defines the size of the machine.
 
     Examples
     --------
@@ -61,24 +61,24 @@ def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any
 
 
 def machine_of(policies: Iterable[Any]) -> Platform | None:
-    """The machine of the first policy that knows it; None where none does."""
+    """Return the machine of the first policy that has a site, else None."""
     found: Platform | None = next((policy.machine() for policy in policies if capabilities_of(policy).site), None)
     return found
 
 
 def fitted(policy: Any, platform: Platform) -> Any:
-    """The policy on a machine of another size: one that knows its nodes gets more or fewer of them (``sized``)."""
+    """Return the policy for a machine of another size: a site policy gets more or fewer nodes (``sized``)."""
     known = machine_of([policy])
     return policy if known is None or known.cores == platform.cores else policy.sized(platform.cores)
 
 
 def changed(policy: Any, change: SiteChange) -> Any:
-    """The policy on its site with other nodes, licences or limits.
+    """Return the policy on its site with other nodes, licences or limits.
 
     Raises
     ------
     InputError
-        Where it does not know its site, and for a change that is none of it.
+        If the policy has no site, and for an invalid change.
     """
     if not capabilities_of(policy).site:
         option = next((name.replace("_", "-") for name, text in change._asdict().items() if text), "nodes")
@@ -89,9 +89,9 @@ def changed(policy: Any, change: SiteChange) -> Any:
 
 
 def own_machine(policy: Any, platform: Platform) -> Platform:
-    """The machine that a policy decides for: its own site, where the platform is that of another site.
+    """Return the machine of a policy: its own site, if the platform is that of another site.
 
-    A size that the user gives stays; whether the site has it is checked when the run begins.
+    A size that the user gives stays; the run checks at its start whether the site has it.
     """
     known = machine_of([policy])
     if known is None or not platform.origin.startswith(ORIGIN):
@@ -100,7 +100,7 @@ def own_machine(policy: Any, platform: Platform) -> Platform:
 
 
 def _is_same(policy: Any, platform: Platform) -> bool:
-    """Whether a platform is the site of a policy: the same nodes, or of a platform without nodes as many cores."""
+    """Return whether a platform is the site of a policy: the same nodes, or without nodes the same number of cores."""
     clusters = list(platform.clusters())
     if len(clusters) == 1 and clusters[0].nodes:
         return clusters == list(policy.on_nodes().clusters())
@@ -108,13 +108,13 @@ def _is_same(policy: Any, platform: Platform) -> bool:
 
 
 def like(policy: Any, platform: Platform) -> Platform:
-    """The site of a policy as a platform, in nodes where the given platform has nodes."""
+    """Return the site of a policy as a platform, with nodes if the given platform has nodes."""
     found: Platform = policy.on_nodes() if any(each.nodes for each in platform.clusters()) else policy.machine()
     return found
 
 
 class Nodes(NamedTuple):
-    """Whole nodes by which a machine grows: how many, below 0 fewer; cores of each, and cores of the machine then."""
+    """Whole nodes by which a machine grows: their number (negative: fewer), cores per node, and total cores then."""
 
     more: int
     each: int
@@ -122,9 +122,9 @@ class Nodes(NamedTuple):
 
 
 def nodes_to(policies: Iterable[Any], cores: float) -> Nodes | None:
-    """Nodes that it takes for about so many cores, where one of the policies knows its nodes; None where none does.
+    """Return the nodes to add for about *cores* cores, if one of the policies has a site, else None.
 
-    It is at least one, unless there are so many cores already.
+    The number is at least one, unless the machine has that many cores already.
     """
     for policy in policies:
         now = machine_of([policy])

@@ -1,4 +1,4 @@
-"""Orders in which those behind a protected head are looked at; any other ordering can be one too.
+"""Backfill orders: orders of the candidates behind a blocked request with a reservation; any ordering can be used.
 
 The rules are those of the specification of predictions, section 4.2.
 """
@@ -15,23 +15,23 @@ from gridsim.policy.queue import Queue
 
 @dataclass
 class InQueue:
-    """As they stand in the queue: textbook backfilling."""
+    """Queue order: textbook backfilling."""
 
     name: ClassVar[str] = "queue"
     changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        """All alike: ties are in the order of the queue."""
+        """Return equal ranks: ties are in queue order."""
         return queue.estimate * 0.0
 
 
 @dataclass
 class Shortest:
-    """The shortest prediction first (SJBF); the shortest estimate where nothing predicts."""
+    """Shortest prediction first (SJBF); the shortest estimate without predictor."""
 
     changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        """Predictions, s."""
+        """Return the predictions, s."""
         return queue.prediction

@@ -1,4 +1,4 @@
-"""Usage in a tree of shares: how it loses weight, what every node used, and which leaf comes first by that.
+"""Usage in a tree of shares: its decay, the usage of each node, and the order of the leaves by usage.
 
 References
 ----------
@@ -19,7 +19,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def kept(elapsed: float, half_life: float) -> float:
-    """Part of usage that counts after *elapsed* seconds; a *half_life* of 0 s lets nothing be forgotten.
+    """Return the fraction of usage left after *elapsed* seconds; with a *half_life* of 0 s usage does not decay.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def kept(elapsed: float, half_life: float) -> float:
 
 
 def weighted(begin: Any, end: Any, half_life: float) -> Any:
-    """Seconds from *begin* to *end*, in the weight of instant 0: those before it weigh less, those after it more.
+    """Return seconds from *begin* to *end*, weighted relative to instant 0: earlier ones weigh less, later ones more.
 
     Examples
     --------
@@ -49,13 +49,13 @@ class UsageTree:
     Parameters
     ----------
     ways : sequence of sequence of int
-        For each leaf the nodes from below the root down, itself the last.
+        For each leaf, the path from below the root to the leaf itself.
     parent : sequence of int
-        Of each node; -1 for the root.
+        Parent of each node; -1 for the root.
     part : (nodes,) float64
-        Shares of each node over those of it and its siblings.
+        Shares of each node as a fraction of those of it and its siblings.
     counted : (nodes,) bool, optional
-        Which nodes are siblings of others; all where left out.
+        Nodes that are siblings of others; all if omitted.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class UsageTree:
         counted: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         self.nodes = len(parent)
-        # Below its own level a leaf stands before whatever is tied with it: one node more fills the rest of its way.
+        # A leaf above the deepest level precedes nodes tied with it: its path is padded with one extra node.
         self.ways: IntArray = np.full((len(ways), max(map(len, ways), default=0)), self.nodes, dtype=np.int64)
         for row, way in enumerate(ways):
             self.ways[row, : len(way)] = way
@@ -75,14 +75,14 @@ class UsageTree:
         self._counted = np.ones(self.nodes, dtype=np.bool_) if counted is None else counted
 
     def usage(self, used: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        """Usage of each node, from that of the leaves: the sum of those at or below it."""
+        """Return the usage of each node from that of the leaves: the sum at or below it."""
         total = np.zeros(self.nodes + 1, dtype=used.dtype)
         for column in self.ways.T:
             np.add.at(total, column, used)
         return total[:-1]
 
     def level_shares(self, used: FloatArray) -> FloatArray:
-        """Level fair share of each node: its part of the shares over its part of the usage among its siblings."""
+        """Return the level fair share of each node: fraction of shares over fraction of usage among siblings."""
         total = self.usage(used)
         above = np.zeros(self.nodes + 1)
         np.add.at(above, self.parent[self._counted], total[self._counted])
@@ -91,10 +91,10 @@ class UsageTree:
         return np.where(self.part > 0, level, 0.0)
 
     def places(self, used: FloatArray) -> IntArray:
-        """Place of each leaf, from 0: how many come before it in a walk down the tree by level fair share.
+        """Return the rank of each leaf, from 0, in a traversal of the tree by level fair share.
 
-        Children of tied accounts are merged, tied leaves have the same place: that is the order of the leaves by their
-        whole ways down, level by level.
+        Children of tied accounts are merged, and tied leaves have the same rank: leaves are compared by their complete
+        paths, level by level.
         """
         levels = np.append(self.level_shares(used), np.inf)[self.ways]
         order = np.lexsort(tuple(-column for column in levels.T[::-1]))
