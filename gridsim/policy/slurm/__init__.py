@@ -1,1 +1,1 @@
-"""Parts of the Slurm-like scheduler: priorities, shares, limits, nodes, and the passes over them."""
+"""Parts of the Slurm scheduler: priorities, shares, limits, nodes, and the scheduling cycles."""

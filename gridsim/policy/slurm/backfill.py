@@ -1,10 +1,10 @@
-"""Backfill: every job in order starts now, or reserves nodes from when it is expected to start.
+"""Backfill cycle: every job in order starts now, or reserves nodes at its expected start.
 
 Sources: slurm.schedmd.com/sched_config.html (backfill starts lower-priority jobs "if doing so does not delay the
 expected start time of any higher priority jobs"); slurm.conf(5), ``SchedulerParameters``; sinfo(1), state PLANNED ("the
 node is planned by the backfill scheduler for a higher priority job": whole nodes); preempt.html ("if during backfill
 scheduling a job preempts one or more other jobs, the whole nodes for those preempted jobs are reserved for the
-preemptor job"). That who preempts starts in a later pass is what a real Slurm 22.05 wrote into its log.
+preemptor job"). That a preempting job starts in a later cycle is taken from the log of a real Slurm 22.05.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
 from gridsim.policy.slurm.space import CHOSEN, LATER, STRONG
 
 FITS, LEAST, TRIED, START, COULD, NUMBERS = range(6)
-"""What a pass finds of all entries with one number: by kind, on how many nodes what is free now would hold them (-1:
-unknown), and before when they cannot start (-1: unknown); of those that ask for the same, after how many changes of
-what is planned and free they were tried last, and when they would have started; and after how many they could still
-start now (-1: unknown, `NEVER`: not in this pass)."""
+"""Rows of intermediate results of a cycle by number of demands. By `kind`: the nodes on which the free capacity would
+hold an entry (-1: unknown), and a lower bound of its start (-1: unknown). By `same`: the number of changes of plan and
+free capacity at the last trial, the expected start then, and the number of changes up to which the entry could still
+start now (-1: unknown, `NEVER`: not in this cycle)."""
 
 
 @njit_noalloc
 def backfill_pass(now, order, parameters, parts, reserving, started, numbers, planned, reasons, space):  # type: ignore[no-untyped-def]
-    """Start every entry whose start delays no higher one; how many.
+    """Start every entry whose start delays no higher one; return their number.
 
-    *parts*, *reserving*, *reasons* and *space* are as in `main_pass`. Every entry that does not start, in order,
-    reserves its nodes, whole, from its expected start for its time limit; reservations are made anew in each pass, and
-    begin and end at whole multiples of the resolution. One that does not fit is looked at again at the instants of
-    `next_opening`, and left out where there is none. An entry that preempts others reserves its nodes too, and starts
-    in a later pass, without them. Behind the last entry that could still start now, for all that is free and not
-    reserved, nothing is looked at, unless *planned*, one row an entry, is to be filled with expected starts. What is
-    found of *numbers* of demands is kept there: rows as below, to work in.
+    *parts*, *reserving*, *reasons* and *space* are as in `main_pass`. In queue order, every entry that does not start
+    reserves its nodes, whole, from its expected start for its time limit. Reservations are made again in each cycle,
+    and begin and end at multiples of the resolution. An entry that does not fit is tried again at the instants of
+    `next_opening`, and skipped if there are none. An entry that preempts others reserves its nodes too, and starts in
+    a later cycle.
+
+    The cycle stops behind the last entry that could still start now with the free and unreserved capacity, unless
+    *planned*, one row per entry, is to be filled with expected starts. Intermediate results are stored in *numbers*.
     """
     demands, _, _, _, _, rules = parts
     trial, plan, known, promised = space.trial, space.plan, space.known, space.marks[0]
@@ -74,7 +75,7 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
         if not _is_looked_at(entry, now, parameters, space.tests, reasons, parts):
             continue
         same, strong = demands.same[entry], may_preempt(entry, rules)
-        if numbers[TRIED, same] == changes and not strong:  # nothing has been planned since
+        if numbers[TRIED, same] == changes and not strong:  # the plan has not changed since
             if everything:
                 planned[entry] = numbers[START, same]
             if numbers[START, same] >= NEVER:
@@ -91,7 +92,7 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
             for other in order[:waiting]:
                 numbers[LEAST, demands.kind[other]] = -1
         if everything:
-            planned[entry] = start if preempted == 0 else now + 1  # when they have gone
+            planned[entry] = start if preempted == 0 else now + 1  # after the preempted entries have ended
         if start == now and preempted == 0:
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
@@ -112,16 +113,15 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
 
 @inline
 def _find_all_ends(now, space, parts):  # type: ignore[no-untyped-def]
-    """What nodes will have left as all that runs now ends."""
+    """Compute the free capacity as all running entries end."""
     find_ends(0, now, False, space.ends, space.states[LATER], space.states[LATER], parts)
 
 
 @inline
 def _last_that_fits(now, order, numbers, trial, reasons, parts):  # type: ignore[no-untyped-def]
-    """Place of the last entry that could start now, -1 where none could.
+    """Return the place of the last entry that could start now, -1 if none could; reset *numbers*, set wait *reasons*.
 
-    *numbers* begin anew, and *reasons* of each wait are told. What is free suffices for it, or what it may preempt may
-    do.
+    An entry could start if the free capacity suffices, or if it may preempt others.
     """
     demands, machine, limits, _, reservations, rules = parts
     last, fits = -1, numbers[FITS]
@@ -147,7 +147,7 @@ def _last_that_fits(now, order, numbers, trial, reasons, parts):  # type: ignore
 
 @njit_noalloc
 def _count_nothing(order, tests, booked, demands):  # type: ignore[no-untyped-def]
-    """No entry has been looked at, and nothing is reserved."""
+    """Reset the counters of tested entries and of reservations."""
     for entry in order:
         user, partition = demands.user[entry], demands.part[entry]
         tests.users[user], tests.owners[demands.association[entry]], tests.partitions[partition] = 0, 0, 0
@@ -157,7 +157,7 @@ def _count_nothing(order, tests, booked, demands):  # type: ignore[no-untyped-de
 
 @inline
 def _is_looked_at(entry, now, parameters, tests, reasons, parts):  # type: ignore[no-untyped-def]
-    """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
+    """Return whether the cycle tests an entry: it waits, no limit holds it back, and ``bf_max_job_*`` permit it."""
     demands, _, limits, held, reservations, _ = parts
     if held.busy[demands.request[entry]] or not allowed(entry, demands.cores[entry], limits):
         return False
@@ -179,17 +179,17 @@ def _is_looked_at(entry, now, parameters, tests, reasons, parts):  # type: ignor
 
 @njit_noalloc
 def _within(count, most):  # type: ignore[no-untyped-def]
-    """Whether a count keeps a limit, where 0 stands for none."""
+    """Return whether a count is within a limit, where 0 means no limit."""
     return most <= 0 or count <= most
 
 
 @njit_noalloc
 def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore[no-untyped-def]
-    """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
+    """Return the expected start of an entry, its number of nodes (0: none found), and the number of preempted entries.
 
-    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`. What has been
-    learnt stays true for a while: what nodes will have left, and before when entries of one number cannot start, until
-    an entry starts or has to end earlier; what nodes have left now, until one starts.
+    It starts now if that delays no reservation, else as running entries end, at the instants of `next_opening`. Cached
+    results stay valid for some time: the free capacity after ends, and lower bounds of starts by number, until an
+    entry starts or has to end earlier; the present free capacity until an entry starts.
     """
     demands, machine, _, held, reservations, rules = parts
     trial, plan, known, ends = space.trial, space.plan, space.known, space.ends
@@ -208,7 +208,7 @@ def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore
         following = min(following, next_opening(start, start + limit, low, high, member, plan))
         clear = 0 if following < bound else clear_nodes(start, start + limit, low, high, member, plan, trial.clear)
         if clear < demands.nodes[entry] or clear * demands.widest[entry] < demands.cores[entry]:
-            start = following  # too few, were they all idle
+            start = following  # too few nodes, even if all were idle
             continue
         open_nodes(entry, now, start, start + limit, demands, machine, reservations, trial.mask, trial.kept)
         keep_clear(low, high, member, trial.mask, trial.clear)
@@ -237,7 +237,7 @@ def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore
 
 @inline
 def _may_reserve(entry, parameters, reserving, demands, booked, counts):  # type: ignore[no-untyped-def]
-    """Whether an entry that has to wait may reserve nodes; where that *counts*, as having done so then."""
+    """Return whether a waiting entry may reserve nodes; if *counts*, count its reservation."""
     request, array, partition = demands.request[entry], demands.array[entry], demands.part[entry]
     if len(reserving) and not reserving[entry]:
         return False
@@ -256,9 +256,9 @@ def _may_reserve(entry, parameters, reserving, demands, booked, counts):  # type
 
 @njit_noalloc
 def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
-    """Say why an entry waits that no quick pass has looked at yet, or not since a limit held it back.
+    """Set the wait reason of an entry that no main cycle has tested, or not since a limit held it back.
 
-    Other words of the quick pass stand.
+    Other reasons of the main cycle are kept.
     """
     request = demands.request[entry]
     limit = limit_of(entry, demands.cores[entry], limits)
@@ -270,9 +270,9 @@ def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _could_start(now, entry, numbers, changes, promised, known, plan, trial, parts):  # type: ignore[no-untyped-def]
-    """Whether enough is free now on nodes that are not planned within the limit of an entry; if not, it cannot start.
+    """Return whether enough capacity for an entry is free now on nodes without plans within its time limit.
 
-    Who does not find enough in one moment of a pass never does in it: only more is planned, and less is free.
+    Within a cycle the result never changes from false to true: plans only grow, and free capacity only shrinks.
     """
     demands, machine, limits, _, reservations, rules = parts
     preempts, same = may_preempt(entry, rules), demands.same[entry]
@@ -284,7 +284,7 @@ def _could_start(now, entry, numbers, changes, promised, known, plan, trial, par
         return False
     until, need = now + demands.limit[entry], need_of(entry, demands)
     numbers[COULD, same] = NEVER
-    if len(reservations.rows.node):  # a pass says of all that it looks at that they wait for the begin of theirs
+    if len(reservations.rows.node):  # entries up to here also get the wait reason of a reservation
         total, member, room = 0, machine.member[demands.group[entry]], machine.now[FREE]
         for node in range(need.low, need.high):
             if promised[node] >= until and member[node] and room[node] > 0:
@@ -299,7 +299,7 @@ def _could_start(now, entry, numbers, changes, promised, known, plan, trial, par
         open_nodes(entry, now, now, until, demands, machine, reservations, trial.mask, trial.kept)
         keep_clear(low, high, member, trial.mask, trial.clear)
         could = rooms_of(entry, known, trial, demands, machine) >= demands.cores[entry]
-        if could and machine.first[group] == machine.first[group + 1]:  # of several kinds of nodes more can be less
+        if could and machine.first[group] == machine.first[group + 1]:  # not monotonic with kinds
             could = choose(entry, need, trial, demands, machine) > 0
     if could:
         numbers[COULD, same] = changes

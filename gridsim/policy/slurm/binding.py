@@ -38,11 +38,11 @@ class BindingLimit:
     available : int or None
         What the site has of the resource; None for jobs.
     each : str
-        ``user`` or ``account`` where the limit is one of each of these.
+        ``user`` or ``account`` if the limit applies to each of these separately.
     members : (n,) bool
         Jobs that count against it.
     held : (n,) float64
-        How long each job waited for it, s.
+        Time that each job waited for it, s.
     """
 
     owner: str
@@ -56,10 +56,10 @@ class BindingLimit:
 
 
 def binding_limits(site: Site, record: Record) -> list[BindingLimit]:
-    """Limits that were reached in a run while jobs waited for them, by waiting time, longest first.
+    """Return the limits that were reached in a run while jobs waited for them, by waiting time, longest first.
 
     A limit is listed if jobs waited with its reason code, if the jobs that count against it left too little of it for
-    one of these jobs at some time, and if it is below what the site has.
+    one of these jobs at some time, and if it is below the total of the site.
     """
     told = record.reasons
     if told is None:
@@ -106,7 +106,7 @@ def _total(job: IntArray, amounts: FloatArray, jobs: int) -> FloatArray:
 
 
 def _limits_of(row: int, limits: Limits, names: list[str], cores: IntArray) -> Iterator[tuple[str, int, int, IntArray]]:
-    """Resource, limit, reason code and what each entry requests of it, for the limits at once of a counter."""
+    """Yield resource, limit, reason code and demand of each entry, for the limits at once of a counter."""
     if limits.jobs[row] < NO_LIMIT:
         yield JOBS, int(limits.jobs[row]), int(limits.jobs_code[row]), np.ones_like(cores)
     if limits.cores[row] < NO_LIMIT:
@@ -118,14 +118,14 @@ def _limits_of(row: int, limits: Limits, names: list[str], cores: IntArray) -> I
 
 
 def _available(site: Site, resource: str) -> int:
-    """What the site has of a resource."""
+    """Return the total of a resource at the site."""
     if licence(resource):
         return site.licences.get(licence(resource), 0)
     return sum(amount_on(node, resource) for node in site.nodes)
 
 
 def _peak(start: IntArray, end: IntArray, amounts: IntArray) -> int:
-    """The most that jobs held at once; a job that ends makes room for one that starts in the same instant."""
+    """Return the most that jobs held at once; ends precede starts of the same instant."""
     ran = end > start
     times = np.concatenate([start[ran], end[ran]])
     change = np.concatenate([amounts[ran], -amounts[ran]])
@@ -145,5 +145,5 @@ def _named(
 
 
 def _joined(one: BindingLimit, other: BindingLimit) -> BindingLimit:
-    """One limit of each user, of two users."""
+    """Return the union of a limit per user for two users."""
     return replace(one, members=one.members | other.members, held=np.maximum(one.held, other.held))

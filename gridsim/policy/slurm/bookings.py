@@ -1,4 +1,4 @@
-"""When reservations begin and end, and who still asks for them.
+"""Begin and end of advance reservations, and the number of requests for them.
 
 Source: slurm.schedmd.com/reservations.html ("when a reservation ends the reservation request will be removed from any
 pending jobs submitted to the reservation and will be put into a held state"; "Reservation Purging After Last Job").
@@ -20,7 +20,7 @@ class Bookings:
     site : Site
         The reservations.
     reservations : Reservations
-        Their nodes; rows of one that is over keep nobody away any more.
+        Their nodes; rows of ended reservations have no effect.
 
     Attributes
     ----------
@@ -48,33 +48,33 @@ class Bookings:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody asks for any of them."""
+        """True if any request needs one of them."""
         return any(self._wanted)
 
     def begins(self, reservation: int) -> int:
-        """When a reservation begins for the first time; -1 stands for none."""
+        """Return the first begin of a reservation; 0 for no reservation (-1)."""
         return self._first[reservation] if reservation >= 0 else 0
 
     def ask(self, reservation: int, now: int) -> None:
-        """A request that asks for a reservation was submitted."""
+        """Count a submitted request for a reservation."""
         self._wanted[reservation] += 1
 
     def leave(self, reservation: int, now: int) -> None:
-        """A request that asked for it is over."""
+        """Uncount a request for a reservation that has ended."""
         self._wanted[reservation] -= 1
         if not self._wanted[reservation]:
             self._since[reservation] = max(self._first[reservation], now)
             self._look_again(now)
 
     def _due(self, reservation: int) -> int:
-        """When it is over: at its end, or when nobody has asked for it for long enough."""
+        """Return when a reservation is over: at its end, or when it has been unused for long enough."""
         idle = NEVER
         if self._idle[reservation] < NEVER and not self._wanted[reservation]:
             idle = self._since[reservation] + self._idle[reservation]
         return min(self._last[reservation], idle)
 
     def turn(self, now: int) -> list[int]:
-        """Reservations that are over from now on; what comes next is in `change`."""
+        """Return the reservations that end now, and update `change`."""
         ended = [row for row in range(len(self._last)) if row not in self.over and self._due(row) <= now]
         self.over.update(ended)
         for row in ended:

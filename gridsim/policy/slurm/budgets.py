@@ -1,10 +1,10 @@
-"""Budgets over time: what has been used of a resource counts for whom, and what the running ones may still use.
+"""Usage limits over time: usage of resources by counter, and the remaining time of running entries.
 
 Sources: sacctmgr(1), ``GrpTRESMins`` ("the total number of TRES minutes that can possibly be used by past, present and
 future jobs running from an association and its children"; "the time is decayed using the value of PriorityDecayHalfLife
 or reset based on PriorityUsageResetPeriod"), ``GrpTRESRunMins`` ("takes into consideration the time limit of running
 jobs"), ``UsageFactor`` and the flag ``NoDecay`` of QOS; slurm.conf(5), ``AccountingStorageEnforce``: with ``safe`` a
-job is only started if it can run to its end, else as long as use is below the limit.
+job is only started if it can run to its end, else while usage is below the limit.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ Bools = npt.NDArray[np.bool_]
 
 SECOND = 1_000_000
 WHOLE = 1e-6
-"""So much less than a whole unit-second counts as one, since use is a sum of parts."""
+"""Tolerance below a whole unit-second, since usage is a sum of floats."""
 
 
 class Budgets:
-    """What counts for limits over time; brought up to date once in a ``PriorityCalcPeriod``, and where a job ends.
+    """Usage for limits over time; updated once per ``PriorityCalcPeriod``, and at the end of each job.
 
     Parameters
     ----------
     site : Site
-        Half-life, usage at the beginning.
+        Half-life, initial usage.
     counters : sequence of Counter
         Counters of its limits.
     limits : Limits
-        The same, as passes look at them: what counts is written into them.
+        The same as columns for scheduling cycles; usage is written into them.
     names : sequence of str
         Resources.
     limit : (e,) int64
         Time limits of entries, whole microseconds.
     factor : sequence of float
-        How much of the use of each entry counts.
+        Usage factor of each entry.
     resets : bool
-        Whether usage begins anew at some time.
+        Whether usage is reset at some time.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class Budgets:
         self._begin(site, counters, names)
 
     def go_on(self, before: Budgets, new: IntArray, old: IntArray) -> None:
-        """Counters that were there before, under other numbers, have spent what they had."""
+        """Take over the usage of earlier counters, which may have other numbers."""
         to, source = columns_of(self._limits.tres, before._limits.tres, self._columns, before._columns)
         self._spent[np.ix_(new, to)] = before._spent[np.ix_(old, source)]
         self._whole[np.ix_(new, to)] = before._whole[np.ix_(old, source)]
 
     def __bool__(self) -> bool:
-        """Whether anything is limited over time."""
+        """Return whether any limit over time exists."""
         return bool(len(self._columns) or len(self._timed))
 
     def _begin(self, site: Site, counters: Sequence[Counter], resources: Sequence[str]) -> None:
-        """What users bring with them is what they were billed for."""
+        """Set initial usage of users, which is the billed amount."""
         names = [resources[self._limits.tres.resource[column]] for column in self._columns]
         billed = {BILLING} if any(each.billing for each in site.partitions) else {BILLING, CPU}
         above = {each.account: each.parent for each in site.associations if not each.user}
@@ -92,20 +92,20 @@ class Budgets:
         self._write()
 
     def _write(self) -> None:
-        """Let what has been used count."""
+        """Write usage into the limits."""
         whole = np.floor(self._spent + WHOLE).astype(np.int64)
         self._limits.tres.used[:, self._columns] += whole - self._whole
         self._whole = whole
 
     def _members(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Counters of entries, one after the other: the place of the entry among *rows*, and the counter."""
+        """Return the counters of entries, concatenated: index into *rows*, and counter."""
         first, counter = self._limits.first, self._limits.counter
         count = first[rows + 1] - first[rows]
         place = np.repeat(first[rows] - np.cumsum(count) + count, count) + np.arange(count.sum())
         return np.repeat(np.arange(len(rows)), count), counter[place]
 
     def charge(self, rows: IntArray, begin: FloatArray, end: float) -> None:
-        """Entries have held what they hold from *begin* to *end*, s after the instant that the usage is of."""
+        """Charge held resources of entries from *begin* to *end*, s relative to the instant of the usage."""
         if not len(self._columns) or not len(rows):
             return
         tres = self._limits.tres
@@ -118,19 +118,19 @@ class Budgets:
         self._write()
 
     def decay(self, elapsed: float) -> None:
-        """Use loses weight over so many seconds."""
+        """Decay usage over this number of seconds."""
         if len(self._columns):
             self._spent[self._decays] *= kept(elapsed, self._half_life)
             self._write()
 
     def clear(self) -> None:
-        """Use begins anew, but for QOS whose use is not forgotten."""
+        """Reset usage, except that of QOS without decay."""
         if len(self._columns):
             self._spent[self._decays] = 0.0
             self._write()
 
     def wait(self, rows: IntArray, began: IntArray, now: int) -> None:
-        """Running entries have less time left."""
+        """Update the remaining time of running entries."""
         if not len(self._timed) or not len(rows):
             return
         tres = self._limits.tres
@@ -142,7 +142,7 @@ class Budgets:
         tres.left[rows] = left
 
     def forgets(self) -> bool:
-        """Whether use that holds somebody back, or could, will still be forgotten."""
+        """Return whether usage that holds a request back, or could, will still decay or be reset."""
         if not len(self._columns) or not (self._half_life or self._resets):
             return False
         tres = self._limits.tres
@@ -152,7 +152,7 @@ class Budgets:
 
 
 def _counts(user: Association, counter: Counter, above: Mapping[str, str]) -> bool:
-    """Whether the use of a user counts for an association."""
+    """Return whether the usage of a user counts for an association."""
     if counter.key[0] == "user":
         return counter.key[1:] == (user.account, user.user)
     account, seen = user.account, set[str]()

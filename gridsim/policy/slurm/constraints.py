@@ -1,4 +1,4 @@
-"""Constraints of jobs: features that their nodes must have, and how many nodes must have which.
+"""Constraints of jobs: features that their nodes must have, and numbers of nodes with given features.
 
 Source: sbatch(1), ``--constraint``: "node features are parsed strictly from left to right"; "Matching OR"; "Multiple
 Counts"; "brackets are only reserved for Multiple Counts and Matching OR syntax. AND operators require a count for each
@@ -12,23 +12,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 Features = tuple[frozenset[str], ...]
-"""Ways to do: sets of features of which a node has to have one whole."""
+"""Alternatives: sets of features, of which a node must have one completely."""
 
 ANY_NODE: Features = (frozenset(),)
-"""What every node has."""
+"""Features of every node."""
 
 
 class Constraint(NamedTuple):
-    """What a constraint asks for.
+    """A parsed constraint.
 
     Attributes
     ----------
     kinds : tuple of Features
-        What all nodes have to have; of several any one, but all nodes the same (``[a|b]``).
+        Features that all nodes must have; of several alternatives, all nodes the same one (``[a|b]``).
     counts : tuple of (Features, int)
-        How many of the nodes have to have what (``[a*2&b*4]``, ``a*2``), besides.
+        In addition, features and number of nodes that must have them (``[a*2&b*4]``, ``a*2``).
     exact : bool
-        Whether these are all nodes, where the job names no number.
+        Whether these are all nodes, if the job requests no number.
     """
 
     kinds: tuple[Features, ...] = (ANY_NODE,)
@@ -37,7 +37,7 @@ class Constraint(NamedTuple):
 
 
 def constraint(text: str) -> Constraint | None:
-    """What a constraint asks for; None where it is none.
+    """Return a parsed constraint; None if it is invalid.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def constraint(text: str) -> Constraint | None:
 
 
 def meets(features: Sequence[str], wanted: Features) -> bool:
-    """Whether a node has what is asked for.
+    """Return whether a node has the required features.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def meets(features: Sequence[str], wanted: Features) -> bool:
 
 
 class _Reader:
-    """Words of a constraint, from left to right; *ValueError* or *IndexError* where it is none."""
+    """Parser of a constraint, from left to right; raises *ValueError* or *IndexError* if it is invalid."""
 
     def __init__(self, words: list[str]) -> None:
         self._words, self._at = words, 0
@@ -96,7 +96,7 @@ class _Reader:
         return Constraint(tuple(_joined(plain, "&", each) for each in found.kinds), counts, found.exact)
 
     def _bracket(self) -> Constraint:
-        """``[a|b]`` or ``[a*2&b*4]``."""
+        """Parse ``[a|b]`` or ``[a*2&b*4]``."""
         self._take("[")
         kinds: list[Features] = []
         counts: list[tuple[Features, int]] = []
@@ -123,7 +123,7 @@ class _Reader:
         return Constraint((tuple(way for each, _ in counts for way in each),), tuple(counts), exact=True)
 
     def _term(self) -> tuple[Features, int]:
-        """A feature, or a group in parentheses, and how many nodes have to have it; 0 for all."""
+        """Parse a feature, or a group in parentheses, and the number of nodes that must have it; 0 for all."""
         word = self._next()
         self._at += 1
         if word == "(":
@@ -141,7 +141,7 @@ class _Reader:
         return found, many
 
     def _group(self) -> Features:
-        """What stands in parentheses, which are open already."""
+        """Parse the text in parentheses after the opening one."""
         found, join = ANY_NODE, "&"
         while True:
             one, many = self._term()

@@ -1,4 +1,4 @@
-"""A demand on nodes as the labels that jobs of a Slurm site have.
+"""Translation of a demand for nodes into the labels of jobs at a Slurm site.
 
 Sources: sbatch(1), ``--ntasks``, ``--cpus-per-task``, ``--mem-per-cpu``, ``--gres``, ``--constraint``, ``--licenses``.
 """
@@ -14,16 +14,16 @@ from gridsim.model.site import Node, Site
 
 
 def labels_of(demand: Demand, site: Site) -> dict[str, int | str]:
-    """Labels (`gridsim.model.site.LABELS`) by which a job requests what a demand does.
+    """Return the labels (`gridsim.model.site.LABELS`) with which a job requests a demand.
 
-    Slurm gives GPUs by node. Of several tasks with GPUs, as many go on each node as the largest nodes of the site can
-    hold and divide their number, as ``--nodes`` and ``--ntasks-per-node`` would say.
+    Slurm allocates GPUs by node. If several tasks have GPUs, the number of tasks per node is the largest divisor of
+    their number that the site's nodes can hold, as ``--nodes`` and ``--ntasks-per-node`` would set it.
 
     Raises
     ------
     InputError
-        For what cannot be requested of the site: parts of GPUs, several kinds of GPUs, other resources, and licences
-        that it does not have.
+        For demands that cannot be requested of the site: fractions of GPUs, several kinds of GPUs, other resources,
+        and unknown licences.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def labels_of(demand: Demand, site: Site) -> dict[str, int | str]:
 
 
 def _gpus(demand: Demand, nodes: Sequence[Node]) -> dict[str, int | str]:
-    """GPUs of each node, on how many nodes, of which type."""
+    """Return the labels for GPUs per node, number of nodes, and GPU type."""
     each, rest = divmod(demand.gpu, WHOLE_GPU)
     if rest:
         raise InputError(f"has {demand.gpu / WHOLE_GPU:g} GPUs a task; Slurm gives whole ones here", field="gpu")

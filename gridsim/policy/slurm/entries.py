@@ -1,4 +1,4 @@
-"""Entries of the queue: a request in each of the partitions, and reservations, that it could start in.
+"""Queue entries: a request in each of the partitions and reservations in which it could start.
 
 Sources: slurm.schedmd.com/sched_config.html ("jobs submitted to multiple partitions will have as many entries in the
 list as requested partitions"); sbatch(1), ``--partition`` and ``--reservation``; reservations.html ("Magnetic
@@ -25,14 +25,14 @@ UNHEARD_OF = -2
 
 
 class Entries(NamedTuple):
-    """Columns of the entries; the first ones are those of the requests, in their order, then come further ones.
+    """Columns of the entries: first one per request, in their order, then further ones.
 
     Attributes
     ----------
     request, partition, reservation : (n,) int64
-        Numbers; -1 for no reservation, `UNHEARD_OF` for one that is not there.
+        Numbers; -1 for no reservation, `UNHEARD_OF` for an unknown one.
     waits : (n,) bool
-        Whether it joins the queue only when its request's reservation is over.
+        Whether it enters the queue only when its request's reservation is over.
     further : mapping
         Further entries of a request.
     """
@@ -45,13 +45,13 @@ class Entries(NamedTuple):
 
 
 def label_of(requests: Requests, name: str) -> IntArray:
-    """A label column; `UNKNOWN` where the workload has none."""
+    """Return a label column; `UNKNOWN` if the workload has none."""
     column = requests.labels.get(name)
     return np.full(len(requests), UNKNOWN, dtype=np.int64) if column is None else column
 
 
 def names_of(requests: Requests, label: str) -> list[str]:
-    """Names of a label, empty where unknown; numbers where the source has no names."""
+    """Return the names of a label, empty if unknown; numbers if the source has no names."""
     names, codes = requests.names.get(label), label_of(requests, label)
     if names is not None and (beyond := codes >= len(names)).any():
         row = int(np.argmax(beyond))
@@ -67,12 +67,12 @@ def names_of(requests: Requests, label: str) -> list[str]:
 
 
 def reservation_names(site: Site) -> list[str]:
-    """Reservations of a site by their numbers; one that comes on several days of the week is one."""
+    """Return the reservations of a site by number; one that repeats on several days of the week counts once."""
     return list(dict.fromkeys(each.name for each in site.reservations))
 
 
 def entries_of(requests: Requests, site: Site) -> Entries:
-    """Entries of all requests.
+    """Return the entries of all requests.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def entries_of(requests: Requests, site: Site) -> Entries:
 
 
 class _Alternatives:
-    """Partition, reservation and whether it has to wait, of each entry of a request; found once for all alike."""
+    """Partition, reservation and delay of each entry of a request; cached for requests with equal labels."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -152,7 +152,7 @@ _LET_GO = frozenset(["NO_HOLD_JOBS_AFTER", "NO_HOLD_JOBS_AFTER_END"])
 
 
 def owners_of(requests: Requests, site: Site, entries: Entries | None = None) -> list[Owner]:
-    """Whose each entry is, with the site's defaults where it does not say."""
+    """Return the owner of each entry, with the site's defaults for missing labels."""
     entries = entries or entries_of(requests, site)
     first: dict[str, Association] = {}
     own: dict[tuple[str, str], Association] = {}

@@ -1,4 +1,4 @@
-"""When a waiting job is expected to start, as running ones reach their limits.
+"""Expected start of a waiting job, if running jobs end at their time limits.
 
 Source: slurm.conf(5), ``bf_resolution``, ``bf_window`` and ``bf_window_linear`` ("the precision starts at 30 seconds
 and that time interval doubles with each evaluation of currently executing jobs").
@@ -34,12 +34,12 @@ from gridsim.policy.slurm.preemption import preemptable
 
 
 class BackfillParameters(NamedTuple):
-    """How far a backfill pass looks; whole microseconds and numbers of jobs, 0 for no limit.
+    """Parameters of a backfill cycle; whole microseconds and numbers of jobs, 0 for no limit.
 
     Attributes
     ----------
     resolution, origin, window : int
-        ``bf_resolution``, an instant from which it is counted, and ``bf_window``.
+        ``bf_resolution``, the instant from which its steps count, and ``bf_window``.
     tests, user_tests, partition_tests, association_tests, starts, both_tests : int
         ``bf_max_job_test``, ``bf_max_job_user``, ``bf_max_job_part``, ``bf_max_job_assoc``, ``bf_max_job_start`` and
         ``bf_max_job_user_part``.
@@ -67,7 +67,7 @@ class BackfillParameters(NamedTuple):
 
 
 def backfill_parameters(scheduling: Scheduling, epoch: float) -> BackfillParameters:
-    """Those of a site, where second 0 is *epoch*, Unix time in s."""
+    """Return the parameters of a site, where second 0 is *epoch*, Unix time in s."""
     given, resolution = scheduling, max(scheduling.resolution, 1)
     limits = (given.tests, given.user_tests, given.partition_tests, given.association_tests, given.starts)
     more = (given.both_tests, given.linear, given.array_reserves, given.partition_reserves, given.once)
@@ -76,40 +76,40 @@ def backfill_parameters(scheduling: Scheduling, epoch: float) -> BackfillParamet
 
 @njit_noalloc
 def rounded(time, parameters):  # type: ignore[no-untyped-def]
-    """A time rounded down to ``bf_resolution``."""
+    """Return a time rounded down to ``bf_resolution``."""
     return _down(time, parameters.resolution, parameters)
 
 
 @njit_noalloc
 def _down(time, step, parameters):  # type: ignore[no-untyped-def]
-    """A time rounded down to a whole number of steps."""
+    """Return a time rounded down to a whole number of steps."""
     return time - (time - parameters.origin) % step
 
 
 @njit_noalloc
 def rounded_up(time, parameters):  # type: ignore[no-untyped-def]
-    """A time rounded up to ``bf_resolution``; `NEVER` stays."""
+    """Return a time rounded up to ``bf_resolution``; `NEVER` stays."""
     return time if time >= NEVER else rounded(time + parameters.resolution - 1, parameters)
 
 
 GRID = 30_000_000
-"""Running jobs that end within so many microseconds of the next one are taken together, at first; the end that closes a
-group counts as rounded down to it."""
+"""Initial span of a group of running jobs whose ends are evaluated together, microseconds; the end after a group is
+rounded down to a multiple of it."""
 
 
 class Ends(NamedTuple):
-    """What nodes will have left as running entries end, one after the other, at their limits.
+    """Free capacity of nodes as running entries end, one after the other, at their time limits.
 
     Attributes
     ----------
     first : (k + 1,) int64
-        Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`: from one to the next.
+        First row of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`.
     span : (k, 2) int64
-        The first and the last node of each of them.
+        First and last node of each of them.
     node : (m,) int64
         A node that it holds.
     left : (k, m) int64
-        What that will have left when the entry has ended, and all before it; rows as `NodeColumns.now`.
+        Free capacity of that node after the end of this entry and all earlier ones; rows as in `NodeColumns.now`.
     """
 
     first: IntArray
@@ -119,16 +119,16 @@ class Ends(NamedTuple):
 
 
 def ends_for(running: int, pieces: int, rows: int) -> Ends:
-    """Room for so many running entries, what they hold, and rows of what nodes have left."""
+    """Allocate arrays for running entries, their node allocations, and rows of free capacity."""
     first, span = np.zeros(running + 1, np.int64), np.zeros((running, 2), np.int64)
     return Ends(first, span, np.zeros(pieces, np.int64), np.zeros((max(rows, CAPS), pieces), np.int64))
 
 
 @njit_noalloc
 def find_ends(entry, now, strong, ends, state, later, parts):  # type: ignore[no-untyped-def]
-    """What nodes have left without those that an entry may preempt (*strong*), and then as the others end.
+    """Compute the free capacity without the entries that an entry may preempt (*strong*), and then as the others end.
 
-    The first is put into *state*, in which only who preempts is interested, the second into *ends*.
+    The first result is stored in *state*, which is used for preemption only, the second in *ends*.
     """
     demands, machine, _, held, _, rules = parts
     running, rows, first, span = held.counts[RUNNING], 0, ends.first, ends.span
@@ -161,14 +161,14 @@ def find_ends(entry, now, strong, ends, state, later, parts):  # type: ignore[no
 
 
 class Rooms(NamedTuple):
-    """What nodes have left for entries of equal needs, found once a pass, as long as none starts.
+    """Available cores of nodes for entries with equal demands per node, computed once per cycle until an entry starts.
 
     Attributes
     ----------
     of : (k,) int64
-        Which needs each row is of, by their number; -1 for none.
+        Number of the demands of each row; -1 for none.
     cores : (k, n) int64
-        Cores of each node that such an entry could have, for all that is planned and reserved.
+        Cores of each node that such an entry could get, ignoring plans and reservations.
     """
 
     of: IntArray
@@ -176,20 +176,20 @@ class Rooms(NamedTuple):
 
 
 def rooms_for(nodes: int) -> Rooms:
-    """Room for what so many nodes have left; nothing is known yet."""
+    """Return an empty cache of available cores for this number of nodes."""
     return Rooms(np.full(16, -1), np.empty((16, nodes), np.int64))
 
 
 @njit_noalloc
 def forget_rooms(known):  # type: ignore[no-untyped-def]
-    """Nothing is known any more."""
+    """Clear the cache."""
     for row in range(len(known.of)):
         known.of[row] = -1
 
 
 @njit_noalloc
 def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
-    """Row of `Rooms` with the cores of each node that an entry could have now, for all that is planned and reserved."""
+    """Return the row of `Rooms` with available cores per node for an entry now, ignoring plans and reservations."""
     number = demands.needs[entry]
     row, now = number % len(known.of), machine.now
     if known.of[row] == number:
@@ -214,13 +214,13 @@ def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def words_to(node):  # type: ignore[no-untyped-def]
-    """Words of bits that nodes before one take."""
+    """Return the number of words of bit masks for the nodes before this one."""
     return -(-node // WORD)
 
 
 @njit_noalloc
 def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """As `rooms`, for what nobody holds: from what is *known*, where none of a node's cores are kept for others."""
+    """Like `rooms` for the present free capacity, with cached values for nodes without cores kept for others."""
     mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
     need, whole = need_of(entry, demands), known.cores[_rooms_now(entry, known, demands, machine)]
     cores, memory = machine.cores, machine.memory
@@ -252,13 +252,15 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
 
 @njit_noalloc
 def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts):  # type: ignore[no-untyped-def]
-    """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
+    """Return the number of nodes of an entry and its start, as running entries end; 0 and `NEVER` if it does not fit.
 
-    Tried on the nodes of the mask, whose room, *total* cores, is filled in, after each group of ends from *bound* on,
-    before which it cannot start, up to *until*. What the entry may preempt is not among *ends*. A group is an end and
-    all within 30 s of it, three times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that
-    would close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No
-    documentation says these two, nor the number of short ones: they are what fits the plans of a real Slurm 22.05 best.
+    The nodes of the mask, whose available cores (*total*) are set, are tried after each group of ends from *bound*,
+    the earliest possible start, up to *until*. *ends* exclude the entries that it may preempt.
+
+    A group is an end and all further ones within 30 s, three times, then within 60 s, 120 s and so on, or as
+    ``bf_window_linear`` defines. The end after a group is rounded down to 30 s. A group is skipped if that end is on
+    other nodes. The documentation does not contain the last two rules or the number of short groups; they fit the
+    plans of a real Slurm 22.05 best.
     """
     demands, machine, _, held, _, _ = parts
     need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
@@ -303,22 +305,22 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
 
 @njit_noalloc
 def _room_later(cores, whole_memory, free, row, later, need):  # type: ignore[no-untyped-def]
-    """`room_of` a node at a row of `Ends`."""
+    """Return `room_of` a node at a row of `Ends`."""
     memory, gpus, jobs = later[MEMORY, row], later[GPUS, row], later[JOBS, row]
     return room_of(cores, whole_memory, free, memory, gpus, jobs, capped(row, later, need), need)
 
 
 @inline
 def _chosen(entry, need, total, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """How many nodes an entry gets of the trial's room, *total* cores."""
+    """Return the number of nodes that an entry gets from the available cores, *total*."""
     return choose(entry, need, trial, demands, machine) if total >= demands.cores[entry] else 0
 
 
 @njit_noalloc
 def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-def]
-    """Before when an entry cannot start, whatever is planned and reserved: when its nodes have enough left.
+    """Return a lower bound of an entry's start, ignoring plans and reservations: when its nodes have enough capacity.
 
-    The room of the trial is used for that.
+    Uses the trial's `room` as workspace.
     """
     demands, machine, _, held, _, _ = parts
     need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
@@ -349,11 +351,11 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
 
 @inline
 def _suffices(entry, need, total, plain, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """Whether an entry could have the trial's room, *total* cores; of several kinds of nodes (not *plain*) it may."""
+    """Return whether an entry could fit the available cores, *total*; for several kinds of nodes an upper bound."""
     return total >= demands.cores[entry] and (not plain or choose(entry, need, trial, demands, machine) > 0)
 
 
 @njit_noalloc
 def _whole(end, now):  # type: ignore[no-untyped-def]
-    """When a running job reaches its limit, as Slurm keeps it: in whole seconds, and still to come."""
+    """Return when a running job reaches its limit, as in Slurm: in whole seconds, and after now."""
     return max(end // SECOND * SECOND, now + 1)

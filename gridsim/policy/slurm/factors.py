@@ -1,7 +1,7 @@
-"""Slurm's multifactor priority: a weighted sum of factors from 0 to 1, made anew every ``PriorityCalcPeriod``.
+"""Slurm's multifactor priority: a weighted sum of factors from 0 to 1, computed every ``PriorityCalcPeriod``.
 
 Sources: slurm.schedmd.com/priority_multifactor.html (factors) and slurm.conf(5) (weights, ``PriorityFavorSmall``,
-``PriorityFlags``, ``PriorityMaxAge``). Checked against what ``sprio`` printed on a real cluster.
+``PriorityFlags``, ``PriorityMaxAge``). Validated against the output of ``sprio`` on a real cluster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Factors(NamedTuple):
 
 
 def age_factor(waited: IntArray, priority: Priority) -> FloatArray:
-    """Time waited since a request could run, over ``PriorityMaxAge``; whole microseconds."""
+    """Return the time waited since a request became eligible, over ``PriorityMaxAge``; whole microseconds."""
     factor: FloatArray = np.clip(waited / max(priority.oldest, 1), 0.0, 1.0)
     return factor
 
@@ -38,10 +38,10 @@ def age_factor(waited: IntArray, priority: Priority) -> FloatArray:
 def size_factor(
     cores: IntArray, nodes: IntArray, limit: IntArray, *, all_cores: int, all_nodes: int, priority: Priority
 ) -> FloatArray:
-    """Mean of a request's part of the nodes and of its part of the cores; large ones first unless small are favoured.
+    """Return the mean of a request's fraction of nodes and of cores; large ones first unless small are favoured.
 
-    With ``SMALL_RELATIVE_TO_TIME`` cores over minutes of the limit, over all cores. A request that names no number of
-    nodes counts as one of one node.
+    With ``SMALL_RELATIVE_TO_TIME`` it is cores over minutes of the limit, over all cores. A request without a number
+    of nodes counts as one node.
 
     Examples
     --------
@@ -59,14 +59,14 @@ def size_factor(
 
 
 def weighted_sum(factors: Factors, priority: Priority) -> IntArray:
-    """Weighted sums, less nice values, as whole numbers from 1."""
+    """Return weighted sums minus nice values, as integers of at least 1."""
     whole: IntArray = np.floor(_total(factors, priority) + 1e-6).astype(np.int64)
     result: IntArray = np.maximum(whole - factors.nice, 1)
     return result
 
 
 def weighted_of_one(factors: Any, priority: Priority) -> int:
-    """The same of a single request, whose factors are numbers: a tenth of the time.
+    """Return the weighted sum of one request, whose factors are numbers: a tenth of the time.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Fair-share factors of a Slurm site: decayed usage in a tree of accounts, and Fair Tree or the classic formula.
+"""Fair-share factors of a Slurm site: decayed usage in a tree of accounts, with Fair Tree or the classic algorithm.
 
 References
 ----------
@@ -19,18 +19,18 @@ from gridsim.policy.usage import UsageTree, kept, weighted
 
 
 class FairShares:
-    """Usage of every user association, and the factors that follow from it.
+    """Usage of every user association, and the resulting factors.
 
     Parameters
     ----------
     associations : sequence of Association
-        Accounts and users; the root account may be left out.
+        Accounts and users; the root account is optional.
     half_life : float
-        Seconds after which usage counts half; 0 for never.
+        Half-life of usage, s; 0 for no decay.
     fair_tree : bool
-        Fair Tree, or the classic algorithm.
+        Whether to use Fair Tree instead of the classic algorithm.
     dampening : int
-        Of the classic algorithm.
+        Dampening factor of the classic algorithm.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class FairShares:
     Raises
     ------
     InputError
-        For accounts that are not there, or below themselves.
+        For unknown accounts, and accounts below themselves.
 
     Examples
     --------
@@ -70,11 +70,11 @@ class FairShares:
         self.tree = self._tree(accounts, leaves)
 
     def _tree(self, accounts: dict[str, Association], leaves: Sequence[Association]) -> UsageTree:
-        """Nodes of the tree: accounts, then users."""
+        """Return the tree of accounts and users."""
         names = [name for name in accounts if name != "root"]
         number = {name: index for index, name in enumerate(names)}
         shares = [max(accounts[name].shares, 0) for name in names]
-        # An account whose shares are those of its parent leaves its children to the account above (fair_tree.html).
+        # An account with the shares of its parent passes its children to the account above (fair_tree.html).
         paths = [[name for name in path if accounts[name].shares != PARENT] for path in self.paths]
         parent = [number.get(_above(name, accounts), -1) for name in names]
         ways: list[list[int]] = []
@@ -92,20 +92,21 @@ class FairShares:
         return UsageTree(ways, parent, part, counted)
 
     def decay(self, elapsed: float) -> None:
-        """Let usage lose weight over *elapsed* seconds."""
+        """Decay usage over *elapsed* seconds."""
         self.used *= kept(elapsed, self.half_life)
 
     def charge(self, leaf: IntArray, cores: FloatArray, begin: FloatArray, end: float) -> None:
-        """Add cores held from *begin* to *end*, s after the instant that the usage is of, and in the weight of then."""
+        """Add cores held from *begin* to *end*, s relative to the instant of the usage, weighted relative to it."""
         np.add.at(self.used, leaf, cores * np.maximum(weighted(begin, end, self.half_life), 0.0))
 
     def charge_one(self, leaf: int, cores: float, begin: float, end: float) -> None:
-        """The same of a single user."""
+        """Do the same for a single user."""
         self.used[leaf] += cores * max(weighted(begin, end, self.half_life), 0.0)
 
     def factors(self) -> FloatArray:
-        """Fair-share factor of each user, from 0 to 1: of Fair Tree the rank, the first one being the number of users,
-        over their number.
+        """Return the fair-share factor of each user, from 0 to 1.
+
+        With Fair Tree it is the rank over the number of users, where the first user has the highest rank.
         """
         if not len(self.used):
             return np.zeros(0)
@@ -114,7 +115,7 @@ class FairShares:
         return (len(self.used) - self.tree.places(self.used)) / len(self.used)
 
     def _classic(self) -> FloatArray:
-        """2 to the power of minus effective usage over normalised shares (classic_fair_share.html)."""
+        """Return 2 to the power of minus effective usage over normalised shares (classic_fair_share.html)."""
         total, ways = self.tree.usage(self.used), self.tree.ways
         whole = float(self.used.sum()) or 1.0
         result = np.empty(len(self.used))
@@ -129,7 +130,7 @@ class FairShares:
 
 
 def _path(account: str, accounts: dict[str, Association]) -> list[str]:
-    """Accounts from below the root down to this one."""
+    """Return the accounts from below the root down to this one."""
     path: list[str] = []
     while account not in ("", "root"):
         if account not in accounts or account in path:
@@ -141,7 +142,7 @@ def _path(account: str, accounts: dict[str, Association]) -> list[str]:
 
 
 def _above(account: str, accounts: dict[str, Association]) -> str:
-    """Nearest account above that has shares of its own."""
+    """Return the nearest account above with its own shares."""
     above = accounts[account].parent
     while above in accounts and above != "root" and accounts[above].shares == PARENT:
         above = accounts[above].parent

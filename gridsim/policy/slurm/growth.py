@@ -1,6 +1,6 @@
-"""Requests that become known while a run goes on: entries are laid out anew for all, and what was is taken over.
+"""Requests that become known during a run: entries are created again for all, and the previous state is kept.
 
-Rows that are free look like the first request: so they add nobody to the shares, no counter and no group of nodes.
+Unused rows look like the first request, so that they add no shares, counters or groups of nodes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gridsim.policy.slurm.tres import columns_of
 
 
 def laid_out(requests: Requests, known: int) -> Requests:
-    """The requests as entries are made of them; those behind the first *known* ones look like the first."""
+    """Return the requests from which entries are created; those behind the first *known* ones look like the first."""
     if known == len(requests):
         return requests
     rows = np.arange(len(requests))
@@ -34,7 +34,7 @@ def laid_out(requests: Requests, known: int) -> Requests:
 
 
 def kept_of(entries: Entries, requests: int, known: int) -> IntArray:
-    """Entries of the first *known* of so many requests: they have the same numbers however many become known."""
+    """Return the entries of the first *known* of *requests* requests; their numbers do not depend on *known*."""
     further = sum(len(rows) for request, rows in entries.further.items() if request < known)
     return np.concatenate([np.arange(known), np.arange(requests, requests + further)])
 
@@ -42,9 +42,9 @@ def kept_of(entries: Entries, requests: int, known: int) -> IntArray:
 def go_on_limiting(
     limits: Limits, counters: Sequence[Counter], before: Limits, counted: Sequence[Counter], kept: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """What has been counted before counts on, by the keys of counters; rows of these, and which they were before.
+    """Take over counted values by counter keys; return the rows of these counters, and their previous rows.
 
-    Nobody who runs belongs to a counter that is new: it would have been there for them.
+    No running job belongs to a new counter, which would have existed before.
     """
     rows = {counter.key: row for row, counter in enumerate(counted)}
     pairs = [(row, rows[each.key]) for row, each in enumerate(counters) if each.key in rows]
@@ -58,7 +58,7 @@ def go_on_limiting(
 
 
 def go_on_holding(held: Held, before: Held, kept: IntArray) -> None:
-    """Entries hold what they held, and those that have ended held last what they did."""
+    """Take over the allocations of entries, and the last ones of ended entries."""
     count = before.counts[RUNNING]
     held.running[:, :count] = before.running[:, :count]
     held.counts[:], held.busy[:] = before.counts, before.busy
@@ -69,14 +69,14 @@ def go_on_holding(held: Held, before: Held, kept: IntArray) -> None:
 
 
 def go_on_preempting(rules: Rules, before: Rules, kept: IntArray) -> None:
-    """Who runs since when, and has to give way to whom."""
+    """Take over start times and pending preemptions."""
     rules.running[:] = before.running
     for name in ("began", "leaves", "taker", "priority"):
         rules.own[name][kept] = before.own[name][kept]
 
 
 def nodes_as_they_are(machine: NodeColumns, before: NodeColumns, demands: Demands, held: Held) -> None:
-    """What nodes have left; GPUs are counted from when the first job asks for one, whole nodes are held with theirs."""
+    """Take over free capacity; GPUs count from the first job that requests one, and whole nodes hold all of theirs."""
     rows = len(before.now)
     machine.now[:rows] = before.now
     if rows > GPUS or len(machine.now) <= GPUS:

@@ -1,4 +1,4 @@
-"""What entries of the queue hold: taking, giving back, and giving way."""
+"""Allocations of queue entries: allocation, release and preemption."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from gridsim.policy.slurm.reservations import count_inside
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 
 STOPPED = OWN
-"""Place of `Held.counts`: how many entries were told to give way in this instant."""
+"""Index in `Held.counts`: number of entries preempted at this instant."""
 
 
 class Held(NamedTuple):
-    """What entries hold, and when they should give it back.
+    """Allocations of entries, and their expected ends.
 
     Attributes
     ----------
     running : (2, r) int64
-        Running entries by expected end, whole microseconds, as `gridsim.machine.running_set` has them.
+        Running entries by expected end, whole microseconds, as in `gridsim.machine.running_set`.
     counts : (4,) int64
-        Those of running entries, and `STOPPED`.
+        Counts of running entries, and `STOPPED`.
     node, cores : (m,) int64
-        Pieces: nodes and cores that each entry holds, or held last.
+        Nodes and cores that each entry holds, or held last.
     first, pieces : (n,) int64
-        Where the pieces of an entry begin, and how many there are.
+        First index of an entry in these columns, and its number of nodes.
     stopped : (n,) int64
-        Entries that were told to give way in this instant.
+        Entries preempted at this instant.
     busy : (m,) uint8
-        Whether a request runs, in whichever partition.
+        Whether a request runs, in any partition.
     """
 
     running: IntArray
@@ -47,7 +47,7 @@ class Held(NamedTuple):
 
 
 def held_by(demands: Demands, nodes: int) -> Held:
-    """Nothing held yet, with room for what each entry could hold of so many nodes."""
+    """Return empty allocations, with enough space for the maximum number of nodes of each entry."""
     n = len(demands["cores"])
     room: IntArray = np.minimum(np.maximum(demands["cores"], 1), nodes)
 
@@ -68,7 +68,7 @@ def held_by(demands: Demands, nodes: int) -> Held:
 
 @njit_noalloc
 def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
-    """Whether no limit holds an entry back."""
+    """Return whether no limit holds an entry back."""
     for place in range(limits.first[entry], limits.first[entry + 1]):
         counter = limits.counter[place]
         if limits.jobs_used[counter] + 1 > limits.jobs[counter]:
@@ -92,7 +92,7 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
-    """Start an entry on nodes, with the cores given to it of each."""
+    """Start an entry on nodes, with the given cores of each."""
     demands, machine, limits, held, reservations, rules = parts
     move(entry, -1, nodes, given, demands, machine, machine.now)
     at = held.first[entry]
@@ -114,7 +114,7 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def release(entry, demands, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
-    """An entry gives back what it holds."""
+    """Release the allocation of an entry."""
     first, pieces = held.first[entry], held.pieces[entry]
     nodes, cores = held.node[first : first + pieces], held.cores[first : first + pieces]
     move(entry, 1, nodes, cores, demands, machine, machine.now)
@@ -130,16 +130,17 @@ def release(entry, demands, machine, limits, held, reservations, rules):  # type
 
 @njit_noalloc
 def _leave_by(entry, end, held):  # type: ignore[no-untyped-def]
-    """A running entry is expected to end at an instant, unless it was before."""
+    """Limit the expected end of a running entry to an instant."""
     expected = end_running(held.running, held.counts, entry, 0)
     begin_running(held.running, held.counts, entry, min(expected, end), 0)
 
 
 @njit_noalloc
 def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
-    """Preempt entries for the request *taker*: at once, or when their grace is over; whether all of them have gone.
+    """Preempt entries for the request *taker*, at once or after their grace time; return whether all have ended.
 
-    preempt.html: "once a job has been selected for preemption, its end time is set to the current time plus GraceTime".
+    preempt.html: "once a job has been selected for preemption, its end time is set to the current time plus
+    GraceTime".
     """
     _, _, _, held, _, rules = parts
     gone = True
@@ -161,7 +162,7 @@ def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def postpone(taker, victims, now, held, rules):  # type: ignore[no-untyped-def]
-    """Tell entries to give way to the request *taker* when this pass is over, or their grace."""
+    """Mark entries for preemption by the request *taker* after this cycle, or after their grace time."""
     for victim in victims:
         if rules.own.leaves[victim] >= NEVER:
             rules.own.taker[victim] = taker

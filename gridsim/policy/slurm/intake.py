@@ -1,10 +1,10 @@
-"""Which entries of a request could ever start: what is refused when it comes.
+"""Submission checks: entries of a request that could ever start, and reasons for rejection.
 
-Slurm leaves some of these waiting until its configuration is changed (slurm.conf(5), ``EnforcePartLimits=NO``); in a
-simulation nobody changes it, so they are refused. Sources: slurm.conf(5), ``AllowAccounts``, ``AllowGroups``,
-``AllowQos``, ``DenyAccounts``, ``DenyQos``, ``MaxCPUsPerNode``, ``MaxNodes``, ``MaxTime``, ``MaxMemPerNode``,
-``ReqResv`` and ``State`` of partitions, ``AccountingStorageEnforce``; resource_limits.html; sbatch(1),
-``--constraint`` and ``--nodelist``.
+Slurm leaves some of the rejected jobs pending until its configuration changes (slurm.conf(5),
+``EnforcePartLimits=NO``); in a simulation it never changes. Sources: slurm.conf(5), ``AllowAccounts``,
+``AllowGroups``, ``AllowQos``, ``DenyAccounts``, ``DenyQos``, ``MaxCPUsPerNode``, ``MaxNodes``, ``MaxTime``,
+``MaxMemPerNode``, ``ReqResv`` and ``State`` of partitions, ``AccountingStorageEnforce``; resource_limits.html;
+sbatch(1), ``--constraint`` and ``--nodelist``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gridsim.record import Refusal
 
 
 class Intake:
-    """What is taken in of a site's jobs, and how many of whom wait or run."""
+    """Submission checks of a site, and counters of waiting and running requests by owner."""
 
     def __init__(
         self,
@@ -51,15 +51,15 @@ class Intake:
         self._fitting: dict[int, bool] = {}
 
     def go_on(self, before: Intake) -> None:
-        """Requests that were taken count on."""
+        """Take over the counters from earlier checks."""
         self._submissions, self._counted = before._submissions, before._counted
 
     def choices(self, request: int, now: int, over: set[int]) -> list[int]:
-        """Entries in which a request could start, if it is taken; none where it is refused. A question."""
+        """Return the entries in which a request could start; empty if it is rejected. Changes no counters."""
         rows = (request, *self._entries.further.get(request, ()))
         welcome = [entry for entry in rows if self._welcome(entry, over)]
         found = [entry for entry in welcome if self.could(entry, now)]
-        if self._entries.waits[found].all():  # for the end of a reservation, which it keeps so long
+        if self._entries.waits[found].all():  # they wait for the end of a reservation, which must be usable
             asking = [entry for entry in welcome if not self._entries.waits[entry]]
             found = [*asking, *found] if asking and found else []
         if not found:
@@ -68,7 +68,7 @@ class Intake:
         return found if self._submissions.refusal(self._owners[first], *self._wants(first)) is None else []
 
     def take(self, request: int, entries: Sequence[int]) -> None:
-        """Count a request that is taken, as its owner in the first of its entries."""
+        """Count an admitted request, as its owner in the first of its entries."""
         owner = self._counted[request] = self._owners[entries[0]]
         self._submissions.take(owner)
 
@@ -82,12 +82,12 @@ class Intake:
         )
 
     def _tres(self, entry: int) -> dict[str, int]:
-        """What an entry asks for of each resource that limits name."""
+        """Return the demand of an entry for each resource with limits."""
         amounts = self._limits.tres.tracked.asked[entry].tolist() if self._names else ()
         return dict(zip(self._names, amounts, strict=True))
 
     def refusal(self, request: int, now: int, over: set[int]) -> Refusal:
-        """Why a request that could start in no entry is refused: what is said of the first of them."""
+        """Return why a request that could start in no entry is rejected: the reason of the first of them."""
         entries = (request, *self._entries.further.get(request, ()))
         found = [self._why(entry, now, over) for entry in entries]
         if None in found:
@@ -97,12 +97,12 @@ class Intake:
         return next((why for why in found if why is not None), self.never_started(request))
 
     def never_started(self, request: int) -> Refusal:
-        """What is said of a request that no pass would ever start, though its nodes could hold it."""
+        """Return the reason for a request that no cycle would ever start, though its nodes could hold it."""
         where = f"nodes of partition {self._site.partitions[self._part[request]].name}"
         return Refusal("ReqNodeNotAvail", "it at any instant at which a pass looks at it", None, "", where)
 
     def _why(self, entry: int, now: int, over: set[int]) -> Refusal | None:
-        """Why an entry could never start; None where it could."""
+        """Return why an entry could never start; None if it could."""
         owner, partition = self._owners[entry], self._site.partitions[self._part[entry]]
         reservation, where = self._reservation[entry], f"partition {self._site.partitions[self._part[entry]].name}"
 
@@ -165,11 +165,11 @@ class Intake:
         return Refusal("PartitionConfig", asked, None, "", rule)
 
     def give(self, request: int) -> None:
-        """A request that was taken has ended, or was cancelled."""
+        """Uncount an admitted request that has ended or was cancelled."""
         self._submissions.give(self._counted.pop(request))
 
     def _welcome(self, entry: int, over: set[int]) -> bool:
-        """Whether a partition takes an entry, and its reservation is still to come."""
+        """Return whether a partition accepts an entry, and its reservation is not over."""
         owner = self._owners[entry]
         partition, reservation = self._site.partitions[self._part[entry]], self._reservation[entry]
         if reservation == UNHEARD_OF or reservation in over:
@@ -185,7 +185,7 @@ class Intake:
         return not self._counted_by or self._within_limits(entry)
 
     def _within_limits(self, entry: int) -> bool:
-        """Whether limits of what may run at once would ever let an entry start."""
+        """Return whether limits of running jobs would ever let an entry start."""
         limits, cores = self._limits, self._demands["cores"][entry]
         counters = limits.counter[limits.first[entry] : limits.first[entry + 1]]
         tres = (limits.tres.most[counters] < limits.tres.asked[entry]).any()
@@ -196,7 +196,7 @@ class Intake:
         return not self._site.memory or not most or int(self._demands["memory"][entry]) <= most
 
     def could(self, entry: int, now: int) -> bool:
-        """Whether an entry could start at any instant from now on, on empty nodes, for all that is reserved."""
+        """Return whether an entry could start on empty nodes at any instant from now on, given all reservations."""
         if len(self._reservations.rows["node"]):
             return any(self._fits(entry, *self._open_at(entry, at)) for at in self._openings(now))
         size = int(self._demands["kind"][entry])
@@ -220,14 +220,14 @@ class Intake:
         return bool(select(entry, trial, demands, machine, empty))
 
     def _openings(self, now: int) -> Iterator[int]:
-        """Instants at which something could fit that did not before: now, and where reservations begin and end."""
+        """Yield instants at which an entry could newly fit: now, and where reservations begin and end."""
         at, until = now, seen_all(now, self._reservations)
         while at <= until:
             yield at
             at = int(next_change(at, self._reservations))
 
     def _open_at(self, entry: int, at: int) -> tuple[IntArray, IntArray]:
-        """As `open_nodes` of an instant, where nobody runs."""
+        """Return mask and kept cores as `open_nodes` at an instant, without running jobs."""
         rows, bound, flexible = self._reservations
         until, own = at + int(self._demands["limit"][entry]), int(self._demands["reservation"][entry])
         member, node, cores, period = self._member(entry), rows["node"], rows["cores"], rows["period"]

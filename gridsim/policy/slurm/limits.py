@@ -1,4 +1,4 @@
-"""Limits on what may run at once: of users, accounts, QOS and job arrays, as counters that requests belong to.
+"""Limits on running jobs of users, accounts, QOS and job arrays, as counters to which requests belong.
 
 Sources: slurm.schedmd.com/resource_limits.html and sacctmgr(1): ``MaxJobs``, ``GrpJobs``, ``GrpTRES=cpu=``,
 ``MaxJobsPU``, ``MaxTRESPU=cpu=`` and so on; sbatch(1), ``--array=…%limit``. A request that a limit holds back does not
@@ -37,11 +37,11 @@ from gridsim.record import Refusal
 NO_LIMIT = 1 << 40
 
 Key = tuple[Any, ...]
-"""What a counter counts, and of whom: ``("qos user", "low", "ann")``."""
+"""Kind and owner of a counter: ``("qos user", "low", "ann")``."""
 
 
 def whose(key: Key) -> str:
-    """Whose counter it is, for a sentence; empty where its limit says so.
+    """Return the owner of a counter as text; empty if the name of the limit implies it.
 
     Examples
     --------
@@ -55,18 +55,18 @@ def whose(key: Key) -> str:
 
 
 class Counter(NamedTuple):
-    """A counter of a site: what it counts, and its limits; None and empty for none.
+    """A counter of a site and its limits; None or empty for no limit.
 
     Attributes
     ----------
     key : tuple
-        What it counts, and of whom.
+        Kind and owner.
     jobs, cores : int or None
-        At once.
+        Maximum at once.
     once, used, running : tuple of (str, int)
-        Resources held at once; used, unit-minutes; held times the time that is left, unit-minutes.
+        Limits of resources held at once; of usage, unit-minutes; of held resources times remaining time, unit-minutes.
     decays : bool
-        Whether use is forgotten.
+        Whether usage decays.
     """
 
     key: Key
@@ -79,18 +79,18 @@ class Counter(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Counters, and which of them each request counts for.
+    """Counters, and the counters of each request.
 
     Attributes
     ----------
     jobs, cores : (c,) int64
-        Most at once.
+        Maximum at once.
     jobs_used, cores_used : (c,) int64
-        How many now.
+        Present numbers.
     first, counter : (n + 1,), (m,) int64
         Counters of request *i* are ``counter[first[i]:first[i + 1]]``.
     jobs_code, cores_code : (c,) int64
-        What is said of a request that they hold back (`gridsim.policy.slurm.reasons.WORDS`).
+        Wait reason of a request that the limit holds back (`gridsim.policy.slurm.reasons.WORDS`).
     tres : TresColumns
         Limits of other resources, and over time.
     """
@@ -109,7 +109,7 @@ class Limits(NamedTuple):
 def limits_of(
     site: Site, owners: Sequence[Owner], requests: Requests, demands: Demands
 ) -> tuple[Limits, list[Counter], list[str]]:
-    """Counters of a site for entries of these owners: as passes look at them, and as they are; and resources' names."""
+    """Return the counters for entries of these owners, as columns and as objects, and the names of the resources."""
     licences = _licences(site, requests)
     asking = _asking(licences, requests)[demands["request"]].tolist()
     counters = _Counters(site)
@@ -138,13 +138,13 @@ def limits_of(
 
 
 def _licences(site: Site, requests: Requests) -> Amounts:
-    """Licences that any request asks for, and how many there are; of others the site's files do not say."""
+    """Return the requested licences and their totals, if the site's files define them."""
     asked = dict.fromkeys(name for text in requests.names.get("licenses", ()) for name in licences_asked(text))
     return tuple((LICENCE + name, site.licences[name]) for name in asked if name in site.licences)
 
 
 def _asking(licences: Amounts, requests: Requests) -> npt.NDArray[np.bool_]:
-    """Which requests ask for any of them."""
+    """Return which requests need any of these licences."""
     found = np.zeros(len(requests), dtype=np.bool_)
     for name, _ in licences:
         found |= licences_of(requests, licence(name)) > 0
@@ -159,7 +159,7 @@ def _tres_columns(
     names: Sequence[str],
     demands: Demands,
 ) -> TresColumns:
-    """Columns of the limits of resources that any counter has."""
+    """Return columns of the limits of resources that any counter has."""
     used = USED_SAFELY if site.safe else USED
     columns: dict[tuple[int, str], None] = {}
     for over, kind in ((AT_ONCE, "once"), (used, "used"), (RUNNING, "running")):
@@ -181,7 +181,7 @@ def _tres_columns(
     asked = tracked.asked[:, resource]
     timed = np.isin(over_of, (USED_SAFELY, RUNNING))
     asked = np.where(timed, asked * time[:, None], np.where(over_of == USED, asked > 0, asked))
-    asked = np.ascontiguousarray(asked)  # in another layout the loops would be compiled anew
+    asked = np.ascontiguousarray(asked)  # another layout would compile the loops again
     held = np.zeros_like(tracked.asked)
     zeros = np.zeros(size, dtype=np.int64)
     return TresColumns(resource, over_of, most, zeros, codes, asked, held, time, np.zeros_like(time), tracked)
@@ -191,7 +191,7 @@ _TOLD = {AT_ONCE: 0, USED: 1, USED_SAFELY: 1, RUNNING: 2}
 
 
 def tres_names(site: Site) -> list[str]:
-    """Resources that limits of a site name, where these hold."""
+    """Return the resources with limits at a site, if limits are enforced."""
     owners: list[Association | Qos] = [*site.associations, *site.qos] if site.enforce else []
     return list(dict.fromkeys(name for each in owners for name in each.tres.names()))
 
@@ -213,7 +213,7 @@ class _Counters:
         return self.numbers[counter.key]
 
     def of(self, owner: Owner) -> Iterator[Counter]:
-        """Counters with a limit."""
+        """Yield the counters of an owner that have a limit."""
         if owner.array >= 0 and owner.array_limit > 0:
             yield Counter(("array", owner.array), owner.array_limit, None)
         if not self.enforce:
@@ -233,13 +233,13 @@ class _Counters:
             yield Counter(key, account.group_jobs, account.group_cores, *self._group(account))
 
     def _group(self, owner: Association | Qos) -> tuple[Amounts, Amounts, Amounts]:
-        """Limits of a group; use is limited with multifactor priorities only, and not of the root (sacctmgr(1))."""
+        """Return limits of a group; usage limits need multifactor priorities and exclude the root (sacctmgr(1))."""
         tres = owner.tres
         root = isinstance(owner, Association) and owner.account == "root" and not owner.user
         return tres.group, tres.group_minutes if self.used and not root else (), tres.group_run_minutes
 
     def _inherited(self, chain: list[Association]) -> int | None:
-        """``MaxJobs`` of a user: its own, or that of the nearest account above that has one (resource_limits.html)."""
+        """Return ``MaxJobs`` of a user: its own, or that of the nearest account above it (resource_limits.html)."""
         return next((each.most_jobs for each in chain if each.most_jobs is not None), None)
 
     def _above(self, account: str) -> Iterator[Association]:
@@ -267,7 +267,7 @@ _SUBMISSIONS = {
     "qos": ("QOSGrpSubmitJobsLimit", "GrpSubmitJobs of QOS"),
     "qos user": ("QOSMaxSubmitJobPerUserLimit", "MaxSubmitJobsPerUser of user"),
 }
-"""Words for limits on how many jobs are submitted, and what they are called in the site's files."""
+"""Wait reasons for limits of submitted jobs, and their names in the site's files."""
 
 
 AT_ONCE_RULES = {
@@ -277,7 +277,7 @@ AT_ONCE_RULES = {
     "qos user": ("MaxJobsPerUser", "MaxTRESPerUser", "QOS {1}"),
     "qos account": ("MaxJobsPerAccount", "MaxTRESPerAccount", "QOS {1}"),
 }
-"""Limits on how many jobs and cores run at once, as the site's files call them, and whose they are."""
+"""Names of the limits of running jobs and cores in the site's files, and their owners."""
 
 
 _EACH = {"cpu": "Cpu", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "License"}
@@ -290,7 +290,7 @@ def _unit(name: str) -> str:
 def _beyond_tres(
     limits: TresLimits, kind: str, whose: str, tres: Mapping[str, int], nodes: int, limit: int
 ) -> Refusal | None:
-    """Why limits of one job refuse what it asks for."""
+    """Return why limits per job reject a demand, None if they do not."""
 
     def word(name: str, middle: str = "", end: str = "") -> str:
         of = name.partition("/")[0]
@@ -319,9 +319,10 @@ def _beyond_tres(
 
 
 class Submissions:
-    """Which requests are refused when they come: those above limits of one job, or of how many may be submitted.
+    """Requests that are rejected at submission: above limits per job, or above limits of submitted jobs.
 
-    Sources: resource_limits.html; a job above ``MaxWall``, ``MaxTRES`` or ``MaxTime`` would wait for ever.
+    Source: resource_limits.html. In Slurm, a job above ``MaxWall``, ``MaxTRES`` or ``MaxTime`` would wait
+    indefinitely.
     """
 
     def __init__(self, site: Site) -> None:
@@ -329,9 +330,9 @@ class Submissions:
         self._held: dict[Key, int] = {}
 
     def refusal(self, owner: Owner, cores: int, nodes: int, limit: int, tres: Mapping[str, int]) -> Refusal | None:
-        """Why a request may not come now, None where it may; a question.
+        """Return why a request is rejected at submission now, None if it is not; changes no counters.
 
-        *limit* in whole microseconds; *tres* is what it asks for of each resource that limits name.
+        *limit* in whole microseconds; *tres* is its demand for each resource with limits.
         """
         if not self._counters.enforce:
             return None
@@ -354,9 +355,9 @@ class Submissions:
         return None
 
     def never(self, owner: Owner, cores: int, tres: Mapping[str, int], time: int) -> Refusal | None:
-        """Why limits on what runs at once would never let a request start, however empty; None where they would.
+        """Return why limits of running jobs never let a request start, even on an empty machine; None if they do.
 
-        *tres* is what it asks for of each resource, *time* the seconds that it counts for.
+        *tres* is its demand for each resource, *time* the seconds that count for it.
         """
         for counter in self._counters.of(owner):
             key, most_jobs, most_cores = counter[:3]
@@ -381,24 +382,24 @@ class Submissions:
         return None
 
     def longest(self, owner: Owner) -> int:
-        """Longest time that a job may ask for by these limits, whole microseconds; `NEVER` for no limit."""
+        """Return the longest time that a job may request, whole microseconds; `NEVER` without limits."""
         return min((each.longest for each in self._of(owner)), default=NEVER) if self._counters.enforce else NEVER
 
     def _of(self, owner: Owner) -> list[Association | Qos]:
-        """The user's association and those above it, and the QOS of the partition and of the job."""
+        """Return the user's association and those above it, and the QOS of the partition and of the job."""
         counters = self._counters
         user = counters.users.get((owner.account, owner.user))
         own: list[Association | Qos] = [*([user] if user else ()), *counters._above(owner.account)]
         return own + [counters.qos[name] for name in (owner.partition_qos, owner.qos) if name in counters.qos]
 
     def take(self, owner: Owner) -> None:
-        """Count a request that has come."""
+        """Count a submitted request."""
         if self._counters.enforce:
             for key, _ in self._keys(owner):
                 self._held[key] = self._held.get(key, 0) + 1
 
     def give(self, owner: Owner) -> None:
-        """A request that was taken has ended, or was cancelled."""
+        """Uncount a request that has ended or was cancelled."""
         if self._counters.enforce:
             for key, _ in self._keys(owner):
                 self._held[key] -= 1

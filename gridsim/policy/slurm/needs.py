@@ -1,4 +1,4 @@
-"""What entries of the queue ask for: from labels and a site to the columns that the passes work on."""
+"""Demands of queue entries as columns for the scheduling cycles, from labels and the site."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SECOND = 1_000_000
 
 
 def rows_of_numbers(requests: Requests) -> dict[int, int]:
-    """Last request of each job by its number in the source, of those that are known."""
+    """Return the last known request of each job by its number in the source."""
     return {number: row for row, number in enumerate(requests.number[: requests.used].tolist())}
 
 
 def shares_of(site: Site, owners: Sequence[Owner]) -> tuple[FairShares, IntArray]:
-    """The tree of shares, with everybody who is not in it added with one share, and the leaf of each request."""
+    """Return the tree of shares, with one share for each owner that is not in it, and the leaf of each request."""
     associations = list(site.associations)
     accounts = {each.account for each in associations if not each.user}
     users = {(each.account, each.user) for each in associations if each.user}
@@ -54,7 +54,7 @@ def demands_of(
     entries: Entries | None = None,
     wishes: Wishes | None = None,
 ) -> Demands:
-    """What entries ask for, by their labels and by what their partition says."""
+    """Return the demands of entries, from their labels and the settings of their partition."""
     entries = entries or entries_of(requests, site)
     wishes = wishes or wishes_of(requests, site, entries)
     who, partition = entries.request, entries.partition
@@ -121,7 +121,7 @@ def demands_of(
 
 
 def _spans(site: Site, wishes: Wishes) -> tuple[IntArray, IntArray, IntArray]:
-    """First node of each group, the one behind its last, and the most cores that a node of it has."""
+    """Return the first node of each group, the one behind its last, and the most cores of one of its nodes."""
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     found = [np.flatnonzero(each.member) for each in wishes.all]
     rows = [(nodes[0], nodes[-1] + 1, cores[nodes].max()) if len(nodes) else (0, 0, 0) for nodes in found]
@@ -132,10 +132,10 @@ def _spans(site: Site, wishes: Wishes) -> tuple[IntArray, IntArray, IntArray]:
 def _node_range(
     label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site, wishes: Wishes
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Fewest and most nodes, and whether there are more than the fewest only where these do not suffice.
+    """Return minimum and maximum number of nodes, and whether more than the minimum are used only if needed.
 
-    "The partition's node limits supersede those of the job" (sbatch(1), ``--nodes``). Who names nodes or how many there
-    have to be of a kind, and no number, has these, and more as it takes.
+    "The partition's node limits supersede those of the job" (sbatch(1), ``--nodes``). A job that requests hosts by
+    name or counts of node kinds, but no number of nodes, gets these nodes, and more if needed.
     """
     asked, most = np.maximum(label("nodes"), 0), np.maximum(label("nodes_most"), 0)
     fewest = of_partition([each.least_nodes for each in site.partitions])
@@ -155,7 +155,7 @@ def _node_range(
 
 
 def _caps(site: Site) -> list[int]:
-    """Row of what nodes have left for each partition with ``MaxCPUsPerNode``; 0 where that is all they have."""
+    """Return the row of the free capacity for each partition with ``MaxCPUsPerNode``; 0 for other partitions."""
     capped = [each.name for each in site.partitions if each.node_cores]
     return [CAPS + capped.index(each.name) if each.node_cores else 0 for each in site.partitions]
 
@@ -167,11 +167,11 @@ def _memory(
     cores: IntArray,
     nodes: IntArray,
 ) -> tuple[IntArray, IntArray]:
-    """MiB a node and MiB a core: as asked for, else as the partition or the site says, else all of the node's memory.
+    """Return MiB per node and per core: requested, else the default of partition or site, else all memory of the node.
 
-    A log does not say whether memory was asked for on nodes or on cores. What is just the default of a core for all
-    cores is that default; of what exceeds every node of the partition, each node holds what it held in the log.
-
+    A log does not contain whether memory was requested per node or per core. A value equal to the default per core
+    times all cores counts as that default. If it exceeds every node of the partition, each node holds the amount
+    recorded in the log.
     Sources: sbatch(1), ``--mem`` and ``--mem-per-cpu``; slurm.conf(5), ``DefMemPerNode``, ``DefMemPerCPU`` (the default
     of both is 0, which is "unlimited").
     """
@@ -191,7 +191,7 @@ def _memory(
 
 
 def _default_memory(partition: SitePartition, site: Site) -> tuple[int, int]:
-    """``DefMemPerNode`` and ``DefMemPerCPU`` that hold in a partition; one of them, or neither, is above 0."""
+    """Return effective ``DefMemPerNode`` and ``DefMemPerCPU`` of a partition; at most one of them is above 0."""
     node, core = partition.default_memory, partition.default_core_memory
     if node is None and core is None:
         node, core = site.default_memory, site.default_core_memory
@@ -199,14 +199,14 @@ def _default_memory(partition: SitePartition, site: Site) -> tuple[int, int]:
 
 
 def _kinds(columns: Sequence[IntArray]) -> IntArray:
-    """Equal numbers for equal rows."""
+    """Return equal numbers for equal rows."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.int64)
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def machine_of(site: Site, requests: Requests, demands: Demands, wishes: Wishes | None = None) -> NodeColumns:
-    """Empty nodes, and which of them each group of entries may use."""
+    """Return empty nodes, and the nodes that each group of entries may use."""
     wishes = wishes or wishes_of(requests, site, entries_of(requests, site))
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     memory = np.array([node.memory for node in site.nodes], dtype=np.int64)
@@ -225,7 +225,7 @@ def machine_of(site: Site, requests: Requests, demands: Demands, wishes: Wishes 
 
 
 def empty_nodes(site: Site) -> IntArray:
-    """What nodes have left where nobody runs, all rows of `NodeColumns.now`."""
+    """Return the free capacity of empty nodes, all rows of `NodeColumns.now`."""
     sizes = [[getattr(node, name) for node in site.nodes] for name in ("cores", "memory", "gpus")]
     cores, memory, gpus = np.array(sizes, dtype=np.int64)
     capped = [np.full(len(cores), each.node_cores, dtype=np.int64) for each in site.partitions if each.node_cores]
@@ -233,7 +233,7 @@ def empty_nodes(site: Site) -> IntArray:
 
 
 def _kinds_of(wishes: Wishes, nobody: Bytes) -> tuple[IntArray, IntArray, Bytes]:
-    """Rows of the kinds of nodes of each group (`NodeColumns.first`, `wanted`, `among`)."""
+    """Return the rows of the kinds of nodes of each group (`NodeColumns.first`, `wanted`, `among`)."""
     first, wanted, among = [0], list[int](), list[Bytes]()
     for wish in wishes.all:
         for kind in wish.kinds:
@@ -246,7 +246,7 @@ def _kinds_of(wishes: Wishes, nobody: Bytes) -> tuple[IntArray, IntArray, Bytes]
 
 
 def _packed(member: Bytes) -> IntArray:
-    """The same, `WORD` nodes a number."""
+    """Return the groups as bit masks, `WORD` nodes per integer."""
     groups, nodes = member.shape
     padded = np.pad(member.astype(np.int64), ((0, 0), (0, -nodes % WORD)))
     found: IntArray = (padded.reshape(groups, -1, WORD) << np.arange(WORD)).sum(axis=2)
@@ -256,7 +256,7 @@ def _packed(member: Bytes) -> IntArray:
 def fixed_factors(
     requests: Requests, site: Site, owners: Sequence[Owner], demands: Demands
 ) -> tuple[Factors, IntArray]:
-    """Factors that do not change, and the tier of each request."""
+    """Return the constant priority factors, and the tier of each request."""
     most = max(max(each.job_factor for each in site.partitions), 1)
     of_partition = np.array([each.job_factor / most for each in site.partitions])
     tier = np.array([each.tier for each in site.partitions], dtype=np.int64)
@@ -282,10 +282,10 @@ def fixed_factors(
 
 
 def _whole_node(site: Site, demands: Demands) -> IntArray:
-    """Cores of the smallest node of its partition that holds a node's part of each entry that asks for whole nodes.
+    """Return the cores of the smallest node in the partition that can hold a node's part of each whole-node entry.
 
-    Whole nodes count as such, as ``sprio`` shows. What Slurm makes of them later, when it plans such a job on larger
-    nodes, is left out.
+    Whole nodes count with all their cores, as in ``sprio``. Later changes by Slurm, when it plans such a job on larger
+    nodes, are not modelled.
     """
     on_node: IntArray = -(-demands["cores"] // np.maximum(demands["nodes"], 1))
     whole = np.flatnonzero(demands["exclusive"] > 0)
@@ -303,6 +303,6 @@ def _whole_node(site: Site, demands: Demands) -> IntArray:
 
 
 def use_factors(site: Site, owners: Sequence[Owner]) -> list[float]:
-    """How much of its use counts for each request."""
+    """Return the usage factor of each request."""
     factors = {each.name: each.usage_factor for each in site.qos}
     return [factors.get(owner.qos, 1.0) for owner in owners]

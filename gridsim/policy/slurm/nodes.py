@@ -1,4 +1,4 @@
-"""Which nodes and cores a job gets: Slurm's default selection, and what the nodes have left.
+"""Selection of nodes and cores for a job, as in Slurm by default, and the free capacity of the nodes.
 
 Sources: slurm.schedmd.com/topology.html ("consider the nodes as a one-dimensional array. Jobs are allocated resources
 on a best-fit basis. For larger jobs, this minimizes the number of sets of consecutive nodes allocated to the job");
@@ -7,17 +7,20 @@ not be satisfied using the nodes with the lowest weight, the set of nodes with t
 ``OverSubscribe``, ``SelectType``; cpu_management.html, step 2 and example 6 ("the default allocation method across
 nodes is block allocation (allocate all available CPUs in a node before using another node)").
 
-In particular: among the nodes of the least weight that suffices, the sets of consecutive nodes with something free are
-looked at. The smallest set that holds the whole job is taken, the first of equal ones; where none does, the largest set
-is used up and the rest of the job goes on in the same way. Inside a set a job goes on the node that holds it whole and
-has the fewest cores free (best fit, the first of equal ones), else from the first node on. A job that asks for a number
-of nodes gets all that the first of them has free, less one task for each of the others, and so on; where the nodes that
-are found in this way have too few cores together, those with most cores free are taken.
+Selection among the nodes of the lowest weight that suffices, by sets of consecutive nodes with free cores:
 
-In partitions with ``LLN``, and with ``CR_LLN`` in all of them, the node with most idle cores comes first instead, of
-equal ones the first; "node Weight takes precedence over how many idle resources are on each node" (slurm.conf(5)). A
-job that names nodes, or how many it wants of a kind (sbatch(1), ``--nodelist`` and ``--constraint``), gets those of
-each kind so, one kind after the other, nodes first that no later kind wants; then what it wants besides.
+- The smallest set that holds the whole job is used, the first of equal ones. Otherwise the largest set is used up, and
+  the selection continues for the rest of the job.
+- Within a set, the job gets the node with the fewest free cores that holds it entirely (best fit, the first of equal
+  ones), else nodes from the first one on.
+- A job that requests a number of nodes gets all free cores of the first node, except one task for each other node, and
+  so on. If the nodes found in this way have too few cores together, those with the most free cores are used.
+
+In partitions with ``LLN``, and with ``CR_LLN`` in all of them, the node with the most idle cores is first instead, the
+first of equal ones; "node Weight takes precedence over how many idle resources are on each node" (slurm.conf(5)). If a
+job requests hosts by name, or a number of nodes of a kind (sbatch(1), ``--nodelist`` and ``--constraint``), the
+selection applies to each kind in turn. It prefers nodes that no later kind requests, and then adds the remaining
+nodes.
 """
 
 from __future__ import annotations
@@ -33,51 +36,51 @@ from gridsim.model.time import IntArray
 Bytes = npt.NDArray[np.uint8]
 
 ALL = -1
-"""Memory of a node that a request asks for: all of it (sbatch(1), ``--mem``: "a memory size specification of zero is
-treated as a special case and grants the job access to all of the memory on each node")."""
+"""Requested memory of a node: all of it (sbatch(1), ``--mem``: "a memory size specification of zero is treated as a
+special case and grants the job access to all of the memory on each node")."""
 ANY = 1 << 40
-"""Cores of a node that a request may use: as many as there are."""
+"""Cores of a node that a request may use: no limit."""
 
 
 FREE, JOBS, MEMORY, GPUS, CAPS = range(5)
-"""Rows of what nodes have left: cores, how many jobs run on them, MiB, GPUs, and from `CAPS` on cores for partitions of
-which jobs may not have all of a node (``MaxCPUsPerNode``). The last ones are left out where nobody looks at them."""
+"""Rows of the free capacity of nodes: cores, running jobs, MiB, GPUs, and from `CAPS` on cores for partitions with a
+limit per node (``MaxCPUsPerNode``). Unused rows at the end are omitted."""
 
 
 WORD = 32
-"""Nodes that are told by the bits of one number, so that many are looked at in one step."""
+"""Nodes per integer in bit masks, so that many are examined in one step."""
 
 
 class NodeColumns(NamedTuple):
     """The nodes, in the order of the configuration.
 
-    What nobody holds stands here beside what the machine says (`gridsim.entities.resource`), which checks each start
-    and end by columns of its own: a pass takes and gives back many times before the machine is told of any, and whoever
-    tries a start there would have it granted unchecked. Whenever an instant is over, both are equal.
+    The free capacity is kept here in addition to the machine (`gridsim.entities.resource`), which checks each start
+    and end with its own columns. A scheduling cycle allocates and releases many times before it reports decisions to
+    the machine, and trial starts there would be unchecked. Both are equal at the end of each instant.
 
     Attributes
     ----------
     cores, memory, gpus, weight : (n,) int64
-        What a node has; weights as ranks, 0 for the lightest.
+        Total amounts of a node; weights as ranks, 0 for the lowest.
     now : (k, n) int64
-        What nobody holds: rows `FREE`, `JOBS`, `MEMORY`, `GPUS` and those from `CAPS` on, or the first of them.
+        Free capacity: rows `FREE`, `JOBS`, `MEMORY`, `GPUS` and those from `CAPS` on, or the first of them.
     empty : (k, n) int64
-        The same where no job runs.
+        The same without running jobs.
     partitions : (p, n) uint8
-        Which nodes belong to which partition.
+        Nodes of each partition.
     member : (g, n) uint8
-        Which nodes belong to which group: to a partition, with the features that a request wants.
+        Nodes of each group: in a partition, with the requested features.
     packed : (g, w) int64
-        The same, `WORD` nodes a number: a bit for each of them.
+        The same as bit masks, `WORD` nodes per integer.
     counts : (5,) int64
-        How many lanes, partitions, users, associations and job arrays there are.
+        Number of lanes, partitions, users, associations and job arrays.
     first : (g + 1,) int64
-        Where the rows of *wanted* and *among* of each group begin; none where any of its nodes will do.
+        First row of *wanted* and *among* of each group; no rows if any of its nodes can be used.
     wanted : (k,) int64
-        0 where a row begins one of several kinds of nodes, of which an entry has one alone; then, row by row, how many
-        of these nodes have to be among some.
+        0 in the row that begins an alternative, of which an entry uses one; in its other rows, the number of nodes
+        required from that row's nodes.
     among : (k, n) uint8
-        The nodes of each row.
+        Nodes of each row.
     """
 
     cores: IntArray
@@ -96,41 +99,42 @@ class NodeColumns(NamedTuple):
 
 
 Demands = Any
-"""What entries of the queue ask for, one row an entry: a request in one of the partitions that it asks for.
+"""Demands of the queue entries, one row per entry: a request in one of its partitions.
 
-One of `gridsim.machine.njit.records`.
+Made by `gridsim.machine.njit.records`.
 
 cores, nodes, most_nodes
-    Cores in all; fewest and most nodes, 0 for as many as it takes.
+    Total cores; minimum and maximum number of nodes, 0 for as many as needed.
 widens
-    Whether there are more than the fewest nodes only where these do not suffice.
+    Whether it gets more than the minimum number of nodes only if these do not suffice.
 memory, core_memory, gpus
-    MiB a node, 0 for none, `ALL` for all that a node has; MiB a core; GPUs a node.
+    MiB per node, 0 for none, `ALL` for all of a node; MiB per core; GPUs per node.
 unit, most
-    Cores of a task, which cannot be split over nodes; most cores on a node, 0 for no limit.
+    Cores of a task, which cannot be split over nodes; maximum cores on a node, 0 for no limit.
 exclusive
-    Whether it takes whole nodes.
+    Whether it gets whole nodes.
 cap, spread
-    Row of what nodes have left for its partition, 0 for no other than `FREE`; whether it goes on the least loaded ones.
+    Row of the free capacity for its partition, 0 if only `FREE` applies; whether the least loaded nodes are used
+    first.
 low, high, widest
     Of the nodes of its group: the first, the one behind the last, and the most cores of one.
 group, part, lane, limit
-    Row of `NodeColumns.member`; partition; partition and reservation together, numbered: entries of a lane wait for one
-    another; time limit in whole microseconds.
+    Row of `NodeColumns.member`; partition; number of the pair of partition and reservation: entries of a lane wait for
+    each other; time limit in whole microseconds.
 reservation, request
-    Reservation that it asks for, -1 for none; the request.
+    Requested reservation, -1 for none; the request.
 same, kind, needs
-    Entries that ask for the same have the same number, whomever they may preempt; `kind` leaves the time limit out too,
-    `needs` all that is not asked of each single node.
+    Entries with equal demands have the same number `same`, whatever they may preempt; `kind` ignores the time limit
+    too, and `needs` everything that does not apply to single nodes.
 user, association, array
-    Numbers of who submitted it, and of the job array that it belongs to, 0 for none.
+    Numbers of the user, the association and the job array, 0 for none.
 """
 
 
 class Need(NamedTuple):
-    """What an entry needs of each of its nodes: of columns of `Demands`, which are slow to hand over for each node.
+    """Demands of an entry for each of its nodes, copied from `Demands`, whose columns are slow to pass for each node.
 
-    Loops look at nodes from *low* on and before *high* alone: what others have in a `Trial` means nothing.
+    Loops examine only nodes from *low* on and before *high*; other nodes have no valid values in a `Trial`.
     """
 
     memory: int
@@ -147,7 +151,7 @@ class Need(NamedTuple):
 
 @inline
 def need_of(entry, demands):  # type: ignore[no-untyped-def]
-    """What an entry needs of a node."""
+    """Return the demands of an entry for a node."""
     memory, core_memory, gpus = demands.memory[entry], demands.core_memory[entry], demands.gpus[entry]
     alone, spread = demands.exclusive[entry] > 0, demands.spread[entry] > 0
     unit, most, cap = demands.unit[entry], demands.most[entry], demands.cap[entry]
@@ -155,22 +159,22 @@ def need_of(entry, demands):  # type: ignore[no-untyped-def]
 
 
 class Trial(NamedTuple):
-    """Where an entry is tried, and what it would get there.
+    """Workspace of the node selection for an entry, and its result.
 
     Attributes
     ----------
     mask, kept : (n,) int64
-        Most cores of each node that the entry may use; cores of each that are kept from it.
+        Maximum cores of each node that the entry may use; cores of each that are reserved for others.
     clear : (w,) int64
-        Nodes of the entry's group that are not planned for others, a bit each.
+        Nodes of the entry's group that are not planned for others, one bit each.
     room : (n,) int64
-        Room to work in.
+        Available cores of each node.
     idle : (n,) int64
-        Idle cores of each node, filled in for entries that go on the least loaded ones.
+        Idle cores of each node, set for entries that use the least loaded nodes first.
     chosen, given : (n,) int64
-        Nodes that it would get, and cores of each of these.
+        Selected nodes, and cores of each of them.
     spare, sets, sizes : (4, n), (n + 1, 4), (c + 1,) int64
-        Room to work in: of nodes, of sets of them, and by cores, of which no node has more than c.
+        Workspace for nodes, for sets of nodes, and by number of cores, at most c per node.
     """
 
     mask: IntArray
@@ -186,13 +190,14 @@ class Trial(NamedTuple):
 
 
 _AMONG, _LEFT, _INSIDE, _OTHERS = range(4)
-"""Rows of `Trial.spare`: room on nodes of one kind; what is left of it, and of that on some nodes, or on others."""
+"""Rows of `Trial.spare`: available cores on nodes of one kind, the remaining ones, and those on some or other
+nodes."""
 
 
 def trial_on(cores: IntArray) -> Trial:
-    """A trial on nodes that have so many *cores*, (n,) each.
+    """Return a workspace for nodes with these *cores*, (n,).
 
-    It is made once, and no loop makes an array: those take twice as long to compile.
+    It is made once, since loops that create arrays take twice as long to compile.
     """
     n = len(cores)
     mask, kept, room, chosen, given, idle = np.zeros((6, n), np.int64)
@@ -203,9 +208,9 @@ def trial_on(cores: IntArray) -> Trial:
 
 @njit_noalloc
 def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # type: ignore[no-untyped-def]
-    """Cores of a node that an entry could have, of those and what else is free there.
+    """Return the cores of a node that an entry could get, given its free capacity.
 
-    Of those that its partition may use (*capped*) none beyond; who has the node alone may have no more of them either.
+    At most *capped*, the free cores for its partition; this also limits entries with exclusive nodes.
     """
     if gpus < need.gpus:
         return 0
@@ -229,9 +234,9 @@ def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # typ
 
 @njit_noalloc
 def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-def]
-    """Nodes and cores for an entry: how many nodes, 0 where it does not fit.
+    """Select nodes and cores for an entry; return the number of nodes, 0 if it does not fit.
 
-    *state* is what nodes have left, now or later; the trial is filled with nodes and cores.
+    *state* is the free capacity of the nodes, now or later; the result is in the trial.
     """
     need = need_of(entry, demands)
     total, nodes = rooms(need, trial, machine, state)
@@ -241,9 +246,9 @@ def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-de
 
 
 def spread(entry: int, wanted: int, trial: Trial, demands: Demands, machine: NodeColumns) -> int:
-    """Any nodes with *wanted* free cores, those of the entry's partition first; how many, 0 where it does not fit.
+    """Select any nodes with *wanted* free cores, those of the entry's partition first; return their number, 0 if none.
 
-    A log does not contain the nodes of its jobs, so those that a recorded start needs can be held by others.
+    A log does not contain the nodes of its jobs, so other jobs may hold the nodes of a recorded start.
     """
     trial.mask[:], trial.kept[:], demands["exclusive"][entry] = ANY, 0, 0
     need = need_of(entry, demands)._replace(unit=1, most=0, cap=0, low=0, high=len(trial.mask))
@@ -258,15 +263,15 @@ def spread(entry: int, wanted: int, trial: Trial, demands: Demands, machine: Nod
 
 @njit_noalloc
 def capped(node, state, need):  # type: ignore[no-untyped-def]
-    """Cores of a node that are left for an entry's partition, `ANY` where it may use all."""
+    """Return the free cores of a node for an entry's partition, `ANY` without such a limit."""
     return state[need.cap, node] if need.cap > 0 else ANY
 
 
 @njit_noalloc
 def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """The same where the trial has the room of each node, and there is enough of it in all.
+    """Select nodes like `select`, where the trial has the available cores of each node and their sum suffices.
 
-    The room is used up where the entry fits, and stays as it was where it does not.
+    If the entry fits, the available cores are used up; otherwise they are unchanged.
     """
     group = demands.group[entry]
     begin, end, used = machine.first[group], machine.first[group + 1], 0
@@ -292,7 +297,7 @@ def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def
 
 @njit_noalloc
 def _among(room, member, found):  # type: ignore[no-untyped-def]
-    """Put the room on some nodes alone into *found*; the sum, and how many nodes have any."""
+    """Copy the available cores of some nodes into *found*; return their sum, and the number of nodes with any."""
     total, nodes = 0, 0
     for node in range(len(room)):
         found[node] = room[node] if member[node] else 0
@@ -303,7 +308,7 @@ def _among(room, member, found):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _of_any(entry, each, room, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """Nodes and cores where any nodes with room will do."""
+    """Select nodes and cores if any nodes with available cores can be used."""
     need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
     low, high = each.low, each.high
     room, idle, weight = room[low:high], trial.idle[low:high], machine.weight[low:high]
@@ -332,9 +337,9 @@ def _copy(room, found):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """As many nodes as are wanted of each kind, and others beside them; as `_some_nodes` where a range is asked for.
+    """Select the required number of nodes of each kind, and others; as `_some_nodes` if a range is requested.
 
-    Where no number is, the fewest that suffice.
+    Without a requested number, the fewest that suffice.
     """
     need, least, highest = (
         demands.cores[entry],
@@ -359,9 +364,9 @@ def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: i
 
 @njit_noalloc
 def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine):  # type: ignore[no-untyped-def]
-    """Choose so many nodes, of each kind those that are wanted, and then any; whether they hold the entry.
+    """Select this number of nodes, first those required of each kind; return whether they hold the entry.
 
-    Those that come first, or those with most room (*widest*).
+    Selects the first ones, or with *widest* those with the most available cores.
     """
     left, inside, chosen, used = trial.spare[_LEFT], trial.spare[_INSIDE], trial.chosen, 0
     _copy(room, left)
@@ -387,9 +392,9 @@ def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine
 
 @njit_noalloc
 def _left_for(row, end, common, left, inside, machine):  # type: ignore[no-untyped-def]
-    """Put what is left on nodes of a kind *inside*; how many these are.
+    """Copy the remaining cores on nodes of a kind into *inside*; return the number of these nodes.
 
-    Unless *common*, of those that no later kind wants.
+    Unless *common*, only nodes that no later kind requests.
     """
     found = 0
     for node in range(len(left)):
@@ -405,7 +410,7 @@ def _left_for(row, end, common, left, inside, machine):  # type: ignore[no-untyp
 
 @njit_noalloc
 def _share_out(need, nodes, unit, room, chosen, given):  # type: ignore[no-untyped-def]
-    """All that the first node has, less a task for each of the others, and so on."""
+    """Allocate all cores of the first node, except a task for each of the others, and so on."""
     wanted = need
     for place in range(nodes):
         others = (nodes - 1 - place) * unit
@@ -415,7 +420,7 @@ def _share_out(need, nodes, unit, room, chosen, given):  # type: ignore[no-untyp
 
 @njit_noalloc
 def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
-    """Fill the trial's room with what an entry could have of each node; the sum, and how many nodes have any."""
+    """Set the available cores of each node for an entry; return their sum, and the number of nodes with any."""
     mask, kept, room = trial.mask, trial.kept, trial.room
     total, nodes = 0, 0
     if need.spread:
@@ -447,7 +452,7 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-untyped-def]
-    """Nodes for so many cores, wherever they are; *room* suffices, and is used up."""
+    """Select nodes for *need* cores in total; `room` suffices, and is used up."""
     chosen, given, sets = trial.chosen, trial.given, trial.sets
     used, wanted, level = 0, need, 0
     _find_sets(False, room, weight, sets)
@@ -457,7 +462,7 @@ def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-unt
             level += 1
             continue
         best = -1
-        for node in range(begin, end):  # the node that holds all of it and has least left
+        for node in range(begin, end):  # the node that holds all of it and has the fewest cores
             if room[node] >= wanted and (best < 0 or room[node] < room[best]):
                 best = node
         if best >= 0:
@@ -474,7 +479,7 @@ def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-unt
 
 @njit_noalloc
 def _some_nodes(need, least, highest, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
-    """As many nodes as there are of a range, and cores of each of them; 0 where they have too few cores."""
+    """Select the largest feasible number of nodes in a range, and cores of each; 0 if they have too few cores."""
     available = 0
     for node in range(len(room)):
         if room[node] > 0:
@@ -490,7 +495,7 @@ def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignor
     count, chosen, sizes = len(room), trial.chosen, trial.sizes
     left, allowed = trial.spare[_LEFT][:count], trial.spare[_OTHERS][:count]
     _keep_light(room, weight, _level(need, nodes, room, weight, left, sizes), left)
-    least = need - _widest(nodes - 1, left, sizes)  # less than this on a node is too little, whatever the others have
+    least = need - _widest(nodes - 1, left, sizes)  # a node with fewer cores cannot be part of a solution
     for node in range(count):
         if left[node] < least:
             left[node] = 0
@@ -499,7 +504,7 @@ def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignor
     sum_of = 0
     for place in range(nodes):
         sum_of += room[chosen[place]]
-    if sum_of < need:  # those with most room instead, in their own order
+    if sum_of < need:  # use those with the most available cores, in node order
         _take_widest(nodes, 0, allowed, sizes, chosen)
     _share_out(need, nodes, each.unit, room, chosen, trial.given)
     return nodes
@@ -507,9 +512,9 @@ def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignor
 
 @njit_noalloc
 def _pick(nodes, at, spread, left, idle, weight, trial):  # type: ignore[no-untyped-def]
-    """Choose so many nodes, put down from a place on: the best sets of a weight, or the least loaded.
+    """Select nodes into *chosen* from a place on: the best sets of a weight, or the least loaded.
 
-    There are so many with room; *left* is used up.
+    Enough nodes have available cores; *left* is used up.
     """
     chosen, sets, used, level = trial.chosen, trial.sets, at, 0
     _find_sets(True, left, weight, sets)
@@ -533,7 +538,7 @@ def _pick(nodes, at, spread, left, idle, weight, trial):  # type: ignore[no-unty
 
 @njit_noalloc
 def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
-    """The node with room that has most idle cores, of the lightest; of equal ones the first."""
+    """Return the node with available cores and the lowest weight that has the most idle cores, the first if equal."""
     best = -1
     for node in range(len(room)):
         if room[node] > 0 and (
@@ -545,7 +550,7 @@ def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
-    """Nodes for so many cores, the least loaded first; *room* suffices, and is used up."""
+    """Select nodes for *need* cores, the least loaded first; `room` suffices, and is used up."""
     used, wanted = 0, need
     while wanted > 0:
         node = _idlest(room, idle, weight)
@@ -558,9 +563,9 @@ def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-u
 
 @njit_noalloc
 def _count_sizes(room, sizes):  # type: ignore[no-untyped-def]
-    """Count how many nodes have room for so many cores; the most that one has.
+    """Count the nodes by available cores; return the most cores of one.
 
-    Sorting would take as long to compile as all the rest.
+    Sorting would take as long to compile as everything else.
     """
     highest = 0
     for node in range(len(room)):
@@ -574,14 +579,14 @@ def _count_sizes(room, sizes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
-    """Cores of so many nodes with most room."""
+    """Return the sum of the cores of the *nodes* nodes with the most available cores."""
     highest, many = 0, 0
     for node in range(len(room)):
         if room[node] > highest:
             highest, many = room[node], 1
         elif room[node] == highest:
             many += 1
-    if many >= nodes:  # as where nodes are empty
+    if many >= nodes:  # common on empty nodes
         return nodes * highest
     _count_sizes(room, sizes)
     total, left = 0, nodes
@@ -594,7 +599,7 @@ def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _take_widest(nodes, at, room, sizes, chosen):  # type: ignore[no-untyped-def]
-    """Choose so many nodes with most room, in their order, put down from a place on; of equal ones the first."""
+    """Select the nodes with the most available cores, in node order, from a place on; of equal ones the first."""
     least, left = _count_sizes(room, sizes), nodes
     while least > 1 and sizes[least] < left:
         left -= sizes[least]
@@ -609,7 +614,7 @@ def _take_widest(nodes, at, room, sizes, chosen):  # type: ignore[no-untyped-def
 
 @njit_noalloc
 def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped-def]
-    """The least weight up to which so many nodes suffice."""
+    """Return the lowest weight up to which this number of nodes suffices."""
     count, heaviest = len(room), 0
     for node in range(count):
         if room[node] > 0:
@@ -631,14 +636,14 @@ def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped
 
 @njit_noalloc
 def _keep_light(room, weight, level, found):  # type: ignore[no-untyped-def]
-    """Put the room on the nodes of no more than a weight into *found*."""
+    """Copy the available cores of nodes up to a weight into *found*."""
     for node in range(len(room)):
         found[node] = room[node] if weight[node] <= level else 0
 
 
 @njit_noalloc
 def _find_sets(count_nodes, room, weight, sets):  # type: ignore[no-untyped-def]
-    """Sets of consecutive nodes of a weight that have room: begin, end, how many nodes, or cores, each has, weight."""
+    """Find sets of consecutive available nodes of equal weight: begin, end, number of nodes or cores, weight."""
     count, found, node = len(room), 0, 0
     while node < count:
         if room[node] <= 0:
@@ -655,7 +660,7 @@ def _find_sets(count_nodes, room, weight, sets):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
-    """The smallest set of a weight that holds what is wanted, or the largest, used up then; -1 for none."""
+    """Return the smallest set of a weight that holds *wanted*, or else the largest, and mark it used; -1 for none."""
     best, found, place = -1, 0, 0
     while sets[place, 0] >= 0:
         size = sets[place, 2]
@@ -671,7 +676,7 @@ def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def memory_on(entry, node, cores, demands, machine):  # type: ignore[no-untyped-def]
-    """MiB of a node that an entry holds with so many cores of it."""
+    """Return the MiB of a node that an entry holds with this number of cores."""
     if demands.memory[entry] < 0:
         return machine.memory[node]
     return demands.memory[entry] + demands.core_memory[entry] * cores
@@ -679,7 +684,7 @@ def memory_on(entry, node, cores, demands, machine):  # type: ignore[no-untyped-
 
 @njit_noalloc
 def copy_state(state, into):  # type: ignore[no-untyped-def]
-    """Put what nodes have left into another such array."""
+    """Copy the free capacity of nodes into another array."""
     for row in range(state.shape[0]):
         for node in range(state.shape[1]):
             into[row, node] = state[row, node]
@@ -687,7 +692,7 @@ def copy_state(state, into):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def move(entry, sign, nodes, cores, demands, machine, state):  # type: ignore[no-untyped-def]
-    """Let an entry give back what it holds (*sign* 1), or take it (-1)."""
+    """Release the resources of an entry (*sign* 1), or allocate them (-1)."""
     for place in range(len(nodes)):
         node = nodes[place]
         state[FREE, node] += sign * cores[place]

@@ -1,4 +1,4 @@
-"""Slurm's priorities as orderings of the house, to be tried with other rules: ``backfilling?ordering=multifactor``."""
+"""Slurm's priorities as orderings, to combine them with other rules: ``backfilling?ordering=multifactor``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.tres import Bills
 
 NOWHERE: IntArray = np.zeros(0, dtype=np.int64)
-"""Nodes of which an ordering knows nothing."""
+"""Empty list of nodes, which an ordering does not know."""
 
 
 class _Leaves(Ledger):
-    """A ledger that tells the priorities what starts and ends. Its leaves are requests, so that it knows which."""
+    """A ledger that notifies the priorities of starts and ends. Its leaves are requests, which identify them."""
 
     def __init__(self, cores: int, priorities: Priorities, bills: Bills) -> None:
         super().__init__(cores)
@@ -37,7 +37,7 @@ class _Leaves(Ledger):
 
 @dataclass
 class _ByPriority:
-    """Highest priority first, ties by job order; priorities are made anew once in a ``PriorityCalcPeriod``."""
+    """Highest priority first, ties by job order; priorities are computed once per ``PriorityCalcPeriod``."""
 
     changes: ClassVar[Changes] = "pass"
 
@@ -45,14 +45,14 @@ class _ByPriority:
         raise NotImplementedError
 
     def keep(self, cluster: ClusterView) -> Ledger:
-        """Begin a run: the ledger in which the scheduler notes starts and ends, by request."""
+        """Return the ledger of a new run, in which the scheduler records starts and ends by request."""
         requests, site = cluster.requests, self._site(cluster)
         owners = owners_of(requests, site)
         demands = demands_of(requests, site, owners)
         self._priorities = Priorities(requests, site, owners, demands, 0)
         self._seen = np.zeros(len(requests), dtype=bool)
         rows: IntArray = np.arange(len(requests), dtype=np.int64)
-        # Each request is a leaf of its own, so that the priorities hear which one starts and ends.
+        # Each request is its own leaf, so that the priorities can identify it.
         requests.labels = {**requests.labels, "share": rows}
         return _Leaves(cluster.cores, self._priorities, Bills(requests, site, demands))
 
@@ -71,15 +71,15 @@ class _ByPriority:
 
 @dataclass
 class Multifactor(_ByPriority):
-    """Slurm's multifactor priority of a site: weighted age, fair share, size, partition, QOS, less the nice value.
+    """Slurm's multifactor priority of a site: weighted age, fair share, size, partition, QOS, minus the nice value.
 
     Parameters
     ----------
     conf : str or None
-        The site's ``slurm.conf``; where left out, equal shares, and weights of 1000 for age and size and of 10,000 for
-        fair share.
+        The site's ``slurm.conf``; if omitted, equal shares, weights of 1000 for age and size, and 10,000 for fair
+        share.
     assoc, qos, usage : str or None
-        As the scheduler ``slurm`` takes them.
+        As for the scheduler ``slurm``.
     """
 
     conf: str | None = None
@@ -121,7 +121,7 @@ class FairTree(_ByPriority):
 
 
 def _plain(cluster: ClusterView, priority: Priority) -> Site:
-    """A site of one node, with the partitions that the jobs name, and nothing known of its users."""
+    """Return a site with one node, the partitions that the jobs name, and no associations."""
     names = cluster.requests.names.get("partition")
     if names is None:
         column = cluster.requests.labels.get("partition", np.zeros(0, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Whose an entry of the queue is."""
+"""User, account and QOS of a queue entry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Owner(NamedTuple):
-    """Whose a request is: account, user, QOS, QOS of its partition; array and its throttle, -1 for none."""
+    """Owner of an entry: account, user, QOS, QOS of its partition; array and its task limit, -1 for none."""
 
     account: str
     user: str

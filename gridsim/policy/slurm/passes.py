@@ -1,12 +1,12 @@
 """The main scheduler cycle over the queue, after events.
 
-A job that does not start blocks its partition: lower jobs of the partition are skipped, and its nodes are removed from
-those that the rest of the cycle may use. A job blocks nothing where only nodes that are removed could hold it, as in
-Slurm up to 21.08:
+A job that does not start blocks its partition: lower jobs of the partition are skipped, and the rest of the cycle may
+not use its nodes. As in Slurm up to 21.08, a job does not block its partition in two cases:
 
-- fewer nodes are left in its partition than its minimum number of nodes: reason *Resources*;
-- it fits on empty nodes of its partition, but not on those that are left, and none of these is closed to it: reason
-  *ReqNodeNotAvail*. On sites without preemption a node is closed to a job where another job holds it exclusively, and
+- Fewer nodes are left in its partition than its minimum number of nodes: reason *Resources*.
+- It fits on empty nodes of its partition, but not on the remaining ones, and none of these is closed to it: reason
+  *ReqNodeNotAvail*. On sites without preemption a node is closed to a job if another job holds it exclusively, and to
+  a job of whole nodes if any job runs on it.
   to a job of whole nodes where any job runs.
 
 Sources: slurm.schedmd.com/sched_config.html ("jobs are evaluated in a strict priority order and once any job … in a
@@ -37,11 +37,10 @@ from gridsim.policy.slurm.space import CHOSEN
 def main_pass(  # type: ignore[no-untyped-def]
     now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons, space
 ):
-    """Start entries in order until one of their lane blocks it; how many.
+    """Start entries in order until one of their lane blocks it; return their number.
 
-    *parts* are what entries ask for, the nodes, limits, what is held, what is reserved, and the rules of preemption.
-    *reserving*, where it is
-    not empty, says which entries may hold others back; *reasons* is filled with why the others wait; *space* is
+    *parts* are the demands, nodes, limits, allocations, reservations, and preemption rules. *reserving*, if not empty,
+    marks the entries that may block others; *reasons* is set to the wait reasons of the others; *space* is a
     `gridsim.policy.slurm.space.Space`.
     """
     demands, machine, limits, held, reservations, rules = parts
@@ -102,7 +101,7 @@ def main_pass(  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _too_few_left(entry, now, shut, demands, machine, reservations):  # type: ignore[no-untyped-def]
-    """Whether fewer nodes are left in an entry's partition than it needs at least."""
+    """Return whether fewer nodes are left in an entry's partition than its minimum."""
     if not in_time(entry, now, demands, reservations):
         return False
     partition, left = demands.part[entry], 0
@@ -121,7 +120,7 @@ def _close(entry, shut, mask, demands):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _why_not(entry, now, shut, any_shut, trial, parts):  # type: ignore[no-untyped-def]
-    """Why an entry does not start that no limit holds back, and whether it blocks its partition."""
+    """Return the wait reason of an entry that no limit holds back, and whether it blocks its partition."""
     demands, machine, _, _, reservations, _ = parts
     if not in_time(entry, now, demands, reservations):
         return RESERVATION, True
@@ -143,7 +142,7 @@ def _why_not(entry, now, shut, any_shut, trial, parts):  # type: ignore[no-untyp
 
 @njit_noalloc
 def _closed_to(entry, shut, parts):  # type: ignore[no-untyped-def]
-    """Whether a node that is left is closed to an entry: held exclusively, or busy where it takes whole nodes."""
+    """Return whether a remaining node is closed to an entry: held exclusively, or busy if it needs whole nodes."""
     demands, machine, _, held, _, rules = parts
     if rules.how[3]:
         return False

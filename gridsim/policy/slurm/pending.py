@@ -1,4 +1,4 @@
-"""Pending requests: those in the queue, those that come into it later, and those that leave it without a start.
+"""Pending requests: those in the queue, those that enter it later, and those that leave it without a start.
 
 Sources: sbatch(1), ``--dependency``, ``--begin`` and ``--reservation``; reservations.html ("when a reservation ends the
 reservation request will be removed from any pending jobs submitted to the reservation and will be put into a held
@@ -26,9 +26,9 @@ from gridsim.policy.slurm.repeats import Stillness
 from gridsim.policy.slurm.timing import Timing
 
 RECORDED_WAIT = "recorded_wait_us"
-"""Label: the wait in a log, microseconds after the submission. Jobs with this label start after it, without a decision.
+"""Label: wait in a log, microseconds after the submission. Jobs with this label start after it, without a decision.
 
-The first job without it finds the queue and the machine of the log; from then on the policy decides.
+The first job without it finds the queue and the machine in the state of the log; from then on the policy decides.
 """
 
 
@@ -38,23 +38,24 @@ class Pending:
     Parameters
     ----------
     requests, entries, demands
-        The requests, their entries, and what these ask for.
+        The requests, their entries, and the demands of these.
     busy : (r,) uint8
-        Which requests run.
+        Running requests.
     priorities : Priorities
-        Told when entries can run; puts them in order.
+        Priorities of eligible entries, and the queue order.
     intake, bookings, timing, diary, stillness
-        Told who is over, who asks for which reservation, that there is something to look at, why requests wait, and
-        when somebody came or left.
+        Submission limits, reservation times, cycle times, wait reasons, and loop guard; notified of changes of the
+        queue.
     cores : int
+        Cores of the site.
         Of the site.
 
     Attributes
     ----------
     order : (k,) int64
-        The queue: entries, the first one first.
+        Queue entries in order.
     follows_log : bool
-        Whether requests start as their `RECORDED_WAIT` says.
+        Whether requests start after their `RECORDED_WAIT`.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class Pending:
         self._diary, self._stillness, self._cores = diary, stillness, cores
         self.order: IntArray = np.zeros(0, dtype=np.int64)
         self.go_on(requests, entries, demands, busy, priorities, intake)
-        # Where users react, nobody knows who comes when.
+        # If submit times depend on this run, arrivals are not known in advance.
         self._reacts = requests.moves and not requests.room
         self._over, self._taken = np.zeros(len(requests), dtype=bool), np.zeros(len(requests), dtype=bool)
-        self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
+        self._choices: dict[int, list[int]] = {}  # entries of requests that do not have exactly their own one
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
         self._followers: dict[int, list[int]] = defaultdict(list)
-        self._later: list[tuple[int, int]] = []  # when each can run
+        self._later: list[tuple[int, int]] = []  # when each becomes eligible
         self._leaves: list[tuple[int, int]] = []  # when each is cancelled
-        self._coming: list[tuple[int, int, int]] = []  # when requests come that others wait for
+        self._coming: list[tuple[int, int, int]] = []  # submission of requests that others depend on
 
     def go_on(
         self,
@@ -94,7 +95,7 @@ class Pending:
         priorities: Priorities,
         intake: Intake,
     ) -> None:
-        """Work on these from now on: of more requests, where those that were have kept their entries."""
+        """Use these objects from now on; earlier requests keep their entries among the new, larger number."""
         self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
         self._priorities, self._intake = priorities, intake
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
@@ -103,10 +104,10 @@ class Pending:
         self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
         self._books = bool((demands["reservation"] >= 0).any())
 
-    # -- coming -------------------------------------------------------------------------------------------------------
+    # -- submission ---------------------------------------------------------------------------------------------------
 
     def come(self, request: int, entries: Sequence[int], now: int) -> None:
-        """A request was submitted, to start in one of some entries: it joins the queue, now or when it can run."""
+        """Add a submitted request, to start in one of some entries; it enters the queue when it becomes eligible."""
         self._intake.take(request, entries)
         self._taken[request] = True
         if tuple(entries) != (request,):
@@ -122,7 +123,7 @@ class Pending:
             self._release(request, now)
 
     def leave_log(self, request: int, now: int) -> None:
-        """From the first request without a recorded wait on, those that wait in the log join the queue."""
+        """At the first request without a recorded wait, add all requests that are waiting in the log to the queue."""
         if not self.follows_log or self._recorded[request] >= 0:
             return
         self.follows_log = False
@@ -132,12 +133,12 @@ class Pending:
                 self._release(other, now, int(self._requests.submit[other]))
 
     def come_back(self, request: int, now: int, at: int) -> None:
-        """A request can run, or run again, from an instant on."""
+        """Let a request become eligible, possibly again, at an instant."""
         self._diary.say(request, BEGIN_TIME, now)
         heapq.heappush(self._later, (at, request))
 
     def join_due(self, now: int) -> None:
-        """Requests join whose time has come."""
+        """Add requests to the queue whose begin time has been reached."""
         while self._later and self._later[0][0] <= now:
             request = heapq.heappop(self._later)[1]
             if not self._over[request]:
@@ -145,13 +146,13 @@ class Pending:
                 self._timing.wake(now)
 
     def _release(self, request: int, now: int, since: int | None = None) -> None:
-        """A request joins the queue, unless it waits for another one or for a time; it grows older from *since* on."""
+        """Add a request to the queue, unless a dependency or begin time holds it back; its age counts from *since*."""
         on = self._row_of.get(int(self._after[request]), -1) if self._after[request] >= 0 else -1
         due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
         if on >= 0 and not self._over[on] and on != request and not self._refused(on, request):
             self._followers[on].append(request)
             if not self._taken[on] and not self._reacts:
-                came = -1 if self._requests.cores[on] > self._cores else on  # nobody asks about one that is too wide
+                came = -1 if self._requests.cores[on] > self._cores else on  # requests that are too wide get no quote
                 heapq.heappush(self._coming, (int(self._requests.submit[on]), came, on))
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
@@ -161,11 +162,11 @@ class Pending:
             self._timing.submitted(now)
 
     def _refused(self, on: int, request: int) -> bool:
-        """Whether a request that came before another one was not taken in: nobody waits for its end."""
+        """Return whether an earlier request was rejected, so that dependencies on it are void."""
         return on < request and not self._taken[on] and not self._reacts
 
     def forsake(self, now: int, came: int) -> None:
-        """Whoever waits for one that was refused when it came may run; *came* is the request that came last by now."""
+        """Release requests that depend on a rejected one; *came* is the last request submitted so far."""
         while self._coming and self._coming[0][:2] <= (now, came):
             on = heapq.heappop(self._coming)[2]
             if self._taken[on]:
@@ -176,7 +177,7 @@ class Pending:
                     self._release(follower, now)
 
     def _join(self, request: int, now: int, since: int | None = None) -> None:
-        """A request can run from *now* on, and grows older since then or since an earlier instant."""
+        """Make a request eligible *now*; its age counts from now or from an earlier instant."""
         self.calculate(now)
         self._diary.say(request, NONE, now)
         for entry in self.chosen(request):
@@ -193,7 +194,7 @@ class Pending:
         self._timing.changed()
 
     def calculate(self, now: int) -> None:
-        """Make priorities anew where a period has gone by."""
+        """Recalculate priorities if a period has ended."""
         if now < self._priorities.next_calculation():
             return
         held = self._priorities.forgets()
@@ -206,7 +207,7 @@ class Pending:
             self._timing.changed(boundary)
 
     def ordered(self) -> IntArray:
-        """The queue as a pass looks at it."""
+        """Return the queue in the order for a scheduling cycle."""
         if self._priorities.circular:
             self.order = self._priorities.order(self.order)
         return self.order
@@ -214,11 +215,11 @@ class Pending:
     # -- leaving ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Those leave the queue that run."""
+        """Remove running requests from the queue."""
         self.order = self.order[self._busy[self._demands["request"][self.order]] == 0]
 
     def done(self, request: int, now: int) -> None:
-        """A request is over; whoever waited for that may run."""
+        """Record that a request has ended; requests that depend on it may become eligible."""
         self._over[request] = True
         self._stillness.broken(now)
         self._intake.give(request)
@@ -229,13 +230,13 @@ class Pending:
                 self._release(follower, now)
 
     def lose(self, now: int) -> list[int]:
-        """Requests that leave since they can never run from *now* on."""
+        """Return requests that leave the queue because they can never run from *now* on."""
         return [request for request in self._lost(now) if self._drop(request, now)]
 
     def lose_first(self, now: int) -> list[int]:
-        """The first request of a queue that nothing changes any more leaves: no pass will ever start it.
+        """Remove the first request of a queue that cannot change any more: no cycle will ever start it.
 
-        Slurm would leave it there until somebody does something about it. Those behind it may start then.
+        In Slurm it would stay until an administrator acts. Requests behind it may start afterwards.
         """
         if not self.still(now) or not len(self.order):
             return []
@@ -243,7 +244,7 @@ class Pending:
         return [request] if self._drop(request, now) else []
 
     def still(self, now: int) -> bool:
-        """Whether no pass can find anything new, if nobody runs or comes."""
+        """Return whether no cycle can find anything new without further ends and submissions."""
         return (
             not self._later
             and not self._leaves
@@ -253,7 +254,7 @@ class Pending:
         )
 
     def cancel(self, now: int) -> list[int]:
-        """Waiting requests that are cancelled by *now* by their users."""
+        """Return the waiting requests that their users cancel by *now*."""
         found = []
         while self._leaves and self._leaves[0][0] <= now:
             request = heapq.heappop(self._leaves)[1]
@@ -265,7 +266,7 @@ class Pending:
         return not self._over[request] and not self._busy[request]
 
     def _drop(self, request: int, now: int) -> bool:
-        """Take a request out of the queue for good, if it waits."""
+        """Remove a request from the queue for good, if it is waiting."""
         if not self._waits(request):
             return False
         self.order = self.order[self._demands["request"][self.order] != request]
@@ -275,10 +276,10 @@ class Pending:
         return True
 
     def _lost(self, now: int) -> list[int]:
-        """Requests that no nodes are left for where a reservation begins or ends.
+        """Return requests without any usable nodes after a reservation begins or ends.
 
-        Slurm would hold them until somebody does something about it. Those whose reservation says so
-        (``NO_HOLD_JOBS_AFTER``) go on without it.
+        In Slurm they would be held until an administrator acts. If the reservation has ``NO_HOLD_JOBS_AFTER``,
+        requests continue without it.
         """
         if now < self._bookings.change:
             return []
@@ -296,7 +297,7 @@ class Pending:
         return lost
 
     def _without(self, request: int, reservation: int, now: int) -> bool:
-        """Go on without a reservation; whether anything is left that the request could start in."""
+        """Remove a reservation from a request; return whether any entry is left in which it could start."""
         before = self.chosen(request)
         left = [entry for entry in before if self._demands["reservation"][entry] != reservation]
         self._choices[request] = left
@@ -306,12 +307,12 @@ class Pending:
         self.order = self.order[~queued | (self._demands["reservation"][self.order] != reservation)]
         if left and all(self._entries.waits[entry] for entry in left):
             self._entries.waits[left] = False
-            for entry in left if len(inside) else ():  # else it joins when its time has come
+            for entry in left if len(inside) else ():  # otherwise it enters the queue at its begin time
                 self._enter(entry, now, now)
         return bool(left)
 
     def chosen(self, request: int) -> list[int]:
-        """Entries in which a request could start."""
+        """Return the entries in which a request could start."""
         return self._choices.get(request, [request])
 
     def _asked_for(self, request: int) -> set[int]:
@@ -319,10 +320,10 @@ class Pending:
             return set()
         return {int(row) for row in self._demands["reservation"][self.chosen(request)] if row >= 0}
 
-    # -- what comes next ----------------------------------------------------------------------------------------------
+    # -- next instant -------------------------------------------------------------------------------------------------
 
     def next(self) -> int:
-        """The next instant that changes the queue, if nothing happens."""
+        """Return the next instant at which the queue changes without other events."""
         times = [each[0][0] for each in (self._later, self._leaves) if each]
         if self.follows_log:
             return min(times, default=NEVER)

@@ -1,7 +1,7 @@
-"""Where entries run, as the cluster is told: nodes, cores, memory, tasks, and which GPUs.
+"""Placements of entries for the cluster: nodes, cores, memory, tasks, and GPUs.
 
-Slurm's selection counts the GPUs of a node. Which of them an entry gets is told apart here: those with the lowest
-numbers of all that are free (gres.html: "jobs … are allocated specific generic resources").
+Slurm's selection counts the GPUs of a node. Here an entry gets the free GPUs with the lowest numbers (gres.html: "jobs
+… are allocated specific generic resources").
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 
 
 class Placing:
-    """Tells the placement of each entry that starts, and keeps the numbers of free GPUs.
+    """Placements of starting entries, and numbers of the free GPUs.
 
     Parameters
     ----------
     site : Site
-        Whether memory is a resource of its own.
+        Defines whether memory is a resource.
     demands, machine, held
-        What entries ask for, the nodes, and what each entry holds of them.
+        Demands of entries, nodes, and allocations.
     """
 
     def __init__(self, site: Site, demands: Demands, machine: NodeColumns, held: Held) -> None:
@@ -35,15 +35,15 @@ class Placing:
         self._demands = {name: memoryview(demands[name]) for name in names}
         self._all_memory = machine.memory
         self._gpus = machine.gpus.tolist() if len(machine.now) > GPUS else []
-        self._idle: dict[int, list[int]] = {}  # heaps, of nodes of which any was taken
+        self._idle: dict[int, list[int]] = {}  # heaps, for nodes with any GPU taken so far
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
 
     def go_on(self, before: Placing) -> None:
-        """Entries have the GPUs that they had."""
+        """Take over the GPUs of running entries."""
         self._idle, self._mine = before._idle, before._mine
 
     def start(self, entry: int) -> Placement:
-        """Where an entry runs that has just taken what was selected for it."""
+        """Return the placement of an entry that has just started."""
         first = self._first[entry]
         last = first + self._pieces[entry]
         node, cores = self._node[first:last].tolist(), self._cores[first:last].tolist()
@@ -54,13 +54,13 @@ class Placing:
         return Placement(node, amounts, gpus, self._tasks(entry, cores))
 
     def end(self, entry: int) -> None:
-        """An entry has given back what it held."""
+        """Release the GPUs of an entry that has ended."""
         for node, numbers in self._mine.pop(entry, ()):
             for number in numbers:
                 heapq.heappush(self._idle[node], number)
 
     def _memory_of(self, entry: int, first: int, last: int) -> list[int]:
-        """MiB of each of the pieces from *first* to *last*."""
+        """Return the MiB of each of the pieces from *first* to *last*."""
         asked, core = self._demands["memory"][entry], self._demands["core_memory"][entry]
         if asked >= 0 and not core:
             return [asked] * (last - first)
@@ -80,7 +80,8 @@ class Placing:
         return [[(number, WHOLE_GPU) for number in numbers] for _, numbers in taken]
 
     def _tasks(self, entry: int, cores: list[int]) -> list[int]:
-        """Tasks on each node: as many as its cores hold; of whole nodes as many as are left, and one on each other."""
+        """Return the tasks on each node: the number that fits; of whole nodes the remaining ones, at least one
+        each."""
         unit = self._demands["unit"][entry]
         if not self._demands["exclusive"][entry]:
             return cores if unit == 1 else [each // unit for each in cores]

@@ -1,8 +1,9 @@
-"""Which nodes a backfill pass has planned for jobs to come, interval by interval.
+"""Plan of a backfill cycle: planned nodes by time interval (Slurm's ``node_space``).
 
 Sources: sinfo(1), state PLANNED ("the node is planned by the backfill scheduler for a higher priority job": whole
-nodes); slurm.conf(5), ``bf_resolution``. That plans begin and end at whole multiples of it, and when a job that does
-not fit is looked at again, is what a real Slurm 22.05 wrote into its log (``DebugFlags=BackfillMap``).
+nodes); slurm.conf(5), ``bf_resolution``. Two rules are taken from the log of a real Slurm 22.05
+(``DebugFlags=BackfillMap``): plans begin and end at multiples of the resolution, and the instants at which a job that
+does not fit is tried again.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from gridsim.policy.slurm.nodes import WORD
 
 
 class Plan(NamedTuple):
-    """Intervals of time, one after the other, in which the same nodes are planned: blocks of `gridsim.machine.blocks`.
+    """Consecutive time intervals with constant sets of planned nodes: blocks of `gridsim.machine.blocks`.
 
     Attributes
     ----------
     begin : (r,) int64
-        Whole microseconds; each ends where the next one begins, and the last one never.
+        Whole microseconds; each interval ends at the begin of the next, the last one never.
     taken : (r, w) int64
-        The nodes that are planned, a bit each, as `gridsim.policy.slurm.nodes.NodeColumns.packed` has them.
+        Planned nodes as bit masks, as in `gridsim.policy.slurm.nodes.NodeColumns.packed`.
     size : (1,) int64
-        How many intervals there are.
+        Number of intervals.
     bits : (w,) int64
-        Room to work in.
+        Workspace.
     """
 
     begin: IntArray
@@ -39,7 +40,7 @@ class Plan(NamedTuple):
 
 
 def plan_for(reservations: int, nodes: int) -> Plan:
-    """Room for so many reservations: each begins and ends an interval."""
+    """Return an empty plan with space for this number of reservations, each of which begins and ends an interval."""
     rows, words = 2 * reservations + 1, -(-nodes // WORD)
     begin, size = np.zeros(rows, np.int64), np.zeros(1, np.int64)
     return Plan(begin, np.zeros((rows, words), np.int64), size, np.zeros(words, np.int64))
@@ -47,7 +48,7 @@ def plan_for(reservations: int, nodes: int) -> Plan:
 
 @njit_noalloc
 def clear_plan(begin, plan):  # type: ignore[no-untyped-def]
-    """Nothing is planned, from an instant on."""
+    """Clear the plan; it begins at an instant."""
     plan.begin[0], plan.size[0] = begin, 1
     for word in range(plan.taken.shape[1]):
         plan.taken[0, word] = 0
@@ -55,7 +56,7 @@ def clear_plan(begin, plan):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _put_bits(used, chosen, bits):  # type: ignore[no-untyped-def]
-    """The first *used* of the nodes *chosen*."""
+    """Set bits to the first *used* of the nodes *chosen*."""
     for word in range(len(bits)):
         bits[word] = 0
     for place in range(used):
@@ -64,7 +65,7 @@ def _put_bits(used, chosen, bits):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
-    """Plan the first *used* of the nodes *chosen*."""
+    """Plan the first *used* of the nodes *chosen* from *begin* to *end*."""
     begins, taken, bits, words, size = plan.begin, plan.taken, plan.bits, plan.taken.shape[1], plan.size[0]
     if end <= begin:
         return
@@ -74,16 +75,16 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     for row in range(first, last):
         for word in range(words):
             taken[row, word] |= bits[word]
-    for row in range(last, first, -1):  # who is planned anew may have been before, so that any two may be equal
+    for row in range(last, first, -1):  # nodes may have been planned before, so any neighbours may be equal
         size = joined(begins, taken, size, row)
     plan.size[0] = joined(begins, taken, size, first)
 
 
 @njit_noalloc
 def clear_nodes(start, end, low, high, member, plan, clear):  # type: ignore[no-untyped-def]
-    """Nodes of a group (*member*, bits) that are not planned at any time from *start* to *end*, that included.
+    """Find nodes of a group (*member*, bits) without plans from *start* to *end*, inclusive; return their number.
 
-    Words from *low* on and before *high* of *clear* are filled with their bits; how many nodes these are.
+    Sets the words of *clear* from *low* on and before *high*.
     """
     begins, taken, size, _ = plan
     for word in range(low, high):
@@ -105,7 +106,7 @@ def clear_nodes(start, end, low, high, member, plan, clear):  # type: ignore[no-
 
 @njit_noalloc
 def keep_clear(low, high, member, mask, clear):  # type: ignore[no-untyped-def]
-    """Take nodes of a group (*member*, bits) out of *mask* that are not *clear*, in words from *low* to *high*."""
+    """Clear *mask* for nodes of a group (*member*, bits) that are not *clear*, in words from *low* to *high*."""
     for word in range(low, high):
         if clear[word] != member[word]:
             for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
@@ -115,7 +116,7 @@ def keep_clear(low, high, member, mask, clear):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
-    """Whether none of the nodes chosen is planned at any time from *start* to *end*, that not included."""
+    """Return whether no chosen node is planned from *start* to *end*, exclusive."""
     begins, taken, size, bits = plan
     _put_bits(used, chosen, bits)
     row = block_at(begins, size[0], start)
@@ -129,10 +130,10 @@ def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def next_opening(start, end, low, high, member, plan):  # type: ignore[no-untyped-def]
-    """When to look again at a job that does not fit from *start* to *end*; `NEVER` where it is left out of the plan.
+    """Return when a job that does not fit from *start* to *end* is tried again; `NEVER` if it gets no plan.
 
-    At the first end of an interval after which nodes of its partition (*member*, bits in words from *low* to *high*)
-    are free that were planned within it. Of the intervals after *end*, only the first one is looked at.
+    This is the first end of an interval after which nodes of its partition (*member*, bits in words from *low* to
+    *high*) are free that were planned within it. Of the intervals after *end*, only the first one counts.
     """
     begins, taken, size, _ = plan
     for row in range(block_at(begins, size[0], start), size[0] - 1):

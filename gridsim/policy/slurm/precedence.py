@@ -1,8 +1,8 @@
-"""Who comes before whom in the queue.
+"""Queue order.
 
 Sources: slurm.schedmd.com/priority_multifactor.html, "Job Prioritization" ("jobs that can preempt, jobs with an
-advanced reservation, partition PriorityTier, job priority, job submit time, job ID"). That the first of these is asked
-of each two jobs, and what comes of it where no order suits all of them, is what a real Slurm 22.05 did.
+advanced reservation, partition PriorityTier, job priority, job submit time, job ID"). The first criterion is evaluated
+for each pair of jobs. This, and the order if it is not transitive, follow a real Slurm 22.05.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from gridsim.policy.slurm.nodes import Bytes
 
 
 class Precedence(NamedTuple):
-    """What is looked at.
+    """Sort keys of entries.
 
     Attributes
     ----------
     may : (k, k) uint8
         Whether an entry of one class may preempt one of another (`gridsim.policy.slurm.preemption.Rules`).
     came : (r,) int64
-        When each request came, or came back, whole microseconds.
+        Submission or requeue of each request, whole microseconds.
     own : record array
-        One row an entry.
+        One row per entry.
 
         request, kind
             Its request; its class.
         free
-            0 where it asks for a reservation, else 1.
+            0 if it requests a reservation, else 1.
         tier, priority
-            The tier of its partition, and its priority as last made.
+            The tier of its partition, and its last computed priority.
         natural
-            Its place in the queue before that is put in order: by request, then higher tiers first.
+            Its place in the queue before sorting: by request, then higher tiers first.
     """
 
     may: Bytes
@@ -46,7 +46,7 @@ class Precedence(NamedTuple):
 def precedence_of(
     may: Bytes, kind: IntArray, request: IntArray, free: IntArray, tier: IntArray, came: IntArray
 ) -> Precedence:
-    """Of entries without priorities."""
+    """Return the sort keys of entries without priorities."""
     natural = np.empty(len(request), dtype=np.int64)
     natural[np.lexsort((-tier, request))] = np.arange(len(request))
     own = records(
@@ -56,9 +56,9 @@ def precedence_of(
 
 
 def levels_of(may: Bytes, kind: IntArray) -> IntArray | None:
-    """The level of each entry, where those of each level may preempt all of those below it and nobody else.
+    """Return the level of each entry, if entries of each level may preempt exactly those of all lower levels.
 
-    None where it is not so: then three entries can each come before the next one, and the last before the first.
+    None otherwise: preemption can then be cyclic, for example among three entries.
     """
     used, place = np.unique(kind, return_inverse=True)
     above = may[np.ix_(used, used)] > 0
@@ -67,7 +67,7 @@ def levels_of(may: Bytes, kind: IntArray) -> IntArray | None:
 
 
 def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArray:
-    """Entries in order, the quick way, where they have levels."""
+    """Return entries with levels in queue order, by a fast sort."""
     own, request = precedence.own, precedence.own["request"][rows]
     now = (-own["priority"][rows], -own["tier"][rows], own["free"][rows])
     keys = (own["natural"][rows], precedence.came[request], *now, level[rows])
@@ -77,7 +77,7 @@ def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArr
 
 @njit_noalloc
 def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
-    """Below 0 where an entry comes before another one, above 0 where after it."""
+    """Return a number below 0 if an entry precedes another one, above 0 if it follows."""
     may, came, own = precedence
     if _goes_before(one, other, may, own):
         return -1
@@ -97,17 +97,17 @@ def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _goes_before(one, other, may, own):  # type: ignore[no-untyped-def]
-    """Whether an entry could preempt another one if that ran; within one class the higher priority counts."""
+    """Return whether an entry could preempt another one if that ran; within a class, if its priority is higher."""
     if not may[own.kind[one], own.kind[other]]:
         return False
     return own.kind[one] != own.kind[other] or own.priority[one] > own.priority[other]
 
 
 def in_order(rows: IntArray, precedence: Precedence) -> IntArray:
-    """Entries in order, whoever may preempt whom.
+    """Return entries in queue order, for any preemption rules.
 
-    They are put in their natural order, then the halves of the list are put in order and merged: where who comes before
-    whom goes round in a circle, the outcome depends on this.
+    They are merge-sorted from their natural order, as in Slurm: with cyclic preemption the result depends on the
+    algorithm.
     """
     ordered: IntArray = rows[np.argsort(precedence.own["natural"][rows])]
     _merge_all(ordered, np.empty_like(ordered), np.zeros((max(len(rows) - 1, 1), 2), np.int64), precedence)
@@ -116,9 +116,9 @@ def in_order(rows: IntArray, precedence: Precedence) -> IntArray:
 
 @njit_noalloc
 def _merge_all(ordered, spare, bounds, precedence):  # type: ignore[no-untyped-def]
-    """Put the halves of a list in order and merge them; *bounds* is room for its parts of two and more entries.
+    """Merge-sort a list; *bounds* is workspace for the bounds of its parts of two and more entries.
 
-    Those that hold others come first.
+    Parts precede their own parts.
     """
     count = len(ordered)
     bounds[0, 1] = count
@@ -136,7 +136,7 @@ def _merge_all(ordered, spare, bounds, precedence):  # type: ignore[no-untyped-d
 
 @njit_noalloc
 def _merge(rows, spare, begin, end, precedence):  # type: ignore[no-untyped-def]
-    """Merge two halves, each of which is in order."""
+    """Merge two sorted halves."""
     middle = begin + (end - begin) // 2
     for place in range(begin, middle):
         spare[place] = rows[place]
@@ -153,7 +153,7 @@ def _merge(rows, spare, begin, end, precedence):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def place_of(entry, rows, precedence):  # type: ignore[no-untyped-def]
-    """Where an entry belongs among others that are in order."""
+    """Return the place of an entry in a sorted list."""
     low, high = 0, len(rows)
     while low < high:
         middle = (low + high) // 2

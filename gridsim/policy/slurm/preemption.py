@@ -1,4 +1,4 @@
-"""Whom a job may preempt, in which order, and what is found by trying.
+"""Preemption: which jobs a job may preempt, in which order, and the search for the jobs to preempt.
 
 Sources: slurm.schedmd.com/preempt.html ("the select plugin will simulate the preemption of each job in the priority
 ordered list and test if the job can be started after each preemption … the preemption candidates are re-ordered with
@@ -23,35 +23,36 @@ from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
 from gridsim.policy.slurm.owner import Owner
 
 OFF, REQUEUE, CANCEL = range(3)
-"""What happens to a preempted job."""
+"""Consequences of preemption for a job."""
 
 
 class Rules(NamedTuple):
-    """Who may preempt whom.
+    """Preemption rules.
 
     Attributes
     ----------
     may : (k, k) uint8
-        Whether an entry of one class may preempt one of another: classes are partitions, or QOS.
+        Whether an entry of one class may preempt one of another; classes are partitions or QOS.
     running : (k,) int64
-        How many of each class run.
+        Running entries of each class.
     how : (4,) int64
-        Youngest first, strict order, how often candidates are put in another order, and whether anybody may at all.
+        Youngest first, strict order, number of reorderings of candidates, and whether any preemption is possible.
     own : record array
-        One row an entry.
+        One row per entry.
 
         kind
             Its class.
         rank
             Lower ones are preempted first.
         mode, grace, exempt
-            What happens to it when it is preempted, after how long, and how long it has to have run; microseconds.
+            What happens when it is preempted, its grace time, and the run time before which it is exempt;
+            microseconds.
         began, leaves
-            When it started; when it has to give way, `NEVER` where it need not.
+            Its start; when a preempted entry ends at the latest, `NEVER` if it is not preempted.
         taker
-            Request that it was last told to give way to.
+            Request that preempted it last.
         priority
-            As last made; only looked at within one QOS.
+            Last computed priority; used only within one QOS.
     """
 
     may: Bytes
@@ -61,7 +62,7 @@ class Rules(NamedTuple):
 
 
 def rules_of(site: Site, owners: Sequence[Owner], demands: Demands, requeue: IntArray) -> Rules:
-    """Rules of a site for its entries; *requeue* is 1 where a request may be requeued, 0 where not, else unknown."""
+    """Return the rules of a site; *requeue* is 1 for requests that may be requeued, 0 for others, else unknown."""
     preemption, n = site.preemption, len(owners)
     names = [each.name for each in (site.qos if preemption.kind == "qos" else site.partitions)]
     number = {name: row for row, name in enumerate(names)}
@@ -107,8 +108,10 @@ def _mode(own: str, preemption: Preemption) -> int:
 
 
 def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
-    """``PreemptExemptTime`` of each entry: that of its QOS, of the QOS of its partition (which comes first, see
-    resource_limits.html), or of the site."""
+    """Return ``PreemptExemptTime`` of each entry.
+
+    It is that of its partition's QOS (first, see resource_limits.html), of its own QOS, or of the site.
+    """
     levels = {each.name: each.exempt for each in site.qos}
     found = [(levels.get(owner.partition_qos), levels.get(owner.qos)) for owner in owners]
     default = site.preemption.exempt
@@ -119,7 +122,7 @@ def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
 
 @njit_noalloc
 def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
-    """Whether anything runs that an entry may preempt."""
+    """Return whether an entry may preempt any running one."""
     if rules.how[3] == 0:
         return False
     row = rules.own.kind[entry]
@@ -131,7 +134,7 @@ def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def preemptable(entry, other, now, demands, rules):  # type: ignore[no-untyped-def]
-    """Whether an entry may preempt a running one, and gains by it: what another reservation holds stays reserved."""
+    """Return whether preempting a running entry is permitted and useful: cores of other reservations stay reserved."""
     booked = demands.reservation[other]
     if booked >= 0 and booked != demands.reservation[entry]:
         return False
@@ -142,18 +145,18 @@ def preemptable(entry, other, now, demands, rules):  # type: ignore[no-untyped-d
 
 
 VICTIMS, CANDIDATES, _ORDER, _SPARE, _KEYS = range(5)
-"""Rows of *picked* in `find_victims`: who has to go; who may have to; room to put these in order, the last for keys."""
+"""Rows of *picked* in `find_victims`: preempted entries; candidates; workspace for sorting, the last for keys."""
 
 PICKED = _KEYS + 4
-"""Rows of it in all."""
+"""Number of these rows."""
 
 
 @njit_noalloc
 def find_victims(entry, now, trial, picked, state, parts):  # type: ignore[no-untyped-def]
-    """Running entries that make room for another one: how many nodes it would get, and how many `VICTIMS` that takes.
+    """Find running entries to preempt for another one; return its number of nodes, and the number of `VICTIMS`.
 
-    What must give way already counts as the first that does. The trial is filled as by `select`. *picked*, (`PICKED`,
-    running entries), and *state*, as `NodeColumns.now`, are room to work in.
+    Entries that are already preempted are the first candidates. The trial is filled as by `select`. *picked*,
+    (`PICKED`, running entries), and *state*, as `NodeColumns.now`, are workspace.
     """
     demands, _, _, held, _, rules = parts
     chosen, victims, candidates = trial.chosen, picked[VICTIMS], picked[CANDIDATES]
@@ -182,7 +185,7 @@ def find_victims(entry, now, trial, picked, state, parts):  # type: ignore[no-un
 
 @njit_noalloc
 def _find_candidates(entry, now, mask, picked, demands, held, rules):  # type: ignore[no-untyped-def]
-    """Running entries that may be preempted and hold something of use, those first that are preempted first."""
+    """Find running entries that may be preempted on usable nodes, in preemption order; return their number."""
     found, keys, many = picked[CANDIDATES], picked[_KEYS:], 0
     for place in range(held.counts[RUNNING]):
         other = held.running[1, place]
@@ -207,12 +210,12 @@ def _find_candidates(entry, now, mask, picked, demands, held, rules):  # type: i
 
 @njit_noalloc
 def _put_in_order(many, rows, picked):  # type: ignore[no-untyped-def]
-    """Put so many candidates in order by the first row of keys, then the second, and so on; equal ones as they were."""
+    """Sort candidates by the first row of keys, then the second, and so on; stable."""
     candidates, order, spare, keys = picked[CANDIDATES], picked[_ORDER], picked[_SPARE], picked[_KEYS:]
     for place in range(many):
         order[place], spare[place] = place, candidates[place]
     gap = many // 2
-    while gap > 0:  # Shell's sort: short, and quick enough
+    while gap > 0:  # Shell sort: short to compile
         for place in range(gap, many):
             one, at = order[place], place
             while at >= gap and _before(one, order[at - gap], rows, keys):
@@ -234,7 +237,7 @@ def _before(one, other, rows, keys):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _try_without(many, entry, candidates, trial, state, parts):  # type: ignore[no-untyped-def]
-    """How many nodes an entry would get without so many of the first candidates, as `select` says it."""
+    """Return the number of nodes that an entry would get without the first *many* candidates, as `select` does."""
     demands, machine, _, held, _, _ = parts
     copy_state(machine.now, state)
     for place in range(many):
@@ -246,9 +249,9 @@ def _try_without(many, entry, candidates, trial, state, parts):  # type: ignore[
 
 @njit_noalloc
 def _fewest(many, entry, candidates, trial, state, parts):  # type: ignore[no-untyped-def]
-    """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried.
+    """Return how many of the first candidates must be preempted, by bisection, since more free cores never hurt.
 
-    With nodes of several kinds it may: what comes first of one is then missing in another.
+    With several kinds of nodes this is false, since nodes selected for one kind are missing for another.
     """
     demands, machine = parts[0], parts[1]
     low, high, group = 1, many, demands.group[entry]
@@ -268,7 +271,7 @@ def _fewest(many, entry, candidates, trial, state, parts):  # type: ignore[no-un
 
 @njit_noalloc
 def _overlap(other, used, chosen, held):  # type: ignore[no-untyped-def]
-    """Nodes that a running entry holds among those chosen."""
+    """Return the number of nodes that a running entry holds among the selected ones."""
     found = 0
     for piece in range(held.first[other], held.first[other] + held.pieces[other]):
         for place in range(used):

@@ -1,4 +1,4 @@
-"""Priorities of requests: decayed usage, the factors that follow from it, and their weighted sums, period by period."""
+"""Priorities of requests: decayed usage, the resulting factors, and their weighted sums, period by period."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, plac
 
 
 class Priorities:
-    """Priorities of the requests of a run; usage is brought up to date once in a ``PriorityCalcPeriod``.
+    """Priorities of the requests of a run; usage is updated once per ``PriorityCalcPeriod``.
 
     Parameters
     ----------
@@ -28,25 +28,25 @@ class Priorities:
     site : Site
         Shares, weights, factors.
     owners : sequence of Owner
-        Whose each request is.
+        Owner of each entry.
     demands : Demands
-        What they ask for.
+        Demands of the entries.
     boot : int
         Instant from which periods are counted, whole microseconds.
     classes : ((k, k) uint8, (n,) int64) or None
         Which classes of entries may preempt which (`gridsim.policy.slurm.preemption.Rules.may`), and the class of each
-        entry; nobody may preempt anybody where left out.
+        entry; None without preemption.
     budgets : Budgets or None
-        Told what is used.
+        Usage limits, notified of usage.
     reset : callable or None
-        The last instant up to another one at which usage begins anew; never where left out.
+        Returns the last usage reset up to an instant; None without resets.
 
     Attributes
     ----------
     priority : (n,) int64
-        Priorities as last made.
+        Last computed priorities.
     since : (n,) int64
-        Instants from which requests grow older, whole microseconds.
+        Instants from which the age of entries counts, whole microseconds.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Priorities:
         self._use = use_factors(site, owners)
         self.since: IntArray = requests.submit[demands["request"]].copy()
         self._factors = self.shares.factors()
-        self._used = self.shares.used.copy()  # what these are of
+        self._used = self.shares.used.copy()  # usage of these factors
         self._calculated = self._last_boundary(0)
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
@@ -83,7 +83,7 @@ class Priorities:
         self._level = levels_of(may, kind)
 
     def go_on(self, before: Priorities, kept: IntArray) -> None:
-        """Take over from priorities of fewer requests, whose entries *kept* their numbers."""
+        """Take over from priorities of fewer requests; *kept* entries have the same numbers."""
         leaf = {pair: row for row, pair in enumerate(self.shares.users)}
         pairs = [(leaf[pair], row) for row, pair in enumerate(before.shares.users) if pair in leaf]
         new, old = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -98,7 +98,7 @@ class Priorities:
 
     @property
     def used_by(self) -> dict[tuple[str, str], float]:
-        """Decayed use by account and user."""
+        """Decayed usage by account and user."""
         return dict(zip(self.shares.users, self.shares.used.tolist(), strict=True))
 
     def _last_boundary(self, now: int) -> int:
@@ -106,30 +106,30 @@ class Priorities:
         return self._boot + (now - self._boot) // period * period
 
     def eligible(self, entry: int, since: int) -> None:
-        """An entry can run from an instant on; it grows older from there unless ``ACCRUE_ALWAYS`` is set.
+        """Make an entry eligible from an instant on; its age counts from there unless ``ACCRUE_ALWAYS`` is set.
 
-        One that was requeued begins to grow older again: its submit time is that of the requeue. One that asks for a
-        reservation grows older from the beginning of that: a real Slurm 22.05 did so.
+        The age of a requeued entry counts from the requeue, its new submit time. The age of an entry with a
+        reservation counts from the begin of the reservation, as in a real Slurm 22.05.
         """
         request = self._request[entry]
         accrues = self._site.priority.always_accrue and not self._again[request]
         self.since[entry] = self._requests.submit[request] if accrues else since
 
     def submitted(self, request: int, now: int) -> None:
-        """A request comes, at another time than the log's where users react or a job goes on in another one."""
+        """Record a submission, which can differ from the log if users react or a job continues in another one."""
         self._came[request] = now
 
     def requeued(self, request: int, now: int) -> None:
-        """A request counts as submitted now."""
+        """Set the submit time of a requeued request to now."""
         self._again[request], self._came[request] = True, now
 
     def began(self, request: int, cores: float, now: int) -> None:
-        """A request holds cores from *now* on, or is billed for so many."""
+        """Record that a request holds cores from *now* on, or is billed for this number."""
         self._began[request], self._cores[request] = now, cores * self._use[request]
         self._running[request] = None
 
     def ended(self, request: int, now: int) -> None:
-        """A request gave its cores back; what it used counts."""
+        """Record that a request has released its cores, and charge its usage."""
         self.calculate(now)
         if self._budgets is None:
             base = self._calculated
@@ -141,7 +141,7 @@ class Priorities:
         del self._running[request]
 
     def _charge(self, rows: IntArray, until: int) -> None:
-        """Count use since the last calculation, in the weight of usage at that time."""
+        """Charge usage since the last calculation, weighted relative to that time."""
         base = self._calculated
         begin = np.maximum(self._began[rows], base)
         self.shares.charge(self.leaf[rows], self._cores[rows], (begin - base) / SECOND, (until - base) / SECOND)
@@ -149,7 +149,7 @@ class Priorities:
             self._budgets.charge(rows, (begin - base) / SECOND, (until - base) / SECOND)
 
     def _begin_anew(self, boundary: int) -> None:
-        """Forget all usage where a reset has come, with the first calculation after it."""
+        """Clear usage after a reset, at the first calculation after it."""
         assert self._reset is not None
         at = self._reset(boundary)
         if at > self._calculated:
@@ -160,7 +160,7 @@ class Priorities:
                 self._budgets.clear()
 
     def calculate(self, now: int) -> int | None:
-        """Bring usage and factors up to the last period; the instant that they are of, None where nothing is due."""
+        """Update usage and factors to the last period; return its instant, None if no calculation is due."""
         if now < self.next_calculation():
             return None
         boundary = self._last_boundary(now)
@@ -179,15 +179,15 @@ class Priorities:
         return boundary
 
     def forgets(self) -> bool:
-        """Whether use that holds somebody back will be forgotten."""
+        """Return whether usage that holds a request back will still decay."""
         return self._budgets is not None and self._budgets.forgets()
 
     def next_calculation(self) -> int:
-        """When priorities are made anew next."""
+        """Return the instant of the next calculation."""
         return self._calculated + max(self._site.priority.period, 1)
 
     def factors(self, rows: IntArray, now: int) -> Factors:
-        """Factors of requests as they are at an instant."""
+        """Return the factors of requests at an instant."""
         fixed = self._fixed
         age = age_factor(np.maximum(now - self.since[rows], 0), self._site.priority)
         share = self._factors[self.leaf[rows]]
@@ -195,12 +195,12 @@ class Priorities:
         return Factors(age, share, *of_job)
 
     def rank(self, rows: IntArray, now: int) -> None:
-        """Make the priorities of some requests anew."""
+        """Compute the priorities of some requests."""
         if self._site.priority.kind == "multifactor":
             self.priority[rows] = weighted_sum(self.factors(rows, now), self._site.priority)
 
     def rank_one(self, entry: int, now: int) -> None:
-        """The same of a single one, of which there are as many as come."""
+        """Compute the priority of one entry; called once per submission, so it avoids arrays."""
         if self._site.priority.kind != "multifactor":
             return
         priority = self._site.priority
@@ -210,7 +210,7 @@ class Priorities:
         self.priority[entry] = weighted_of_one(factors, priority)
 
     def order(self, rows: IntArray) -> IntArray:
-        """Entries in the order in which they are looked at."""
+        """Return entries in queue order."""
         if self._level is not None:
             return by_levels(rows, self._level, self._precedence)
         ordered: IntArray = in_order(rows, self._precedence)
@@ -218,9 +218,9 @@ class Priorities:
 
     @property
     def circular(self) -> bool:
-        """Whether an order has to be made anew for each pass: entries need not stay in it where one joins or leaves."""
+        """True if each cycle must sort the queue again, since an insertion or removal can reorder other entries."""
         return self._level is None
 
     def place(self, rows: IntArray, entry: int) -> int:
-        """Where an entry belongs among others that are in order."""
+        """Return the place of an entry among others in queue order."""
         return int(place_of(entry, rows, self._precedence))

@@ -1,4 +1,4 @@
-"""Which nodes a request could have at all, and which jobs it shares them with.
+"""Eligible nodes of a request, and groups of jobs that compete for nodes.
 
 Sources: sbatch(1), ``--partition``, ``--constraint``, ``--mem``, ``--gres`` and ``--reservation``.
 """
@@ -17,7 +17,7 @@ from gridsim.policy.slurm.reservations import open_nodes
 
 @njit_noalloc
 def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no-untyped-def]
-    """Cores of a node that an entry could have, of at most so many."""
+    """Return the cores of a node that an entry could get, at most *most*."""
     free = machine.cores[node] if empty else state[FREE, node]
     memory, gpus = machine.memory[node], machine.gpus[node]
     if not empty:
@@ -38,11 +38,11 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
 
 @njit_noalloc
 def reach_of(entries, now, demands, machine, reservations, trial):  # type: ignore[no-untyped-def]
-    """Cores of the nodes that a request could have in any of its entries, and how many of them it could have now.
+    """Return the cores of the nodes that a request could use in any of its entries, and those that it could use now.
 
-    The first are all cores of nodes of its partitions and reservations that have the features, memory and GPUs that it
-    asks for; of the second, those that others hold, and those kept for a reservation within its time limit, are none.
-    The *trial* is room to work in.
+    The first are all cores of nodes in its partitions and reservations with the requested features, memory and GPUs.
+    The second exclude cores that others hold, and cores kept for a reservation within its time limit. The *trial* is
+    workspace.
     """
     count, mask, kept, ever, free = len(machine.cores), trial.mask, trial.kept, trial.chosen, trial.given
     ever[:], free[:] = 0, 0
@@ -67,7 +67,7 @@ def reach_of(entries, now, demands, machine, reservations, trial):  # type: igno
 
 
 def pools_of(member: Bytes, groups: Sequence[tuple[int, ...]]) -> IntArray:
-    """A number for each of *groups* of rows of *member*: those of different numbers can have no node in common.
+    """Return a number for each of *groups* of rows of *member*; groups with different numbers have no common node.
 
     Examples
     --------

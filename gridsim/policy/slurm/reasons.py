@@ -1,12 +1,12 @@
-"""Why requests wait, in Slurm's own words, and from when to when each of them held.
+"""Wait reasons of requests, in Slurm's terms, with their time intervals.
 
-Passes write a word where they look at an entry and do not start it; what changes is put down after each pass. Nothing
-that is decided depends on it.
+Scheduling cycles write a reason for each entry that they test and do not start; changes are recorded after each cycle.
+No decision depends on them.
 
-Sources: slurm.schedmd.com/job_reason_codes.html and squeue(1), "JOB REASON CODES". Like Slurm, a pass says *Priority*
-of a job behind one of its partition that waits, and lets other words stand until it looks at the job again. Unlike
-Slurm, which goes on showing the last word, *None* is also said of a job that nothing holds back any more, until the
-pass that starts it.
+Sources: slurm.schedmd.com/job_reason_codes.html and squeue(1), "JOB REASON CODES". As in Slurm, the reason is
+*Priority* for a job behind a waiting job of its partition, and other reasons stay until the job is tested again.
+Unlike in Slurm, which still shows the last reason, it is *None* for a job that nothing holds back any more, until the
+cycle that starts it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _GROUP = {
     "billing": ("Billing", "BillingMinutes", "BillingRunMinutes"),
     "license": ("License", "LicenseMinutes", "LicenseRunMinutes"),
 }
-"""Limits of a group by the kind of a resource: at once, over time, of what runs."""
+"""Limits of a group by kind of resource: at once, over time, of running jobs."""
 _EACH = {"cpu": "Cpu", "mem": "Memory", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "License"}
 _FIRST = ("QOSGrpCpuLimit", "QOSMaxCpuPerUserLimit", "MaxCpuPerAccount", "AssocGrpCpuLimit")
 
 
 def tres_word(kind: str, name: str, over: int = 0) -> str:
-    """What Slurm says of a limit of a resource: on what is held at once (0), used (1), or held times what is left (2).
+    """Return Slurm's reason for a limit of a resource: held at once (0), used (1), or held times remaining time (2).
 
     Examples
     --------
@@ -82,7 +82,7 @@ WORDS = (
     "BeginTime",
     "Dependency",
 )
-"""By code. Of several limits that hold a request back the first one is told."""
+"""Reasons by code. If several limits hold a request back, the first one is reported."""
 
 OVER = 0
 LICENSES = WORDS.index("Licenses")
@@ -90,16 +90,16 @@ NONE, PRIORITY, RESOURCES, NOT_AVAILABLE, RESERVATION, BEGIN_TIME, DEPENDENCY = 
 
 
 class ReasonCodes(NamedTuple):
-    """What passes write.
+    """Reasons written by scheduling cycles.
 
     Attributes
     ----------
     code : (r,) int64
-        Row of `WORDS` that holds of each request.
+        Present row of `WORDS` for each request.
     changed : (k,) int64
-        Requests whose code has changed in this pass, the first ``counts[0]``.
+        Requests whose code has changed in this cycle, the first ``counts[0]``.
     counts : (1,) int64
-        How many.
+        Number of changed requests.
     """
 
     code: IntArray
@@ -109,7 +109,7 @@ class ReasonCodes(NamedTuple):
 
 @njit_noalloc
 def note(request, code, reasons):  # type: ignore[no-untyped-def]
-    """Say why a request waits."""
+    """Set the wait reason of a request."""
     if reasons.code[request] != code:
         reasons.code[request] = code
         reasons.changed[reasons.counts[0]] = request
@@ -118,7 +118,7 @@ def note(request, code, reasons):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
-    """Code of the limit that holds an entry back, 0 where none does."""
+    """Return the code of the limit that holds an entry back, 0 if none does."""
     found = 0
     for place in range(limits.first[entry], limits.first[entry + 1]):
         counter, code = limits.counter[place], 0
@@ -136,13 +136,13 @@ def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def is_limit(code):  # type: ignore[no-untyped-def]
-    """Whether a code is that of a limit."""
+    """Return whether a code is that of a limit."""
     return 0 < code < NONE
 
 
 @njit_noalloc
 def behind(entry, demands, limits, reasons):  # type: ignore[no-untyped-def]
-    """Say why an entry waits that comes behind another one which nothing may pass."""
+    """Set the wait reason of an entry behind a blocking one."""
     request = demands.request[entry]
     limit = limit_of(entry, demands.cores[entry], limits)
     if limit > 0:
@@ -152,17 +152,17 @@ def behind(entry, demands, limits, reasons):  # type: ignore[no-untyped-def]
 
 
 class Diary:
-    """The words of a run, as they come.
+    """Recorded wait reasons of a run.
 
     Parameters
     ----------
     requests, entries : int
-        How many there are.
+        Numbers of requests and entries.
 
     Attributes
     ----------
     reasons : ReasonCodes
-        For the passes.
+        Arrays for the scheduling cycles.
     """
 
     def __init__(self, requests: int, entries: int) -> None:
@@ -172,11 +172,11 @@ class Diary:
         self._eligible: IntArray = np.full(requests, -NEVER)
 
     def go_on(self, entries: int) -> None:
-        """There are so many entries from now on; the last pass has been put down."""
+        """Continue with a larger number of entries, after all changes were recorded."""
         self.reasons = self.reasons._replace(changed=np.zeros(2 * entries + 1, dtype=np.int64))
 
     def say(self, request: int, code: int, now: int) -> None:
-        """Put down a word."""
+        """Record a wait reason."""
         if code == NONE:
             self._eligible[request] = now
         self.reasons.code[request] = code
@@ -185,7 +185,7 @@ class Diary:
         self._at.append(now)
 
     def seen(self, now: int) -> None:
-        """Put down what a pass has said."""
+        """Record the reasons that a cycle has set."""
         count = int(self.reasons.counts[0])
         if not count:
             return
@@ -196,9 +196,9 @@ class Diary:
         self._at.frombytes(np.full(count, now, dtype=np.int64).tobytes())
 
     def start(self, request: int, last: int, opened: int, now: int) -> None:
-        """A request starts; since *opened* it has waited for nothing but this pass.
+        """Record the start of a request, which since *opened* has waited only for this cycle.
 
-        What the pass before it, of the same kind, at *last*, looked at and left waited for something else.
+        Requests that were left by the previous cycle of this kind, at *last*, waited for another reason until then.
         """
         since = max(opened, int(self._eligible[request]))
         if last < since < now:
@@ -206,7 +206,7 @@ class Diary:
         self.say(request, OVER, now)
 
     def spans(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Request, code, and from when to when, by request and time; `NEVER` where a word held to the end."""
+        """Return request, code, begin and end of each reason, by request and time; `NEVER` if it lasted to the end."""
         columns = [np.frombuffer(column, dtype=np.int64) for column in (self._request, self._code, self._at)]
         order = np.argsort(columns[0], kind="stable")
         request, code, at = (column[order] for column in columns)
@@ -223,12 +223,12 @@ class Diary:
 
 
 def _not_overruled(request: IntArray, at: IntArray) -> npt.NDArray[np.bool_]:
-    """Rows that no later row of the same request replaces; what is put down later may be of an earlier instant."""
+    """Return rows that no later row of the same request replaces; later rows can have an earlier instant."""
     if not len(request):
         return np.zeros(0, dtype=bool)
     times = np.unique(at, return_inverse=True)[1].reshape(-1).astype(np.int64)
     key = times + request * (int(times.max()) + 2)
-    # From the last row back: keys of earlier requests are lower than all that came before.
+    # From the last row back: keys of earlier requests are lower than all keys seen so far.
     later = np.minimum.accumulate(key[::-1])[::-1]
     following = np.append(later[1:], np.iinfo(np.int64).max)
     alive: npt.NDArray[np.bool_] = key < following
@@ -236,7 +236,7 @@ def _not_overruled(request: IntArray, at: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def codes_of(kind: str) -> tuple[int, int]:
-    """Codes of a limit on jobs and of one on cores, by what the counter counts (`Limits`)."""
+    """Return the codes of a limit on jobs and of one on cores, by the kind of the counter (`Limits`)."""
     jobs, cores = {
         "array": ("JobArrayTaskLimit", "JobArrayTaskLimit"),
         "licences": ("Licenses", "Licenses"),

@@ -1,4 +1,4 @@
-"""What would go on for ever, by the rules of a site: preemption, and passes that start nobody."""
+"""Detection of endless loops by the rules of a site: repeated preemption, and cycles that start nothing."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from gridsim.policy.slurm.needs import SECOND
 from gridsim.policy.slurm.reservations import Reservations, seen_all
 
 ENDLESS = 1000
-"""How often one job is preempted, with no job that comes or ends meanwhile, until it is taken to go on so for ever."""
+"""Number of preemptions of one job, without submissions and ends of jobs, that counts as an endless loop."""
 
 
 class Repeats:
-    """How often requests were preempted since one came or ended; *number* are their jobs' numbers."""
+    """Preemptions of requests since the last submission or end; *number* are their jobs' numbers."""
 
     def __init__(self, number: IntArray) -> None:
         self._number = number
         self._times: Counter[int] = Counter()
 
     def clear(self) -> None:
-        """A request came, or ended."""
+        """Reset the counts after a submission or an end."""
         self._times.clear()
 
     def preempted(self, request: int, now: int) -> None:
-        """A request was preempted.
+        """Count a preemption.
 
         Raises
         ------
         InputError
-            When this would go on for ever.
+            If the number of preemptions indicates an endless loop.
         """
         self._times[request] += 1
         if self._times[request] <= ENDLESS:
@@ -45,17 +45,17 @@ class Repeats:
 
 
 class Stillness:
-    """For how long nobody has come into the queue or left it; *reservations* is what is reserved of a *site*."""
+    """Time since the last change of the queue; *reservations* are those of a *site*."""
 
     def __init__(self, site: Site, reservations: Reservations) -> None:
-        # As long as some grow older and others do not, the order changes.
+        # The order can change until all entries have reached the maximum age.
         self._ages = max(site.priority.oldest, site.scheduling.least_age)
         self._reservations, self._since = reservations, 0
 
     def broken(self, now: int) -> None:
-        """Somebody came, or left, or a reservation is over before its time."""
+        """Record a change of the queue, or an early end of a reservation."""
         self._since = now
 
     def lasts(self, now: int) -> bool:
-        """Whether passes have found all that they can find where nobody runs, and nobody comes any more."""
+        """Return whether cycles can find nothing new without running jobs and submissions."""
         return now >= seen_all(self._since, self._reservations) + self._ages

@@ -1,4 +1,4 @@
-"""Which nodes are reserved, when, and for whom: what a reservation leaves to others, and to those that ask for it.
+"""Advance reservations: reserved nodes and times, and the nodes left for jobs inside and outside a reservation.
 
 Sources: slurm.schedmd.com/reservations.html ("when cores or nodes are reserved, then jobs using that reservation can
 use only those resources … and no other jobs can use those resources"; "the job must be contained completely within the
@@ -21,23 +21,23 @@ from gridsim.policy.slurm.nodes import ANY, Bytes
 
 
 class Reservations(NamedTuple):
-    """Reserved nodes, one row a node of a reservation.
+    """Reserved nodes, one row per node of a reservation.
 
     Attributes
     ----------
     rows : record array
         node, reservation
-            Which.
+            Numbers of both.
         start, end, period
-            From when to when, whole microseconds, and after how long again; 0 for once.
+            Interval, whole microseconds, and the period of its repetition; 0 for once.
         known
-            Instant from which the scheduler knows of it.
+            Instant from which the scheduler considers it.
         cores, inside
-            Reserved cores of the node, -1 for all; how many of them jobs of the reservation hold.
+            Reserved cores of the node, -1 for all; number of them that jobs of the reservation hold.
     bound : (r + 1, r) uint8
-        Whether an entry of a reservation (row 0: of none) keeps clear of another reservation.
+        Whether an entry of a reservation (row 0: of none) must avoid another reservation.
     flexible : (r + 1,) uint8
-        Whether an entry of a reservation may use what lies outside of it too.
+        Whether an entry of a reservation may also use resources outside of it.
     """
 
     rows: Any
@@ -46,7 +46,7 @@ class Reservations(NamedTuple):
 
 
 def reservations_of(site: Site) -> Reservations:
-    """Rows of a site's reservations."""
+    """Return the rows of a site's reservations."""
     number = {node.name: row for row, node in enumerate(site.nodes)}
     rows = []
     names = reservation_names(site)
@@ -73,17 +73,17 @@ def reservations_of(site: Site) -> Reservations:
     for own, mine in enumerate(first[name] for name in names):
         flexible[own + 1] = "FLEX" in mine.flags
         for other, theirs in enumerate(first[name] for name in names):
-            # One that may overlap others takes nodes from those that may not; of two such ones the earlier (section
-            # "Overlapping Reservations").
+            # A reservation that may overlap others takes nodes from those that may not; of two such ones, the earlier
+            # has precedence (section "Overlapping Reservations").
             wins = mine.overlaps and (not theirs.overlaps or own < other)
             bound[own + 1, other] = own != other and not wins
     return Reservations(found, bound, flexible)
 
 
 def seen_all(now: int, reservations: Reservations) -> int:
-    """When all that is reserved has been seen from *now* on: what comes later is the same again, or nothing.
+    """Return the instant after which reservations only repeat the pattern since *now*, or have ended.
 
-    That is the least common multiple of the periods after all have begun; a hundred of the longest where it is more.
+    It is the least common multiple of the periods after all have begun, at most a hundred of the longest period.
     """
     rows = reservations.rows
     once, longest = np.concatenate([rows["start"], rows["end"]]), int(rows["period"].max(initial=0))
@@ -93,10 +93,11 @@ def seen_all(now: int, reservations: Reservations) -> int:
 
 @njit_noalloc
 def open_nodes(entry, now, start, until, demands, machine, reservations, mask, kept):  # type: ignore[no-untyped-def]
-    """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
-    reserved, and *kept* with the cores of each that are kept from it.
+    """Set the cores that each node has for an entry from *start* to *until*, given all reservations.
 
-    From the first to the last node of its group: what they say of others means nothing.
+    *mask* is the maximum that the entry may hold, *kept* the cores that are reserved for others.
+
+    Only nodes from the first to the last node of its group are set.
     """
     member = machine.member[demands.group[entry]]
     own = demands.reservation[entry]
@@ -128,7 +129,7 @@ def open_nodes(entry, now, start, until, demands, machine, reservations, mask, k
 
 @njit_noalloc
 def in_time(entry, now, demands, reservations):  # type: ignore[no-untyped-def]
-    """Whether the reservation that an entry asks for, if any, has begun."""
+    """Return whether the reservation that an entry requests, if any, has begun."""
     own = demands.reservation[entry]
     if own < 0 or reservations.flexible[own + 1]:
         return True
@@ -140,7 +141,7 @@ def in_time(entry, now, demands, reservations):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _repeat(row, at, reservations):  # type: ignore[no-untyped-def]
-    """How often a reservation has been over by an instant."""
+    """Return how many repetitions of a reservation are over at an instant."""
     if reservations.rows.period[row] <= 0 or at < reservations.rows.end[row]:
         return 0
     return (at - reservations.rows.end[row]) // reservations.rows.period[row] + 1
@@ -160,7 +161,7 @@ def _contains(row, start, until, reservations):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def next_change(at, reservations):  # type: ignore[no-untyped-def]
-    """First instant after *at* at which a reservation begins or ends, or becomes known."""
+    """Return the first instant after *at* at which a reservation begins or ends, or becomes known."""
     first = NEVER
     for row in range(len(reservations.rows.node)):
         again = _repeat(row, at, reservations) * reservations.rows.period[row]
@@ -176,7 +177,7 @@ def next_change(at, reservations):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def count_inside(entry, sign, nodes, cores, demands, reservations):  # type: ignore[no-untyped-def]
-    """An entry takes, or gives back, cores that are reserved for it."""
+    """Allocate or release cores of an entry in its reservation."""
     own = demands.reservation[entry]
     if own < 0:
         return

@@ -1,4 +1,4 @@
-"""When usage begins anew (slurm.conf(5), ``PriorityUsageResetPeriod``)."""
+"""Usage resets (slurm.conf(5), ``PriorityUsageResetPeriod``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECOND = 1_000_000
 
 
 def last_reset(period: str, at: int, clock: SiteClock) -> int:
-    """The last instant up to *at* at which usage began anew; whole microseconds.
+    """Return the last usage reset up to *at*; whole microseconds.
 
     "DAILY: cleared every day at midnight. WEEKLY: every week on Sunday at time 00:00. MONTHLY: on the first day of each
     month", and so on with the quarters and the years.
@@ -22,7 +22,7 @@ def last_reset(period: str, at: int, clock: SiteClock) -> int:
     at : int
         Instant, whole microseconds of the simulation.
     clock : SiteClock
-        Knows when the simulation begins, and the zone of the site.
+        Start of the simulation, and time zone of the site.
 
     Examples
     --------

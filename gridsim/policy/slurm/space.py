@@ -1,4 +1,4 @@
-"""Room that passes work in, made in Python: loops that make no arrays take half as long to compile."""
+"""Preallocated workspace of Slurm's scheduling cycles: loops that do not allocate compile twice as fast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STRONG, LATER, CHOSEN = range(3)
 
 
 class Tests(NamedTuple):
-    """How many entries a backfill pass has looked at: of each user, association, partition, and user by partition."""
+    """Entries tested by a backfill cycle: by user, association, partition, and user and partition."""
 
     users: IntArray
     owners: IntArray
@@ -28,7 +28,7 @@ class Tests(NamedTuple):
 
 
 class Booked(NamedTuple):
-    """What a backfill pass has reserved: for which requests, how often for each job array and each partition."""
+    """Reservations of a backfill cycle: requests with one, and their number by job array and by partition."""
 
     requests: Bytes
     arrays: IntArray
@@ -36,29 +36,29 @@ class Booked(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Room for one pass; nothing in it outlives that.
+    """Workspace of one cycle; its contents are not used afterwards.
 
     Attributes
     ----------
     trial : Trial
-        Where an entry is tried.
+        Workspace of the node selection.
     states : (3, k, n) int64
-        What nodes would have left, rows as `NodeColumns.now`: without those that an entry may preempt, as running
-        entries end, and without those that are chosen to be preempted (`STRONG`, `LATER`, `CHOSEN`).
+        Free capacity, rows as `NodeColumns.now`: without entries that an entry may preempt, as running entries end,
+        and without entries chosen for preemption (`STRONG`, `LATER`, `CHOSEN`).
     picked : (PICKED, r) int64
-        As `gridsim.policy.slurm.preemption.find_victims` has it.
+        As in `gridsim.policy.slurm.preemption.find_victims`.
     marks : (2, n) int64
-        Of each node, in a quick pass whether it is kept free, in a backfill pass when it is reserved first.
+        By node: in a main cycle whether it is closed, in a backfill cycle its first reservation.
     blocked : (l,) int64
         Whether an entry of each lane did not fit.
     tests, booked : Tests, Booked
-        Counted by a backfill pass; the quick one has tests of partitions too.
+        Counters of a backfill cycle; a main cycle uses the tests of partitions too.
     ends, others : Ends
-        As running entries end; the same without those that an entry may preempt.
+        Free capacity as running entries end; the same without entries that an entry may preempt.
     known : Rooms
-        What nodes have left now.
+        Cache of available cores now.
     plan : Plan
-        What is reserved in a backfill pass.
+        Reservations of a backfill cycle.
     """
 
     trial: Trial
@@ -75,15 +75,15 @@ class Space(NamedTuple):
 
 
 def space_for(order: IntArray, held: Held, demands: Demands, machine: NodeColumns, before: Space | None) -> Space:
-    """Room for a pass over entries in *order*: what there was *before*, where that suffices, or twice as much.
+    """Return the workspace of a cycle over entries in *order*: *before* if it suffices, else twice the required size.
 
-    Shapes of what is sized by the site alone are those of the columns that it was made for.
+    Shapes that depend only on the site are those of its columns.
     """
     nodes, running = len(machine.cores), int(held.counts[RUNNING]) + len(order)
     pieces = int(held.pieces[held.running[1, : held.counts[RUNNING]]].sum())
     cores, unit = demands["cores"][order], demands["unit"][order]
     none = int(np.maximum(demands["nodes"][order] - cores // unit, 0).sum())  # pieces of nodes without a core
-    pieces += min(int(np.clip(cores, 1, nodes).sum()), int(machine.cores.sum()) + none)  # all might start, or all cores
+    pieces += min(int(np.clip(cores, 1, nodes).sum()), int(machine.cores.sum()) + none)  # upper bound if all start
     if before is not None:
         enough = running < before.picked.shape[1] and pieces <= len(before.ends.node)
         if enough and 2 * len(order) < len(before.plan.begin):

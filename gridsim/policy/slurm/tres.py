@@ -1,4 +1,4 @@
-"""What entries ask for and hold of each trackable resource (TRES), and what they are billed for it.
+"""Requested and held amounts of trackable resources (TRES), and their billing.
 
 Sources: slurm.schedmd.com/tres.html; priority_multifactor.html ("each TRES Type has its own priority factor for a job
 which represents the number of requested/allocated TRES Type in a given partition. For global TRES Types, such as
@@ -7,8 +7,8 @@ Licenses and Burst Buffers, the factor represents the number … in the whole sy
 total number of allocated CPUs") and ``PriorityFlags`` (``MAX_TRES``: "the MAX of individual TRESs on a node (e.g. cpus,
 mem, gres) plus the sum of all global TRESs (e.g. licenses)").
 
-Until it runs, an entry counts as what it asks for at least: one node where it names no number, of whole nodes the cores
-that it asks for.
+Until it runs, an entry counts with its minimum demand: one node if it requests no number, and of whole nodes the
+requested cores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
 
 FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
-"""How much of a resource is held: what was asked for, or what the nodes have given."""
+"""Determination of the held amount: the requested amount, or the amount on the allocated nodes."""
 OF_NODE, OF_GRES, OF_SITE = range(3)
 SUM, MAX, MAX_GRES = range(3)
 AT_ONCE, USED, USED_SAFELY, RUNNING = range(4)
@@ -36,22 +36,22 @@ _MODES = {"sum": SUM, "max": MAX, "max gres": MAX_GRES}
 
 
 class Tracked(NamedTuple):
-    """Resources that somebody counts, a column each.
+    """Tracked resources, one column each.
 
     Attributes
     ----------
     kind, place : (k,) int64
-        How much of one is held; whether it is of nodes, generic, or of the site.
+        How the held amount is determined; whether the resource belongs to nodes, is generic, or belongs to the site.
     gpu_type : (k,) int64
-        Number of the type of GPU that is counted, -1 for any.
+        Number of the GPU type that counts, -1 for any.
     node_type : (n,) int64
-        Number of the type of each node's GPUs.
+        Number of the GPU type of each node.
     asked : (e, k) int64
-        What each entry asks for.
+        Requested amount of each entry.
     weight : (p, k) float64
-        What a unit is billed with in each partition.
+        Billing weight per unit in each partition.
     mode : (1,) int64
-        How bills are made of that.
+        How the weighted amounts are combined.
     """
 
     kind: IntArray
@@ -64,7 +64,7 @@ class Tracked(NamedTuple):
 
 
 def tracked_of(names: Sequence[str], requests: Requests, site: Site, demands: Demands) -> Tracked:
-    """Columns for some resources, in that order; cores and what is billed for come before billing itself."""
+    """Return columns for some resources, in this order; cores and billed resources precede billing itself."""
     kinds = {CPU: CORES, MEMORY: MIB if site.memory else FIXED, NODE: NODES, BILLING: BILL}
     kind = [kinds.get(name, ANY_GPU if name.startswith(GPUS) else FIXED) for name in names]
     place = [OF_GRES if name.startswith(GPUS) else OF_SITE if licence(name) else OF_NODE for name in names]
@@ -94,7 +94,7 @@ def tracked_of(names: Sequence[str], requests: Requests, site: Site, demands: De
 
 
 def _asked(name: str, requests: Requests, site: Site, demands: Demands) -> IntArray:
-    """What each entry asks for of a resource."""
+    """Return the demand of each entry for a resource."""
     nodes: IntArray = np.maximum(demands["nodes"], 1)
     if name == CPU:
         return np.asarray(demands["cores"], dtype=np.int64)
@@ -112,14 +112,14 @@ def _asked(name: str, requests: Requests, site: Site, demands: Demands) -> IntAr
 
 
 def licences_of(requests: Requests, name: str) -> IntArray:
-    """How many of a licence each request asks for (label ``licenses``)."""
+    """Return the number of licences of a name that each request needs (label ``licenses``)."""
     texts = names_of(requests, "licenses")
     each = {text: licences_asked(text).get(name, 0) for text in dict.fromkeys(texts)}
     return np.array([each[text] for text in texts], dtype=np.int64)
 
 
 def _memory(requests: Requests, site: Site, demands: Demands, nodes: IntArray) -> IntArray:
-    """MiB; where all of a node's is asked for, those of the smallest node of the partition."""
+    """Return MiB; if all memory of a node is requested, that of the smallest node of the partition."""
     if not site.memory:
         node, core = (label_of(requests, name)[demands["request"]] for name in ("memory_mb", "memory_core_mb"))
         said: IntArray = np.where(node >= 0, node * nodes, np.where(core > 0, core * demands["cores"], 0))
@@ -133,7 +133,7 @@ def _memory(requests: Requests, site: Site, demands: Demands, nodes: IntArray) -
 
 @njit_noalloc
 def count_held(entry, nodes, given, demands, machine, tracked, found):  # type: ignore[no-untyped-def]
-    """Fill *found* with what an entry holds of each resource on these nodes, with so many cores of each."""
+    """Set *found* to the amount of each resource that an entry holds with these cores on these nodes."""
     for column in range(len(found)):
         kind, total = tracked.kind[column], 0
         if kind == FIXED:
@@ -155,21 +155,22 @@ def count_held(entry, nodes, given, demands, machine, tracked, found):  # type: 
 
 
 class TresColumns(NamedTuple):
-    """Limits of resources, a column each.
+    """Limits of resources, one column each.
 
     Attributes
     ----------
     resource, over : (k,) int64
-        Column of *tracked*; on what is held at once, used (what runs does not count before it has ended, or counts to
-        its time limit), or held times what is left: `AT_ONCE`, `USED`, `USED_SAFELY`, `RUNNING`.
+        Column of *tracked*; kind of the limit: on resources held at once, on usage (running jobs count after their
+        end, or with their time limit), or on held resources times remaining time: `AT_ONCE`, `USED`, `USED_SAFELY`,
+        `RUNNING`.
     most, used, code : (c, k) int64
-        Limit of each counter, what counts now, and what is said of a request that is held back.
+        Limit of each counter, present value, and wait reason of a request that is held back.
     asked : (e, k) int64
-        What an entry would add at least.
+        Minimum amount that an entry would add.
     held : (e, r) int64
-        What an entry holds of each resource, or held last.
+        Amount of each resource that an entry holds, or held last.
     time, left : (e,) int64
-        Seconds that an entry counts for at its start, and now.
+        Seconds that count for an entry at its start, and now.
     tracked : Tracked
         The resources.
     """
@@ -189,7 +190,7 @@ class TresColumns(NamedTuple):
 def columns_of(
     tres: TresColumns, before: TresColumns, columns: IntArray, others: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Places among some *columns* of limits, and among *others* of limits made before, of what both limit."""
+    """Return indices into *columns* of limits, and into *others* of earlier limits, of those with the same meaning."""
     place = {(tres.resource[each], tres.over[each]): row for row, each in enumerate(columns.tolist())}
     keys = [(before.resource[each], before.over[each]) for each in others.tolist()]
     pairs = [(place[key], row) for row, key in enumerate(keys) if key in place]
@@ -199,7 +200,7 @@ def columns_of(
 
 @njit_noalloc
 def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
-    """Column of the first limit of a counter that holds an entry back, -1 where none does."""
+    """Return the column of the first limit of a counter that holds an entry back, -1 if none does."""
     for column in range(len(tres.resource)):
         if tres.used[counter, column] + tres.asked[entry, column] > tres.most[counter, column]:
             return column
@@ -208,14 +209,14 @@ def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def begin_tres(entry, nodes, given, demands, machine, tres):  # type: ignore[no-untyped-def]
-    """Put down what an entry holds from now on."""
+    """Record the amounts that an entry holds from now on."""
     count_held(entry, nodes, given, demands, machine, tres.tracked, tres.held[entry])
     tres.left[entry] = tres.time[entry]
 
 
 @njit_noalloc
 def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyped-def]
-    """What an entry holds counts for its counters, or no longer."""
+    """Add the held amounts of an entry to its counters, or subtract them."""
     for place in range(first, end):
         for column in range(len(tres.resource)):
             amount = sign * tres.held[entry, tres.resource[column]]
@@ -227,7 +228,7 @@ def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyp
 
 @njit_noalloc
 def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
-    """What so much of each resource is billed with in a partition."""
+    """Return the billing of amounts of resources in a partition."""
     most, total, mode = 0.0, 0.0, tracked.mode[0]
     for column in range(len(amounts)):
         if tracked.kind[column] == BILL:
@@ -243,20 +244,20 @@ def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _bill_asked(partition, asked, column, tracked):  # type: ignore[no-untyped-def]
-    """Fill a column with what entries would be billed for what they ask for, cut to a whole number."""
+    """Set a column to the billing of the requested amounts of entries, truncated to integers."""
     for entry in range(len(asked)):
         asked[entry, column] = int(np.floor(bill(partition[entry], asked[entry], tracked) + 1e-9))
 
 
 class Bills:
-    """What entries are billed for: cores, or what their partition says (``TRESBillingWeights``).
+    """Billing of entries: cores, or weights of their partition (``TRESBillingWeights``).
 
     Parameters
     ----------
     requests, site, demands
-        The requests, their site, and what their entries ask for.
+        The requests, their site, and the demands of their entries.
     machine : NodeColumns or None
-        The nodes; where left out, entries are billed for what they ask for.
+        The nodes; if None, entries are billed for requested amounts.
     """
 
     def __init__(self, requests: Requests, site: Site, demands: Demands, machine: NodeColumns | None = None) -> None:
@@ -267,7 +268,7 @@ class Bills:
             self._tracked = tracked_of([name for name in names if name != BILLING], requests, site, demands)
 
     def of(self, entry: int, nodes: IntArray, cores: IntArray) -> float:
-        """What an entry is billed for while it holds so many cores of nodes."""
+        """Return the billing of an entry while it holds these cores of nodes."""
         if self._tracked is None:
             return int(cores.sum())
         amounts = self._tracked.asked[entry].copy()
@@ -277,7 +278,7 @@ class Bills:
 
 
 def with_billed(names: Iterable[str], site: Site) -> list[str]:
-    """Names, with those that a bill is made of before it where bills are among them."""
+    """Return the names, with those on which billing depends before billing, if it is among them."""
     names = list(names)
     billed = [name for each in site.partitions for name, _ in each.billing] if BILLING in names else []
     found = dict.fromkeys([*((CPU,) if BILLING in names else ()), *billed, *names])
@@ -285,7 +286,7 @@ def with_billed(names: Iterable[str], site: Site) -> list[str]:
 
 
 def tres_priority(requests: Requests, site: Site, demands: Demands) -> FloatArray:
-    """Weighted sum of the parts that entries ask for of what their partition, or the site, has of each resource."""
+    """Return the weighted sum of demands as fractions of the partition's, or the site's, total of each resource."""
     total = np.zeros(len(demands))
     if not site.priority.tres:
         return total
@@ -302,7 +303,7 @@ def tres_priority(requests: Requests, site: Site, demands: Demands) -> FloatArra
 
 
 def _there(names: Sequence[str], site: Site, partition: SitePartition) -> list[int]:
-    """What a partition has of resources, and of those that are of the site what that has."""
+    """Return the totals of resources of a partition, or of the site for resources that belong to it."""
     inside = set(partition.nodes)
     nodes = [node for node in site.nodes if node.name in inside]
     return [
@@ -312,7 +313,7 @@ def _there(names: Sequence[str], site: Site, partition: SitePartition) -> list[i
 
 
 def amount_on(node: Node, name: str) -> int:
-    """What a node has of a resource."""
+    """Return the amount of a resource on a node."""
     if name.startswith(GPUS):
         return node.gpus if gpu_type(name) in ("", node.gpu_kind) else 0
     return {CPU: node.cores, MEMORY: node.memory, NODE: 1}.get(name, 0)

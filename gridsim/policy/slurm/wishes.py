@@ -1,4 +1,4 @@
-"""Which nodes jobs may have, by partition, features, type of GPU, and names; and of which kinds they must have some.
+"""Node constraints of jobs: partition, features, GPU type, and required or excluded hosts; counts per kind of node.
 
 Sources: sbatch(1), ``--constraint``, ``--nodelist`` ("the job will contain all of these hosts and possibly additional
 hosts as needed to satisfy resource requirements"), ``--exclude``; gres.html.
@@ -27,36 +27,36 @@ BAD_NODES = ("ReqNodeNotAvail", "all nodes that it names")
 
 
 class Kind(NamedTuple):
-    """Nodes of which a job may have any, where it has any of them; and how many of them have to be among some."""
+    """Nodes that a job may use together; and the number of nodes required from some subsets."""
 
     member: Bytes
     counts: tuple[tuple[Bytes, int], ...] = ()
 
     @property
     def fewest(self) -> int:
-        """Nodes that these counts make."""
+        """Sum of the required numbers."""
         return sum(many for _, many in self.counts)
 
     def possible(self) -> bool:
-        """Whether there are so many nodes of each."""
+        """Return whether enough nodes exist for each count."""
         return bool(self.member.any()) and all(int(nodes.sum()) >= many for nodes, many in self.counts)
 
 
 class Wish(NamedTuple):
-    """What some entries ask of nodes by name.
+    """Node constraints shared by a group of queue entries.
 
     Attributes
     ----------
     member : (n,) uint8
-        Nodes that they may have.
+        Nodes that they may use.
     kinds : tuple of Kind
-        Of which they have nodes of one alone; empty where any of *member* will do.
+        Alternatives, of which an entry uses one; empty if any of *member* can be used.
     fewest : int
-        How many nodes they have at least.
+        Minimum number of nodes.
     exact : bool
-        Whether they have no more where they name no number.
+        Whether that is also the maximum if they request no number.
     never : (str, str) or None
-        Why there are no such nodes: Slurm's word, and what is not there.
+        Why no such nodes exist: Slurm's reason, and the missing thing.
     """
 
     member: Bytes
@@ -67,14 +67,14 @@ class Wish(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """Wishes, and which of them each entry has."""
+    """Node constraints, and the number of the constraint of each entry."""
 
     of: IntArray
     all: tuple[Wish, ...]
 
 
 def wishes_of(requests: Requests, site: Site, entries: Entries) -> Wishes:
-    """Wishes of all entries, equal ones once."""
+    """Return the constraints of all entries, each distinct one once."""
     labels = ("constraint", "gpu_type", "nodelist", "exclude")
     columns = [entries.partition, *(_codes(requests, label)[entries.request] for label in labels)]
     if not len(entries.request):
@@ -94,7 +94,7 @@ def _codes(requests: Requests, label: str) -> IntArray:
 
 
 class _Nodes:
-    """Nodes of a site by what can be said of them."""
+    """Nodes of a site by partition, features, GPU type and name."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -140,7 +140,8 @@ class _Nodes:
         return self._partition[partition]
 
     def _of_type(self, wanted: str) -> Bytes:
-        """Nodes whose GPUs are of a type (gres.html); of those that the site's file names none of, any will do."""
+        """Return the nodes with a GPU type (gres.html); nodes without a named type in the site's file match any
+        type."""
         if wanted not in self._type:
             found = [not wanted or node.gpu_kind in (wanted, GPU) for node in self._site.nodes]
             self._type[wanted] = np.array(found, dtype=np.uint8)
@@ -153,7 +154,7 @@ class _Nodes:
         return self._features[wanted]
 
     def _named(self, text: str) -> tuple[Bytes, bool]:
-        """Nodes of a list, and whether it names one that is not there."""
+        """Return the nodes of a list, and whether it has an unknown name."""
         found, unknown = np.zeros(len(self._row), dtype=np.uint8), False
         try:
             names: Sequence[str] = expanded(text)
@@ -168,7 +169,7 @@ class _Nodes:
 
 
 def _with_nodes(kind: Kind, listed: Bytes) -> Kind:
-    """The same with nodes that have to be among them; those count as of the first kind that they are of and need."""
+    """Return the kind with required hosts; each host counts for the first count that includes and still needs it."""
     if not listed.any():
         return kind
     left = [many for _, many in kind.counts]
