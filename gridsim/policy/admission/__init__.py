@@ -1,1 +1,1 @@
-"""Plans that promise every waiting job a start, and the rules that let jobs into them."""
+"""Plans with a start for every waiting job, and the rules that admit jobs to them."""

@@ -1,4 +1,4 @@
-"""Conservative insertion: behind all promises, wherever there is a hole."""
+"""Conservative admission: each request gets the earliest start that delays no other request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class Conservative:
-    """Every request is promised its earliest place in the plan as it stands; nobody is moved for it."""
+    """Every request gets its earliest start in the present plan; no other request is moved."""
 
     left_shifted: ClassVar[bool] = True
     vectors: ClassVar[bool] = True

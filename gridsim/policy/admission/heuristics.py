@@ -1,4 +1,4 @@
-"""Orders that only admissions can use: they ask what only a plan knows. All orderings are heuristics too."""
+"""Orders for admissions only, since they need data of a plan. All orderings can be used as heuristics too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gridsim.policy.queue import Promised, Queue
 
 @dataclass
 class AscendingScheduledTime:
-    """By planned start, for ``msb``: jobs before the new one stay where they are."""
+    """By planned start, for ``msb``: jobs before the new one keep their starts."""
 
     name: ClassVar[str] = "ast"
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 1"
@@ -30,7 +30,7 @@ class EarliestDeadlineAndStart:
     Parameters
     ----------
     weight : float
-        Of the earliest start.
+        Weight of the earliest start.
     """
 
     name: ClassVar[str] = "edf+est"

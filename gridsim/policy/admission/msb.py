@@ -1,4 +1,4 @@
-"""Modified slack-based admission: the new job at every place of the order, the cheapest plan that works."""
+"""Modified slack-based admission: tries the new job at every place of the order and uses the cheapest valid plan."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class MSB:
-    """Modified slack-based: the new job at every place of the order of the others; the cheapest plan that works.
+    """Modified slack-based: tries the new job at every place of the order of the others; uses the cheapest valid plan.
 
     Parameters
     ----------
     price : {"slack", "wait", "work_wait", "slowdown", "disturbance"}
-        What plans are compared by; the paper does not give its own.
+        Price by which plans are compared; the paper does not define its own.
     order : Ordering
-        Order of the other jobs: ``ast``, by planned start, in which the jobs before the new one stay where they are; or
-        any ordering, by which all are placed anew for each place.
+        Order of the other jobs: ``ast``, by planned start, in which the jobs before the new one keep their starts; or
+        any ordering, with which all jobs are placed again for each place.
 
     Notes
     -----
-    Equal prices (within 1e-9 of each other) go to the earliest place (spec of the deadline papers, 5.1).
+    Of equal prices (within 1e-9 of each other) the earliest place is used (spec of the deadline papers, 5.1).
     """
 
     name: ClassVar[str] = "msb"
@@ -49,11 +49,11 @@ class MSB:
 
 @njit
 def cheapest(trial, order, keeps, price):  # type: ignore[no-untyped-def]
-    """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none.
+    """Find the cheapest plan with the last job at any place of *order*; return its price, infinite if there is none.
 
-    A place is given up at the first broken promise, and once what has been placed costs as much as the best plan so
-    far. When the new job itself comes too late, it does so at all later places. Where the jobs behind it come to lie
-    where they would have stayed, and it lies at the places behind these where it lies here, they make the same plan.
+    A place is abandoned at the first missed deadline, and once the placed jobs cost as much as the best plan so far.
+    If the new job itself is late, it is late at all later places. If the jobs behind it get the starts that they would
+    have kept, the places between them that give it the same start have the same plan.
     """
     new = order.shape[0]
     best, spent, alike = np.inf, 0.0, -1

@@ -1,4 +1,4 @@
-"""What a plan costs: the prices that slack-based admission compares plans by."""
+"""Prices of plans, by which slack-based admission compares them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Literal, get_args
 from gridsim.machine.njit import njit, njit_noalloc
 
 Price = Literal["slack", "wait", "work_wait", "slowdown", "disturbance"]
-"""Sums over all jobs of a plan: the share of its slack that each job has used, its wait, its wait times cores, its wait
-over estimate, and how much later than before it would start."""
+"""Sums over all jobs of a plan: the used fraction of the slack of each job, its wait, its wait times cores, its wait
+over estimate, and the delay of its planned start."""
 
 PRICES: tuple[str, ...] = get_args(Price)
 
 TIE = 1 - 1e-9
-"""Prices that are nearer to each other are equal."""
+"""Factor for the comparison of prices: prices that differ by less are equal."""
 
 SLACK, WAIT, WORK_WAIT, SLOWDOWN, DISTURBANCE = range(5)
 
 
 @njit
 def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
-    """What one job adds to a price (spec of the deadline papers, 5.1): never negative.
+    """Return the contribution of one job to a price (spec of the deadline papers, 5.1), never negative.
 
     Parameters
     ----------
     price : int
         Index into `PRICES`.
     start, before : int
-        Its start in the plan, and in the plan before (`NEVER` for the new job), whole microseconds.
+        Its start in the plan, and in the previous plan (`NEVER` for the new job), whole microseconds.
     """
     wait = start - submit
     if price == SLACK:
@@ -44,7 +44,7 @@ def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no
 
 @njit_noalloc
 def plan_cost(price, starts, planned, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
-    """Price of a whole plan, added up in this order, as sums of ratios depend on it."""
+    """Return the price of a plan, summed in job order, since the rounding of the sum depends on the order."""
     cost = 0.0
     for job in range(starts.shape[0]):
         cost += term(price, starts[job], planned[job], cores[job], estimate[job], due[job], submit[job])

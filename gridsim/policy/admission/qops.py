@@ -1,4 +1,4 @@
-"""QoPS: the new job among the last jobs of the plan; who then comes too late moves halfway forward, a few times."""
+"""QoPS: the new job among the last jobs of the plan; late jobs move halfway forward, a limited number of times."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class QoPS:
-    """QoPS: the last jobs of the plan and the new one are placed anew by a heuristic, with at most *k_factor* repairs.
+    """QoPS: places the last jobs of the plan and the new one again by a heuristic, with at most *k_factor* repairs.
 
     Parameters
     ----------
     k_factor : int
-        How many broken promises a slot may repair.
+        Maximum number of missed deadlines that are repaired in a slot.
     heuristic : Ordering
         Order in which the last jobs are placed again: ``llf``, ``edf``, ``fifo`` or any other ordering.
     slots : {"first-feasible", "first-slot-only", "best"}
-        How many of the planned jobs move: all, half of them, a quarter, …, none. The first slot that works; the literal
-        pseudo-code of the paper, where the job is refused when the first slot fails; or the cheapest that works.
+        Slots define how many of the planned jobs move: all, half of them, a quarter, …, none. The first feasible slot
+        is used; or the first slot only, as in the literal pseudo-code of the paper, which rejects the job if it fails;
+        or the cheapest feasible slot.
     insertion : {"first", "sorted"}
-        Where the new job comes in all slots but the first: before the others (the papers' prose), or sorted in (the
-        pseudo-code of 2004).
+        Place of the new job in all slots except the first: before the other jobs (the papers' prose), or sorted in
+        (the pseudo-code of 2004).
     append_slot : bool
-        Whether the slots end with the one that moves nobody.
+        Whether the last slot moves no job.
     price : {"slack", "wait", "work_wait", "slowdown", "disturbance"}
-        What ``slots=best`` compares by.
+        Price for ``slots=best``.
 
     Notes
     -----
@@ -68,9 +69,9 @@ class QoPS:
 
 @njit
 def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # type: ignore[no-untyped-def]
-    """A plan with the last job: its price, 0 where prices do not matter, infinite for no plan.
+    """Find a plan with the last job; return its price, 0 if prices do not matter, infinite for no plan.
 
-    What has been laid down in a slot is a stack, so that a repair takes the last ones off again.
+    The jobs placed in a slot form a stack, so that a repair removes the last ones.
     """
     new = order.shape[0] - 1
     following, stack = np.empty(new + 1, dtype=np.int64), np.empty(new + 1, dtype=np.int64)
@@ -90,7 +91,7 @@ def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # t
             if works or height == 0:
                 break
             first = following[laid]
-            # Jobs that stay count for the height of the stack; half of what lies above goes.
+            # Jobs that keep their starts count for the height of the stack; half of the jobs above are removed.
             middle = (2 * staying + height) // 2 - staying
             take_off(trial, stack[middle:height])
             height = middle
@@ -109,7 +110,7 @@ def by_slots(trial, order, k_factor, only_first, new_first, append, price):  # t
 
 @njit_noalloc
 def _write_following(order, staying, first, stack, left, following):  # type: ignore[no-untyped-def]
-    """Write down who is to be placed: *first* (-1 for none), then all in *order* that do not stay and have no place."""
+    """Write the jobs to be placed: *first* (-1 for none), then all in *order* that do not stay and are not placed."""
     for job in range(left.shape[0]):
         left[job] = job >= staying
     for job in stack:

@@ -1,6 +1,6 @@
-"""What a plan could promise a job that has not been taken in: how early, at whose cost, and who must be killed for it.
+"""Quotes for a job that is not submitted: earliest guarantees, effects on other jobs, and required kills.
 
-Only questions are asked here: plans, promises and running jobs stay as they are.
+The functions change no plans, guarantees or running jobs.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.protocols import Offer
 
 Ask = Callable[[int], Offer | None]
-"""An offer for a deadline, or a later one that says so in ``granted``; None for a refusal."""
+"""Returns an offer for a deadline, possibly with a later one in ``granted``; None if it rejects the job."""
 
 _DOUBLINGS = 40
 
 
 class Guarantee(NamedTuple):
-    """The earliest end that could be promised, as far as the search finds it. Instants in whole microseconds.
+    """The earliest end that can be guaranteed, as found by the search. Instants in whole microseconds.
 
     Attributes
     ----------
     deadline : int
-        The end: a job that asks for it is taken in.
+        The end: a job that requests it is admitted.
     offer : Offer
-        Where it would go, and what that takes.
+        Its planned start and consequences.
     refused : int or None
-        Latest deadline before it that was tried and refused; None where nothing earlier was possible or tried.
+        Latest earlier deadline that was tried and rejected; None if no earlier one was possible or tried.
     """
 
     deadline: int
@@ -42,18 +42,18 @@ class Guarantee(NamedTuple):
 
 
 class Disturbance(NamedTuple):
-    """What taking a job in does to those that wait.
+    """Effects of admitting a job on waiting jobs.
 
     Attributes
     ----------
     moved : int
         Waiting jobs whose planned start changes.
     delayed : int
-        Those of them that would start later; never beyond what they were promised.
+        Number of these that would start later; never beyond their guarantees.
     delay : int
         The longest of these delays, whole microseconds.
     request : int or None
-        Whose it is.
+        Request with the longest delay.
     """
 
     moved: int = 0
@@ -63,19 +63,19 @@ class Disturbance(NamedTuple):
 
 
 def keeps_starts(scheduler: Any) -> bool:
-    """Whether a scheduler has a plan: whoever is taken in has a promised start."""
+    """Return whether a scheduler has a plan, in which each admitted request has a planned start."""
     return capabilities_of(scheduler).plan and isinstance(scheduler.plan, Plan)
 
 
 def keeps_deadlines(scheduler: Any) -> bool:
-    """Whether a scheduler answers to deadlines with guarantees."""
+    """Return whether a scheduler guarantees deadlines."""
     return keeps_starts(scheduler) and capabilities_of(scheduler).guarantees
 
 
 def asking(scheduler: Any, request: int, now: int) -> Ask:
-    """The question that a scheduler with a plan is asked: would you take *request* in, to end by a deadline?
+    """Return the function that requests an offer of a scheduler with a plan for *request* by deadline.
 
-    A request that would only wait behind all promises, without one of its own, counts as refused.
+    A request that would only wait behind all guarantees, without its own, counts as rejected.
     """
 
     def with_deadline(deadline: int) -> Offer | None:
@@ -94,14 +94,14 @@ def asking(scheduler: Any, request: int, now: int) -> Ask:
 
 
 def killing(scheduler: Any, max_kills: int | None = None) -> Any:
-    """The same scheduler, if it also killed a running job for a new one (`Restart`); it shares the plan, so only ask.
+    """Return the scheduler with `Restart`, which may kill running jobs; it shares the plan, so only request quotes.
 
     Parameters
     ----------
     scheduler : Scheduler
-        One that keeps deadlines.
+        A scheduler that guarantees deadlines.
     max_kills : int, optional
-        As `Restart` takes it.
+        As for `Restart`.
     """
     twin = copy.copy(scheduler)
     twin.admission = Restart(search_of(scheduler.admission), max_kills)
@@ -109,11 +109,11 @@ def killing(scheduler: Any, max_kills: int | None = None) -> Any:
 
 
 def earliest_guarantee(scheduler: Any, request: int, now: int) -> Guarantee | None:
-    """The earliest end that a scheduler with a plan can promise *request*; None where it promises none at all.
+    """Return the earliest end that a scheduler with a plan can guarantee for *request*; None if there is none.
 
     Notes
     -----
-    See `search`; it begins with the end that appending the request to the plan would give.
+    See `search`; it starts from the end of the request if it is appended to the plan.
     """
     plan: Plan = scheduler.plan
     estimate = int(plan.estimate[request])
@@ -122,22 +122,23 @@ def earliest_guarantee(scheduler: Any, request: int, now: int) -> Guarantee | No
 
 
 def search(ask: Ask, submit: int, tightest: int, appended: int, tick: int) -> Guarantee | None:
-    """The earliest deadline that is accepted: the tightest one, or what bisection finds between it and a late one.
+    """Return the earliest deadline that is accepted: the tightest one, or the result of a bisection.
 
     Parameters
     ----------
     ask : callable
-        Whether a deadline can be kept.
+        Returns an offer for a deadline.
     submit, tightest, appended : int
-        Submit of the job, the earliest end that there is, and the end if nobody moves for the job; whole microseconds.
+        Submit time of the job, its earliest possible end, and its end if no other job moves; whole microseconds.
     tick : int
-        Deadlines that differ by no more are not told apart.
+        Resolution of the deadlines.
 
     Notes
     -----
-    An admission that answers with a later deadline (`Feedback`) has its own search, which is the answer. One that
-    refuses even the end of an appended job is asked for twice that response, four times, …. Admission is not monotone
-    in the deadline, so this is the earliest that the bisection meets, not always the earliest that there is.
+    An admission that offers a later deadline (`Feedback`) has its own search, whose result is returned. If an
+    admission rejects even the end of an appended job, twice that response is tried, then four times, and so on.
+    Acceptance is not monotonic in the deadline, so the result is the earliest deadline that the bisection finds, not
+    always the earliest possible one.
     """
     offer = ask(tightest)
     if offer is not None:
@@ -164,7 +165,7 @@ def search(ask: Ask, submit: int, tightest: int, appended: int, tick: int) -> Gu
 
 
 def disturbance(plan: Plan, offer: Offer) -> Disturbance:
-    """What an offer would do to the requests that wait in a plan."""
+    """Return the effects of an offer on the waiting requests of a plan."""
     if offer.arrangement is None:
         return Disturbance()
     before = plan.starts()
@@ -180,6 +181,6 @@ def disturbance(plan: Plan, offer: Offer) -> Disturbance:
 
 
 def lost_work(plan: Plan, offer: Offer, now: int) -> int:
-    """Work that the kills of an offer would undo, core-microseconds."""
+    """Return the work that the kills of an offer would lose, core-microseconds."""
     rows = np.array(offer.kills, dtype=np.int64)
     return int((plan.need[rows] * (now - plan.began[rows])).sum())

@@ -1,6 +1,6 @@
-"""Trials on nodes, and on pools of several resources: requests are laid down by the rule of the machine.
+"""Trial plans on nodes, and on pools of several resources: requests are placed by the rule of the machine.
 
-What is done for each request is compiled; in between user-defined rules are called, and arrays grow.
+The work for each request is compiled; in between, user-defined rules are called, and arrays grow.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from gridsim.policy.admission.trial import LATE
 from gridsim.policy.protocols import Arrangement, Offer
 
 AT, NOW, LASTING, PRICE, LAID = range(5)
-"""Of laying down in an order: the place in it, the present, whether places are for ever, which price counts (-1 for
-none), whether the request there has its place already."""
+"""Step of placing in an order: index in it, present instant, whether placements never end, index of the price (-1 for
+none), whether the request at the index is already placed."""
 
 STOP_LATE, STOP_DEAR, STOP_RULE = range(4, 7)
-"""Why laying down stops, beside arrays that have to grow (1 to 3): an end behind its deadline, a price that is too
-high, a rule that is called in Python."""
+"""Why placing stops, except for arrays that must grow (1 to 3): an end after its deadline, a price that is too high, a
+rule that is called in Python."""
 
 
 class NodeSearch(NamedTuple):
-    """What a search for a new plan works on: the waiting requests by planned start, and the new one behind them.
+    """Input of a search for a new plan: the waiting requests by planned start, and the new one behind them.
 
     Attributes
     ----------
     rows, cores, estimate, due, submit, planned : (n + 1,) int64, ties : (2, requests) int64
-        As `gridsim.policy.admission.plan.Search` has them.
+        As in `gridsim.policy.admission.plan.Search`.
     holdings : Holdings
-        Of the plan as it stands: a search works on copies.
+        Allocations of the present plan; a search works on copies.
     now : int
-        The present, whole microseconds.
+        Present instant, whole microseconds.
     """
 
     rows: IntArray
@@ -55,7 +55,7 @@ class NodeSearch(NamedTuple):
     now: int
 
     def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
-        """The offer to take the new request in by the plan that a compiled search finds."""
+        """Return the offer for the new request with the plan that a compiled search finds."""
         tried = NodeTrial(self)
         price = getattr(search, "py_func", search)(tried, *arguments)
         if price == np.inf:
@@ -66,16 +66,16 @@ class NodeSearch(NamedTuple):
 
 
 class NodeTrial:
-    """Holdings in which requests of a search are laid down and taken off again; see `gridsim.policy.admission.trial`.
+    """Allocations in which requests of a search are placed and removed; see `gridsim.policy.admission.trial`.
 
     Attributes
     ----------
     holdings : Holdings
-        What it works on.
+        The allocations.
     starts : (n + 1,) int64
-        Where those start that have been laid down, or else would by the plan as it stands; whole microseconds.
+        Starts of placed requests, and of others in the present plan; whole microseconds.
     found : tuple
-        Starts and holdings of the best plan.
+        Starts and allocations of the best plan.
     """
 
     one_pool = False
@@ -168,10 +168,10 @@ trial.bring_up.register(NodeTrial, NodeTrial.bring_up)
 
 @njit_noalloc
 def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  # type: ignore[no-untyped-def]
-    """Lay requests of a search down, each at its earliest place beside those before it; 0 when all are, else why not.
+    """Place requests of a search in order, each at its earliest start; return 0 if all are placed, else why not.
 
-    *jobs* are columns of a `NodeSearch`, *order* numbers in them, and ``step[AT]`` how many are laid down, with which
-    it goes on. What they add to the price comes upon ``cost[0]``, which has to stay below ``cost[1]``.
+    *jobs* are columns of a `NodeSearch`, *order* has indices into them, and ``step[AT]`` is the number of placed
+    requests, from which it continues. Their prices are added to ``cost[0]``, which must stay below ``cost[1]``.
     """
     rows, cores, estimate, due, submit, planned = jobs
     while step[AT] < order.shape[0]:
@@ -201,7 +201,7 @@ def _lay_down(order, step, cost, jobs, starts, floor, classes, sketch, rule):  #
 
 @njit_noalloc
 def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
-    """Bring the earliest starts of requests up to date, which were right before one was laid down from when to when."""
+    """Update the earliest starts of requests after one was placed in the interval *last*."""
     rows, estimate = jobs[0], jobs[2]
     for job in order:
         duration = NEVER if lasting else estimate[job]
@@ -213,11 +213,11 @@ def _bring_up(order, last, earliest, jobs, lasting, floor, classes, sketch):  # 
 
 @njit_noalloc
 def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # type: ignore[no-untyped-def]
-    """Whether each request could still be placed in time, alone: at its *known* instant, or any other.
+    """Return whether each request alone could still meet its deadline, at its *known* instant or another.
 
-    *last* is the present, how many are laid down, and from when to when the last one is. ``known[0]`` are instants at
-    which they can be placed, ``known[1]`` beside how many of those laid down that was found out, -1 for never; the
-    latest that there is at once, which what is laid down later seldom touches.
+    *last* has the present instant, the number of placed requests, and the interval of the last one. ``known[0]`` has
+    feasible instants, ``known[1]`` the number of placed requests for which they were found, -1 for none. The latest
+    feasible instant is tried first, since later placements seldom affect it.
     """
     rows, _, estimate, due, _, _ = jobs
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)

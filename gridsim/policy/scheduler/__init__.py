@@ -1,1 +1,1 @@
-"""Schedulers: who starts now, as compositions of an ordering and a rule or an admission."""
+"""Schedulers, composed of an ordering and a reservation rule or an admission."""

@@ -53,27 +53,28 @@ from gridsim.record import Predictions as PredictionRecord
 
 @dataclass(repr=False)
 class Backfilling:
-    """Requests in the order of *ordering*; whom *reserve* protects is not delayed by those that pass.
+    """Requests in the order of *ordering*; backfilled requests do not delay those with a reservation by *reserve*.
 
     Parameters
     ----------
     ordering : Ordering
-        Which waiting request comes first.
+        Order of the queue.
     reserve : ReservationRule
-        ``strict`` (nobody passes), ``first-fit``, ``easy``, ``depth(k=…)``.
+        ``strict`` (no backfilling), ``first-fit``, ``easy``, ``depth(k=…)``.
     backfill_order : Ordering
-        In which order those behind the protected are looked at: ``queue``, ``shortest``, or any ordering.
+        Order of the backfill candidates: ``queue``, ``shortest``, or any ordering.
     predict : Predictor
-        What requests are planned to run; ``requested``: what their users asked for. Killed they are at that alone.
+        Predicted run times for planning; ``requested``: the requested walltimes. Jobs are killed only at their
+        requested walltimes.
     correct : Corrector
-        What is believed of one that outlives its prediction.
+        New prediction of a job that exceeds its prediction.
     placement : PlacementRule
-        Where tasks go on a machine of nodes.
+        Placement of tasks on a machine of nodes.
 
     Notes
     -----
-    Promises do not outlive a pass: the head is whatever the order says now, and its place is found afresh
-    (spec of the deadline papers, 3.2). FCFS is ``strict`` in first-come order.
+    Reservations are valid for one scheduling cycle: each cycle determines the first request in the queue and its
+    reservation again (spec of the deadline papers, 3.2). FCFS is ``strict`` in first-come order.
     """
 
     ordering: Any = field(default_factory=Fifo)
@@ -96,7 +97,7 @@ class Backfilling:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What its order depends on."""
+        """Capabilities, which depend on the parts."""
         can, scope = of_ordering(self.ordering), scope_of(self.ordering)
         predicts = not isinstance(self.predict, Requested)
         in_python = self._in_python()
@@ -115,19 +116,19 @@ class Backfilling:
         )
 
     def _by_row(self) -> bool:
-        """Whether all that it asks of a request is what the request says: it may be asked again in another window."""
+        """Return whether its decisions depend only on data of the requests, which can then change the window."""
         orderings = (self.ordering, self.backfill_order)
         known = all(is_own(it) and (of_ordering(it).changes == "static" or ages(it)) for it in orderings)
         return known and is_own(self.reserve)
 
     @property
     def _picks(self) -> bool:
-        """Whether the next request is named anew after each start, by what is compiled."""
+        """True if the next request is selected after each start, by a compiled ordering."""
         plain = blocks(self.reserve) and isinstance(self.predict, Requested)
         return plain and (draws_alone(self.ordering) or counts_in_columns(self.ordering))
 
     def _in_python(self) -> str:
-        """Why its passes cannot be played in one compiled loop; empty where they can."""
+        """Return why its cycles cannot run in the compiled loop; empty if they can."""
         can = of_ordering(self.ordering)
         if self._picks:
             return ""
@@ -148,7 +149,7 @@ class Backfilling:
         return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run: empty queue, nothing running."""
+        """Initialise the state for a run: empty queue, no running requests."""
         begin(self.ordering, rng)
         ledger = self.ordering.keep(cluster) if of_ordering(self.ordering).keep else None
         predictions = None
@@ -165,21 +166,21 @@ class Backfilling:
         self._holds = frozenset()
 
     def passes(self, rows: IntArray) -> Passes:
-        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        """Return the arrays for a compiled run in which these requests are submitted in this order."""
         return self._state.passes(rows)
 
     def go_on(self, before: Backfilling, rows: IntArray, came: int) -> IntArray:
-        """Go on where a scheduler of the same policy stood in an earlier window of requests."""
+        """Continue from a scheduler of the same policy in an earlier window of requests."""
         assert isinstance(self._state, ListState)
         assert isinstance(before._state, ListState)
         return self._state.go_on(before._state, rows, came)
 
     def quote(self, request: int, now: int) -> Quote:
-        """Every request is taken."""
+        """Return a quote: every request is admitted."""
         return Quote(request)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """The request joins the queue."""
+        """Add the request to the queue."""
         if quote.request >= self._known:
             self._state.learn(quote.request)
         if self._predictions is not None:
@@ -188,44 +189,44 @@ class Backfilling:
         return ()
 
     def held(self, request: int, until: int, now: int, placement: Placement | None = None) -> None:
-        """Somebody who is no job holds cores, or nodes."""
+        """Allocate cores or nodes to a request that is no job."""
         self._state.hold(request, until, now, placement)
         self._holds |= {request}
 
     def ended(self, request: int, now: int) -> None:
-        """The request left the machine."""
+        """Record that the request has ended."""
         self._state.ended(request, now)
-        if self._holds and request in self._holds:  # nobody predicts how long those take
+        if self._holds and request in self._holds:  # these have no predictions
             self._holds -= {request}
         elif self._predictions is not None:
             self._predictions.ended(request, now)
 
     def predicted(self, request: int) -> int:
-        """What a running request is believed to run, whole microseconds."""
+        """Return the predicted run time of a running request, whole microseconds."""
         assert self._predictions is not None
         return self._predictions.believed(request)
 
     def corrected(self, request: int, now: int) -> int:
-        """A running request outlives its prediction; the next one, whole microseconds. Nothing starts for that."""
+        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds."""
         assert self._predictions is not None
         corrected = self._predictions.outlived(request)
         self._state.corrected(request, self._predictions.expected_end(request))  # type: ignore[union-attr]  # it predicts
         return corrected
 
     def predictions(self) -> PredictionRecord:
-        """What was predicted, and how often it was corrected."""
+        """Return the first predictions, and the number of corrections."""
         assert self._predictions is not None
         return PredictionRecord(self._predictions.first, self._predictions.corrections)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
-        """The request is expected to hold its cores until *expected_end*."""
+        """Record that the request is expected to hold its cores until *expected_end*."""
         self._state.overran(request, expected_end, now)
 
     def settled(self, now: int) -> None:
-        """Nothing to do: no promise outlives a pass."""
+        """Do nothing: reservations are valid for one cycle only."""
 
     def dispatch(self, now: int) -> Decision:
-        """One pass over the queue; nothing starts without an event."""
+        """Run a scheduling cycle; without an event no request starts later."""
         started = self._cycle(now)
         if self._predictions is not None:
             for request in started:

@@ -21,25 +21,24 @@ ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
 
 
 class Sizes(NamedTuple):
-    """The sizes of all requests, and which of them are tried.
+    """Possible sizes of all requests, and parameters of the sizes that are tried.
 
     Attributes
     ----------
     table : (8, n) int64
-        Of each request: cores and estimate (microseconds) as asked for; least and most cores; where its curve begins in
-        *relative*, less one, so that entry ``table[CURVE, row] + k`` is that on *k* cores; whether its estimate falls
-        with every core; where the sizes that it may have begin and end in *named*, equal where it may have all of its
-        range.
+        By request: requested cores and estimate (microseconds); least and most cores; begin of its curve in
+        *relative*, minus one, so that entry ``table[CURVE, row] + k`` is that for *k* cores; whether its estimate
+        falls with every core; begin and end of its possible sizes in *named*, equal if its complete range is possible.
     relative : (m,) float64
-        Relative runtimes, curve by curve.
+        Relative run times, curve by curve.
     named : (k,) int64
-        Sizes of requests that may have some only.
+        Sizes of requests that support only some.
     scratch : (cores + 1,) int64
-        Filled with the sizes that are tried.
+        The sizes that are tried.
     choices : int
-        Most sizes that are tried, 0 for all.
+        Maximum number of sizes that are tried, 0 for all.
     geometric : int
-        Whether they grow by a factor, instead of by a step.
+        Whether they grow by a factor instead of a step.
     """
 
     table: IntArray
@@ -60,7 +59,7 @@ def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
-    """Estimate of a request on so many cores, whole microseconds."""
+    """Return the estimate of a request on this number of cores, whole microseconds."""
     return scaled(shapes[ESTIMATE, row], shapes[ASKED, row], cores, shapes[CURVE, row], relative)
 
 
@@ -77,9 +76,9 @@ def falling(shapes, relative):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
-    """Fill *sizes* with those tried of a range, ascending; returns how many.
+    """Fill *sizes* with the sizes tried in a range, ascending; return their number.
 
-    All of them where there are at most *choices*, else so many values, rounded half up, without repeats.
+    All sizes if there are at most *choices*, else this number of values, rounded half up, without duplicates.
     """
     if high - low + 1 <= choices:
         for i in range(high - low + 1):
@@ -98,7 +97,7 @@ def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def
 
 @verb
 def tried(machine, row, high, sizes):  # type: ignore[no-untyped-def]
-    """Fill ``sizes.scratch`` with those tried of a request that may have at most *high* cores; returns how many."""
+    """Fill ``sizes.scratch`` with the sizes tried for a request with at most *high* cores; return their number."""
     return _tried_of_range(row, high, sizes)
 
 
@@ -125,7 +124,7 @@ def tried_on_nodes(machine, row, high, sizes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _tried_of_classes(classes, row, high, sizes):  # type: ignore[no-untyped-def]
-    """Fill in sizes that the nodes can hold: those that would be tried are rounded down to one of them."""
+    """Fill in sizes that the nodes can hold: sizes to try are rounded down to such sizes."""
     found, scratch = classes.found, sizes.scratch
     count, last = sizes_on_nodes(classes, row), 0
     while last + 1 < count and found[last + 1] <= high:
@@ -154,9 +153,9 @@ class Best(NamedTuple):
     end : int
         The first end.
     start, cores : int
-        Of the fewest cores that end then.
+        Start and cores of the fewest cores with that end.
     later_start, later_cores : int
-        Of the fewest that end a microsecond later; 0 cores for none.
+        The same for an end one microsecond later; 0 cores for none.
     """
 
     end: int
@@ -168,7 +167,7 @@ class Best(NamedTuple):
 
 @njit_noalloc
 def better(found, start, end, cores):  # type: ignore[no-untyped-def]
-    """The best size when one more is known."""
+    """Return the best size after one more is known."""
     if end < found.end:
         if end == found.end - 1:
             return Best(end, start, cores, found.start, found.cores)
@@ -182,7 +181,7 @@ def better(found, start, end, cores):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def of_best(found):  # type: ignore[no-untyped-def]
-    """Start and cores of it: of ends within a microsecond those of the fewest cores."""
+    """Return its start and cores: of ends within a microsecond those with the fewest cores."""
     if 0 < found.later_cores < found.cores:
         return found.later_start, found.later_cores
     return found.start, found.cores
@@ -190,9 +189,9 @@ def of_best(found):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def by_blocks(times, free, size, shapes, relative, row, high, evaluated):  # type: ignore[no-untyped-def]
-    """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were *evaluated*.
+    """Return the best size from the free-time blocks alone (4.4): start, cores, number of *evaluated* sizes.
 
-    Equal to trying every size where the estimates fall with every core.
+    The result is that of trying every size if the estimates fall with every core.
     """
     low = shapes[LEAST, row]
     found = Best(NEVER, NEVER, 0, NEVER, 0)
@@ -215,15 +214,15 @@ def by_blocks(times, free, size, shapes, relative, row, high, evaluated):  # typ
 
 @inline
 def _every_size(sizes, row):  # type: ignore[no-untyped-def]
-    """Whether all sizes of a request's range are tried."""
+    """Return whether all sizes of a request's range are tried."""
     return sizes.choices == 0 and sizes.table[NAMED, row] == sizes.table[BEYOND, row]
 
 
 @verb
 def choose(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
-    """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
+    """Return start and cores, at most *high*, with the first end of a request; of equal ends the fewest cores.
 
-    Ends within a microsecond are equal. A size that cannot end early enough even if it starts now is not searched.
+    Ends within a microsecond are equal. A size that cannot end early enough even if it starts now is skipped.
     """
     found = Best(NEVER, NEVER, 0, NEVER, 0)
     for i in range(tried(machine, row, high, sizes) - 1, -1, -1):
@@ -237,9 +236,9 @@ def choose(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
 
 @verb
 def cores_now(machine, now, row, high, only_best, sizes):  # type: ignore[no-untyped-def]
-    """Cores on which a request starts now, 0 if it does not: those by which it ends first of all that fit now.
+    """Return the cores on which a request starts now, 0 if it does not: the size that ends first of all that fit now.
 
-    With *only_best*, it starts if no later start ends earlier.
+    With *only_best*, it starts only if no later start ends earlier.
     """
     cores = fitting_now(machine, now, row, high, sizes)
     if cores and only_best:
@@ -250,7 +249,7 @@ def cores_now(machine, now, row, high, only_best, sizes):  # type: ignore[no-unt
 
 @njit_noalloc
 def fitting_now(machine, now, row, high, sizes):  # type: ignore[no-untyped-def]
-    """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
+    """Return the cores with the first end if a request starts now; 0 if none of its sizes fits now."""
     best_cores, best = np.int64(0), NEVER
     for i in range(tried(machine, row, high, sizes)):
         cores = sizes.scratch[i]
@@ -272,7 +271,7 @@ def choose_in_pool(machine, now, row, high, sizes):  # type: ignore[no-untyped-d
 
 @njit_noalloc
 def choose_by_profile(profile, row, high, sizes):  # type: ignore[no-untyped-def]
-    """`choose` on free cores over time, by their blocks where that is the same."""
+    """Return `choose` for free cores over time, from their blocks if the result is the same."""
     if sizes.table[FALLS, row] and _every_size(sizes, row):
         times, free, size = profile
         start, cores, _ = by_blocks(times, free, size, sizes.table, sizes.relative, row, high, sizes.scratch[:0])

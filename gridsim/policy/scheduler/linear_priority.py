@@ -1,8 +1,8 @@
 """Linear priority: request ``r`` has the key ``(t + lines[0, r]) / lines[1, r]`` at time ``t``, largest first.
 
 Keys are compared exactly. The queue is not sorted: requests are in slots, slots in blocks, and each block stores its
-first request and the instant until which no other request of the block can pass it. A cycle looks at the blocks, and
-into those that have changed or expired: the time for each start is proportional to the number of blocks.
+first request and the instant until which no other request of the block can overtake it. A cycle compares the blocks,
+and updates those that have changed or expired: the time for each start is proportional to the number of blocks.
 """
 
 # The decorators hide types from a type checker: they are in the docstrings.
@@ -38,9 +38,9 @@ class Slots(NamedTuple):
     spare : (n,) int64
         A stack of empty slots.
     firsts, expiry : (blocks,) int64
-        First request of each block, and the instant from which it may not be that.
+        First request of each block, and the instant up to which it is valid.
     counts : (2,) int64
-        How many slots have been used, and how many are spare.
+        Number of used slots, and number of spare slots.
     """
 
     lines: IntArray
@@ -54,7 +54,7 @@ class Slots(NamedTuple):
 
 @njit_noalloc
 def product(one, other):  # type: ignore[no-untyped-def]
-    """Product of two whole numbers from 0 as (upper, lower) 64 bits."""
+    """Return the product of two non-negative integers as (upper, lower) 64 bits."""
     mask = np.uint64(0xFFFFFFFF)
     shift = np.uint64(32)
     a, b = np.uint64(one), np.uint64(other)
@@ -67,9 +67,9 @@ def product(one, other):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
-    """Whether ``one / below_one > other / below_other``, exactly; all whole numbers, the lower ones above 0.
+    """Return whether ``one / below_one > other / below_other``, exactly; all are integers, denominators positive.
 
-    Floats decide unless they agree within a relative 2^-50, where products of 128 bits do.
+    Floats decide unless they agree within a relative 2^-50; then products of 128 bits decide.
     """
     left, right = one / below_one, other / below_other
     if abs(left - right) > max(left, right) * 2.0**-50:
@@ -81,7 +81,7 @@ def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
-    """Put the whole queue into the order of its lines at *now*, largest ``(now + lines[0]) / lines[1]`` first."""
+    """Sort the complete queue by its lines at *now*, largest ``(now + lines[0]) / lines[1]`` first."""
     waiting = table[QUEUE]
     stride = 1
     while stride * 3 + 1 < tail - head:
@@ -99,7 +99,7 @@ def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
-    """Whether a request has the larger line at *now*; ties by job order, ready time, task index."""
+    """Return whether a request has the larger line at *now*; ties by job order, ready time, task index."""
     if larger(now + lines[0, one], lines[1, one], now + lines[0, other], lines[1, other]):
         return True
     if larger(now + lines[0, other], lines[1, other], now + lines[0, one], lines[1, one]):
@@ -109,7 +109,7 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type: ignore[no-untyped-def]
-    """A cycle in which none passes: start the request of the largest line while it fits; return how many started.
+    """Start the request with the largest line while it fits, without backfilling; return the number of starts.
 
     *queue* is `Slots` as a plain tuple.
     """
@@ -137,7 +137,7 @@ def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type
 
 @inline
 def _empty_slot(slot, slots):  # type: ignore[no-untyped-def]
-    """Take a request out of its slot; its block has to be looked into again."""
+    """Remove a request from its slot; its block must be updated."""
     slots.rows[slot] = _EMPTY
     slots.spare[slots.counts[_SPARE]] = slot
     slots.counts[_SPARE] += 1
@@ -146,7 +146,7 @@ def _empty_slot(slot, slots):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
-    """Put a request into an empty slot, and into its block's knowledge."""
+    """Insert a request into an empty slot, and update its block."""
     lines, firsts, expiry, counts = slots.lines, slots.firsts, slots.expiry, slots.counts
     if counts[_SPARE]:
         counts[_SPARE] -= 1
@@ -169,7 +169,7 @@ def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
-    """The request of the largest line at *now*; there is one."""
+    """Return the request with the largest line at *now*; the queue must not be empty."""
     best = _EMPTY
     for block in range((slots.counts[_USED] + BLOCK - 1) // BLOCK):
         if slots.expiry[block] <= now:
@@ -182,7 +182,7 @@ def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[no-untyped-def]
-    """Find the first request of a block, and until when it stays that."""
+    """Find the first request of a block, and until when it stays the first."""
     best = _EMPTY
     begin = block * BLOCK
     end = min(begin + BLOCK, slots.shape[0])
@@ -202,9 +202,9 @@ def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[
 
 @njit_noalloc
 def overtakes(lines, row, first):  # type: ignore[no-untyped-def]
-    """An instant before which a request does not pass the first of its block: the crossing of two lines, rounded down.
+    """Return a lower bound of when a request overtakes the first of its block: the crossing of two lines.
 
-    Lines of less slope never pass. The margin covers the rounding of the products.
+    Lines with a smaller slope never overtake. The margin covers the rounding of the products.
     """
     steeper = lines[1, first] - lines[1, row]
     if steeper <= 0:

@@ -65,7 +65,7 @@ class ListQueue(NamedTuple):
 
 @njit_noalloc
 def catch_up(now, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
-    """Take in *ended* requests and the arrivals up to *tail*: `take_in`, and what the ended ones held is free."""
+    """Take in *ended* requests and the arrivals up to *tail* (`take_in`), and release what the ended ones held."""
     verbs.release(machine, now, queue.moves[1], ended)
     return take_in(queue.table, queue.running, queue.moves, queue.meta, ended, tail)
 
@@ -74,15 +74,15 @@ def catch_up(now, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
 def run_cycle(now, limit, again, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
     """Start at most *limit* requests; ``moves[0]`` contains them, ``meta[COUNT]`` is their number.
 
-    Requests are tested in queue order. A request that fits from *now* to its expected end beside the running requests
-    and the reservations of this cycle starts. Another gets a reservation while its lane has capacity; reservations are
-    made before the first request behind them that fits now. In blocking mode the first request that does not start ends
-    the cycle. With ranks, requests behind the reservations are tested by rank, ties by the queue.
+    Requests are tested in queue order. A request starts if it fits from *now* to its expected end, given the running
+    requests and the reservations of this cycle. Otherwise it gets a reservation while its lane has capacity.
+    Reservations are made before the first request behind them that fits now. In blocking mode the first request that
+    does not start ends the cycle. With ranks, requests behind the reservations are tested by rank, ties by queue
+    order.
 
-    The last cycle is continued (*again*) if it tested the whole queue and only arrivals have happened since. Then no
-    request that could not start can start now, and reservations are valid until the next expected end, unless a request
-    has arrived ahead of the last one that has a reservation.
-
+    With *again*, the last cycle is continued if it tested the complete queue and only arrivals have happened since.
+    Then no request that could not start can start now. Reservations are valid until the next expected end, unless a
+    request has arrived ahead of the last one with a reservation.
     Returns 0, or the code of a verb that needs help: then the cycle continues when it is called again.
     """
     meta, estimate = queue.meta, queue.table[ESTIMATE]
@@ -261,7 +261,7 @@ def _moved(waiting, begin, end, place):  # type: ignore[no-untyped-def]
 def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
     """Remove *ended* requests and sort the arrivals in ``[meta[TAIL], tail)`` into the queue.
 
-    If arrivals come in queue order this only moves the tail. Returns the first place of an arrival, or the tail.
+    If the arrivals are in queue order, this only moves the tail. Returns the first place of an arrival, or the tail.
     """
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
@@ -270,7 +270,7 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
 
 @inline
 def sort_by_age(now, table, running, meta, ageing):  # type: ignore[no-untyped-def]
-    """Put the queue into the order of its waits at *now*; where nobody passes, as far as that matters."""
+    """Sort the queue by waits at *now*; without backfilling, only as many requests as could start."""
     rank_by_age(now, PLACE, table, meta[HEAD], meta[TAIL], ageing)
     waiting, places, ties = table[QUEUE], table[PLACE], table[JOB : READY + 1]
     if meta[BLOCKING]:
@@ -282,9 +282,9 @@ def sort_by_age(now, table, running, meta, ageing):  # type: ignore[no-untyped-d
 
 @njit_noalloc
 def rank_by_age(now, key, table, head, tail, ageing):  # type: ignore[no-untyped-def]
-    """Write what `gridsim.policy.ordering.Ageing` ranks those who wait by, as whole numbers in the order of the floats.
+    """Write the ranks of `gridsim.policy.ordering.Ageing` for waiting requests, as integers in the same order.
 
-    *key* is the row of the table, *ageing* the submit times (s), units (s), weights and, in each place, the power.
+    *key* is the row of the table; *ageing* has submit times (s), units (s), weights and, in each column, the power.
     """
     waiting, submit, unit, weight = table[QUEUE], ageing[0], ageing[1], ageing[2]
     seconds = now / 1e6
@@ -300,7 +300,7 @@ def rank_by_age(now, key, table, head, tail, ageing):  # type: ignore[no-untyped
 
 @njit_noalloc
 def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
-    """Start the request at *index* of the queue if its cores are free; whether it did."""
+    """Start the request at *index* of the queue if its cores are free; return whether it started."""
     waiting = table[QUEUE]
     i = meta[HEAD] + index
     row = waiting[i]
@@ -314,9 +314,9 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
-    """Index in the queue of the request whose group has the least place; ties as the queue is sorted.
+    """Return the index in the queue of the request whose group has the least place; ties in queue order.
 
-    The search ends at the first request of a group that none can come before.
+    The search ends at the first request of a group that no other group can precede.
     """
     waiting = table[QUEUE]
     least = place[0]

@@ -26,35 +26,36 @@ from gridsim.policy.scheduler.random_selection import nothing_drawn
 from gridsim.policy.tail import Shortest
 
 EVERYONE = 1 << 60
-"""As many starts in a pass as there may be."""
+"""Unlimited number of starts in a cycle."""
 
 KEPT, LINED, AGED, ASKED, DRAWN = range(5)
 IN_QUEUE, BY_RANK, BELIEVED, AGED_TAIL = range(4)
-"""What puts a queue in order at each pass, and those behind the protected: nothing, lines in time, waits, whoever is
-asked, draws; nothing, ranks that are given, predictions, waits."""
+"""Order of the queue in each cycle: unchanged, linear in time, by wait, evaluated in Python, random; and order of the
+backfill candidates: of the queue, by rank, by predicted run time, by wait."""
 
 
 def tells_alone(tail: Any, predictions: Predictions | None) -> bool:
-    """Whether an order of those behind the protected may depend on what is predicted of each when it comes."""
+    """Return whether a backfill order is user-defined and may depend on the prediction of each submitted request."""
     return predictions is not None and not is_own(tail)
 
 
 class Order(NamedTuple):
-    """How passes are put in order, where a queue that stays sorted is not enough.
+    """Order of each cycle, if a queue that stays sorted does not suffice.
 
     Attributes
     ----------
     sort : callable, optional
-        Puts the queue in the order of an instant, whole microseconds; left out where it is in order.
+        Sorts the queue for an instant, whole microseconds; None if it is sorted.
     lines : (2, n) int64, optional
-        Lines in time, by request, where these are what it does that by.
+        Coefficients of linear priorities, by request, if the order is linear in time.
     ageing : (4, n) float64, optional
-        What waits are ranked with (`ListState.ageing`), where that is.
+        Terms of ranks by wait (`ListState.ageing`), if these are used.
     draws : bool
-        Whether it is asked though nothing could start.
+        Whether the order is evaluated even if nothing could start.
     drawn : (6,) uint64, optional
-        Where the generator stands that alone decides (`gridsim.policy.scheduler.random_selection.drawing`).
+        State of the generator for a random order (`gridsim.policy.scheduler.random_selection.drawing`).
     waits : bool
+        Whether a blocked first request waits for an end.
         Whether a blocked first request waits for an end.
     """
 
@@ -67,24 +68,24 @@ class Order(NamedTuple):
 
 
 class ListState:
-    """Requests that wait, in queue order once a pass has taken them in, and those that run.
+    """Waiting requests, in queue order after a cycle has taken them in, and running requests.
 
     Parameters
     ----------
     cluster : ClusterView
         The cluster.
     rule : ReservationRule
-        Who holds a promise during a pass, and whether anybody passes a blocked request.
+        Which requests hold a reservation during a cycle, and whether others may start ahead of a blocked request.
     ledger : Ledger, optional
-        Where usage by share is kept, for orderings that ask.
+        Usage by share, for orderings that need it.
     predictions : Predictions, optional
-        What requests are planned to run; their estimates where left out.
+        Predicted run times; the estimates if omitted.
     tail : Ordering, optional
-        In which order those behind the protected are looked at; the queue's where left out.
+        Order of the backfill candidates; that of the queue if omitted.
     placement : PlacementRule, optional
-        Where tasks go on a machine of nodes.
+        Placement of tasks on a machine of nodes.
     rng : Generator, optional
-        For placement rules that draw.
+        For random placement rules.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class ListState:
         self.by_ready = False  # the queue is in the order in which requests became ready
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
         self._rank = None if tail is None else self.table[RANK].data
-        # An order that does not change is asked once, unless what it looks at comes with the requests.
+        # A static order is evaluated once, unless it depends on columns that are set at submission.
         asked_once = tail is not None and not self._tail_asked and not self._tail_believes
         self._tail_comes = asked_once and (requests.moves or tells_alone(tail, predictions))
         self._tail_ages = self.ageing(tail)
@@ -146,7 +147,7 @@ class ListState:
         self._passes: Passes | None = None
 
     def joined(self, request: int, now: int) -> None:
-        """A request waits from *now* on; the next pass finds its place in the queue."""
+        """Add a waiting request *now*; the next cycle sorts it into the queue."""
         self._waiting[self.tail] = request
         self._ready[request] = self._now = now
         self.tail += 1
@@ -160,11 +161,11 @@ class ListState:
             self._rank_tail(np.array([request]), now)
 
     def _rank_tail(self, rows: IntArray, now: int) -> None:
-        """Ask the order of those behind the protected for some requests."""
+        """Compute the ranks of some requests in the backfill order."""
         self._set(RANK, rows, ranks_of(self._tail_order, self.queue(rows), now / 1e6))
 
     def ageing(self, ordering: Any) -> FloatArray | None:
-        """What `rank_by_age` of the list cycle ranks waits with, by request; None for other orderings."""
+        """Return the terms with which `rank_by_age` of the list cycle ranks by wait; None for other orderings."""
         if not ages(ordering) or self.requests.moves:
             return None
         everyone = self.queue(np.arange(len(self.requests)))
@@ -172,24 +173,24 @@ class ListState:
         return np.stack([everyone.submit, *ordering.terms(everyone), power])
 
     def sort_by_age(self, now: int, ageing: FloatArray) -> None:
-        """Put the queue into the order of this instant; after `take_in`."""
+        """Sort the queue for this instant; after `take_in`."""
         list_cycle.sort_by_age(now, self.table, self.running, self.meta, ageing)
 
     @property
     def plain(self) -> bool:
-        """Whether nothing predicts, and those behind the protected are looked at as they stand in the queue."""
+        """True without predictions and with the backfill candidates in queue order."""
         return self._predictions is None and self._tail_order is None
 
     def hand_over(self, loop: str, more: tuple[Any, ...]) -> None:
-        """Let a loop for one amount run the cycles of a whole run, by the queue and *more* columns: see `passes`."""
+        """Let a loop for one amount run all cycles of a run, with the queue and *more* columns; see `passes`."""
         if self.machine.is_one_amount:
             self._passes = Passes(loop, (self.arrays, more))
 
     def hand_over_ordered(self, order: Order) -> None:
-        """Let the list loop of the machine run them: *passes* are the queue, the machine and the order as plain tuples.
+        """Let the machine's list loop run all cycles; `passes` then has the queue, the machine and the order.
 
-        The order is lines in time, terms of ageing of the queue and of the backfill order, beliefs, draws, flags
-        (`gridsim.engine.list_states`).
+        The order consists of linear priorities, terms of ageing of the queue and of the backfill order, predictions,
+        draws, and flags (`gridsim.engine.list_states`).
         """
         predictions, tail = self._predictions, self._tail_order
         believing = predictions is not None
@@ -199,7 +200,7 @@ class ListState:
         ask_tail = self._tail_asked and self._tail_ages is None
         lines, ageing, sort = order.lines, order.ageing, order.sort
         by = LINED if lines is not None else AGED if ageing is not None else ASKED if sort is not None else KEPT
-        # Others would draw from the same generator.
+        # Otherwise others would draw from the same generator.
         drawn = order.drawn if self.machine.is_one_amount and not ask_tail else None
         by = by if drawn is None else DRAWN
         behind = IN_QUEUE
@@ -217,7 +218,7 @@ class ListState:
         )
 
         def asked(now: int) -> None:
-            if sort is not None:  # an order behind it is asked for those who wait as they stand in it
+            if sort is not None:  # the backfill order is evaluated for requests in queue order
                 sort(now)
             if ask_tail:
                 self._rank_tail(self.rows(), now)
@@ -225,7 +226,7 @@ class ListState:
         self._passes = self.machine.passes(columns, asked if flags[6] else None)
 
     def passes(self, rows: IntArray) -> Passes:
-        """The passes of a run to which these requests come in this order, each when it is submitted."""
+        """Return the arrays for a run in which these requests are submitted in this order."""
         assert self._passes is not None
         self.table[QUEUE, : len(rows)] = rows
         if self.by_ready:
@@ -233,14 +234,14 @@ class ListState:
         return self._passes
 
     def go_on(self, before: ListState, rows: IntArray, came: int) -> IntArray:
-        """Go on where the state of an earlier window of requests stood; who waits, in queue order.
+        """Continue from the state of an earlier window of requests; return the waiting ones, in queue order.
 
         Parameters
         ----------
         rows : (w,) int64
-            Rows here of the requests there.
+            Rows in this window of the requests of the earlier one.
         came : int
-            How many had come there.
+            Number of requests that had been submitted there.
         """
         assert self._passes is not None
         assert before._passes is not None
@@ -254,12 +255,12 @@ class ListState:
         return waiting
 
     def learn(self, request: int) -> None:
-        """Take down what a request asks for that was not known when the run began.
+        """Store the demand of a request that was unknown at the start of the run.
 
         Raises
         ------
         PolicyError
-            When the reservation rule has other lanes for it.
+            If the reservation rule has other lanes for it.
         """
         lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
         if not np.array_equal(lanes.capacity, self._capacity):
@@ -269,7 +270,7 @@ class ListState:
         self.machine.learn(request)
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
-        """A request that never waited holds its cores from *now* until an instant; where, on a machine of nodes."""
+        """Allocate cores from *now* until an instant to a request that never waited; on nodes, at its placement."""
         self.learn(request)
         self._now = now
         self._let_go()
@@ -277,7 +278,7 @@ class ListState:
         self.machine.hold(request, until, now, placement)
 
     def ended(self, request: int, now: int) -> None:
-        """A running request gave its cores back."""
+        """Record that a running request has released its cores."""
         self._gone[self.ended_count] = request
         self.ended_count += 1
         self.blocked, self._now = False, now
@@ -285,32 +286,32 @@ class ListState:
             self.ledger.change(self._share[request], -int(self.requests.cores[request]), now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
-        """A running request is expected to hold its cores until *expected_end*."""
+        """Record that a running request is expected to hold its cores until *expected_end*."""
         self.corrected(request, expected_end)
         self.blocked = False
 
     def corrected(self, request: int, expected_end: int) -> None:
-        """A running request is believed to hold its cores until *expected_end*; nothing is free for that."""
+        """Set the predicted end of a running request; this frees no cores."""
         if self.ended_count:
             self._let_go()
         expect_end(self.running, self.meta, request, expected_end)
         self.machine.postpone(request, expected_end, self._now)
 
     def set_places(self, rows: IntArray, ranks: FloatArray) -> None:
-        """Give requests the places in the queue that their ranks mean."""
+        """Set the places of requests in the queue by their ranks."""
         self._set(PLACE, rows, ranks)
 
     def _set(self, key: int, rows: IntArray, ranks: FloatArray) -> None:
-        """Whole numbers in the order of the floats."""
+        """Store floats as integers in the same order."""
         bits = (ranks + 0.0).view(np.int64)  # + 0.0: minus zero is zero
         self.table[key, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
     def _let_go(self) -> None:
-        """Tell the arrays what ended since the last pass, and leave the arrivals to the next one."""
+        """Update the arrays with ends since the last cycle, but without arrivals."""
         self._catch_up(self._meta[TAIL])
 
     def take_in(self) -> None:
-        """Tell the arrays what ended and arrived since the last pass."""
+        """Update the arrays with ends and arrivals since the last cycle."""
         self._catch_up(self.tail)
 
     def _catch_up(self, tail: int) -> None:
@@ -318,11 +319,11 @@ class ListState:
         self.ended_count = 0
 
     def arrivals(self) -> IntArray:
-        """Requests that joined since the last pass; before `take_in`."""
+        """Return the requests that arrived since the last cycle; before `take_in`."""
         return self.table[QUEUE, self.meta[TAIL] : self.tail]
 
     def rank_behind(self, now: int) -> None:
-        """Put those behind the protected in order, where that changes from pass to pass."""
+        """Compute the ranks of the backfill candidates, if these change between cycles."""
         if self._tail_asked:
             self.take_in()
             if self._tail_ages is not None:
@@ -331,19 +332,19 @@ class ListState:
                 self._rank_tail(self.rows(), now)
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
-        """Rows that a compiled pass starts, at most *limit* of them."""
+        """Run a compiled cycle; return the rows that start, at most *limit*."""
         self.rank_behind(now)
         return self.passed(self.machine.cycle(now, limit, self.ended_count, self.tail), now)
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
-        """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
+        """Run a cycle by largest line without backfilling; return the rows that start. *arrays* are `Slots`."""
         count = linear_priority.strict_linear(
             now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, arrays
         )
         return self.passed(count, now)
 
     def passed(self, count: int, now: int) -> Sequence[int]:
-        """Account for a pass that started *count* requests; which they are."""
+        """Update usage and flags after a cycle that started *count* requests; return them."""
         self.ended_count = 0
         self.blocked = self.tail > self._meta[HEAD]
         if not count:
@@ -353,17 +354,17 @@ class ListState:
         return started
 
     def _charge(self, started: Sequence[int], now: int) -> None:
-        """Count what requests use for their shares from now on."""
+        """Add the cores of started requests to their shares."""
         if self.ledger is not None and self._share is not None:
             for request in started:
                 self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
 
     def starts(self, started: Sequence[int]) -> list[Start]:
-        """The decision that these start."""
+        """Return the decisions to start these requests."""
         return self.machine.starts(started)
 
     def begin_at(self, index: int, now: int) -> int | None:
-        """Start the request at an index of the queue; None if it does not fit. In blocking mode only."""
+        """Start the request at an index of the queue; return None if it does not fit. In blocking mode only."""
         head: int = self._meta[HEAD]
         place = head + index
         request: int = self._waiting[place]
@@ -383,15 +384,15 @@ class ListState:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits; after `take_in`."""
+        """True if no request waits; after `take_in`."""
         return self._meta[TAIL] == self._meta[HEAD]
 
     def rows(self) -> IntArray:
-        """Waiting requests, a view that may be written; after `take_in`."""
+        """Return the waiting requests, a writable view; after `take_in`."""
         return self.table[QUEUE, self.meta[HEAD] : self.meta[TAIL]]
 
     def rows_in_job_order(self) -> IntArray:
-        """The same, sorted in place by job order, then ready time, then task index."""
+        """Return the waiting requests, sorted in place by job order, then ready time, then task index."""
         rows = self.rows()
         if self.requests.by_row:
             rows.sort()
@@ -400,7 +401,7 @@ class ListState:
         return rows
 
     def queue(self, rows: IntArray) -> Queue:
-        """Requests as an ordering sees them."""
+        """Return requests as an ordering sees them."""
         total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
         predicted = None if self._predictions is None else self._predictions.present
         running = Queue(self.requests, self.running[1, : self.meta[RUNNING]])
@@ -408,7 +409,7 @@ class ListState:
         return Queue(self.requests, rows, known, predicted)
 
     def available(self, now: int) -> int:
-        """Free cores in a cycle at an instant; 1 for machines whose scarce resource depends on the request."""
+        """Return the free cores in a cycle at an instant; 1 for machines with several resources."""
         if not self.machine.is_one_amount:
             return 1
         if self._meta[RUNNING] and self.running[0, 0] <= now:
@@ -416,7 +417,7 @@ class ListState:
         return self._meta[TOTAL] - self._meta[HELD]
 
     def full(self, now: int) -> bool:
-        """Whether the smallest waiting request needs more than is free, so that in no order one can start."""
+        """Return whether the smallest waiting request does not fit, so that no request can start in any order."""
         if not self.machine.is_one_amount:
             return False
         return bool(is_too_full(now, self.table[CORES], self.table[QUEUE], self.running, self.meta))

@@ -1,4 +1,4 @@
-"""Backfilling of moldable jobs: cores are chosen at the start, holders keep their reservations until they start."""
+"""Backfilling of moldable jobs: cores are chosen at the start, and holders keep reservations until they start."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from gridsim.policy.tail import InQueue
 
 @dataclass
 class Molding(Backfilling):
-    """Requests in the order of *ordering*, each on as many cores as let it end first, within its *partition*.
+    """Requests in the order of *ordering*, each on the number of cores with the first end, within its *partition*.
 
     Parameters
     ----------
     ordering : Ordering
-        Which waiting job comes first.
+        Order of the queue.
     reserve : ReservationRule
-        Who holds a promise: ``easy`` (the oldest blocked job), ``category``, ``xfactor``, ``first-fit`` (nobody).
+        Which jobs hold a reservation: ``easy`` (the oldest blocked job), ``category``, ``xfactor``, ``first-fit``
+        (none).
     partition : Partition
-        How wide a job may start: ``fair-share``, ``greedy``, ``asked`` (as wide as it asked for).
+        Limit of the size of a job: ``fair-share``, ``greedy``, ``asked`` (the requested size).
     backfill : {"best", "now"}
-        Whether a job without a promise starts only if no later start ends earlier, or by the best of the sizes that fit
-        now.
+        Whether a job without a reservation starts only if no later start ends earlier, or with the best of the sizes
+        that fit now.
     promise_order : {"acquired", "queue"}
-        Whether holders of promises are served in the order of becoming one, or in queue order.
+        Whether holders of reservations are served in the order in which they became holders, or in queue order.
 
     Notes
     -----
-    A holder keeps its promise until it starts, not its size or instant: both are found anew at each pass, before all
-    others. Sections 3.4 and 5 of the project's specification of moldable jobs. With ``partition=asked`` and
-    ``reserve=easy`` this is EASY.
+    A holder keeps its reservation until it starts, but not its size or planned start: each scheduling cycle determines
+    both again, before those of all others. Sections 3.4 and 5 of the project's specification of moldable jobs. With
+    ``partition=asked`` and ``reserve=easy`` this is EASY.
     """
 
     name: ClassVar[str] = "molding"
@@ -49,7 +50,7 @@ class Molding(Backfilling):
     partition: Any = field(default_factory=ShareOfWork)
     backfill: Literal["best", "now"] = "best"
     promise_order: Literal["acquired", "queue"] = "acquired"
-    # Sizes are chosen by what users ask for, for whole passes in the order of the queue.
+    # Sizes are chosen with requested walltimes, for complete cycles in queue order.
     backfill_order: Any = field(default_factory=InQueue, init=False, repr=False)
     predict: Any = field(default_factory=Requested, init=False, repr=False)
     correct: Any = field(default_factory=Request, init=False, repr=False)
@@ -68,14 +69,14 @@ class Molding(Backfilling):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Whether it chooses sizes, and what its order depends on."""
+        """Capabilities, which depend on the parts."""
         sizes, scope = not fixes_sizes(self.partition), scope_of(self.ordering)
         promises_nothing = isinstance(self.reserve, FirstFit)
         compiled: Any = frozenset({"pool"} if scope == "cluster" else ())
         return Capabilities(sizes=sizes, scope=scope, vectors=True, compiled=compiled, held=promises_nothing)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run: empty queue, nothing running."""
+        """Initialise the state for a run: empty queue, no running requests."""
         begin(self.ordering, rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
         given = (cluster, self.ordering, self.reserve, self.partition, self.placement, rng)

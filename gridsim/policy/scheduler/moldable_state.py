@@ -28,7 +28,7 @@ from gridsim.policy.scheduler.moldable_cycle import ANEW, CORES, DUE, LANE, STAR
 
 
 class _Earliest(NamedTuple):
-    """A machine in Python, of which the earliest starts on so many cores are known; its nodes can hold some sizes."""
+    """A machine in Python with a function for earliest starts by number of cores; its nodes can hold some sizes."""
 
     sizes: SizeClasses
     start_on: Callable[[int], int]
@@ -45,18 +45,18 @@ verbs.earliest_on.register(_Earliest, _start_on)
 
 
 class Shapes:
-    """What choices of a size need to know of all requests.
+    """Data of all requests for the choice of sizes.
 
     Parameters
     ----------
     requests : Requests
-        Of the run.
+        Requests of the run.
     partition : Partition
-        How sizes are tried.
+        Which sizes are tried.
     cores : int
-        Of the cluster.
+        Cores of the cluster.
     sized : SizeClasses, optional
-        Which sizes its nodes can hold; all where left out.
+        Sizes that the nodes can hold; all if omitted.
     """
 
     def __init__(self, requests: Requests, partition: Any, cores: int, sized: SizeClasses | None = None) -> None:
@@ -96,7 +96,7 @@ class Shapes:
         self.allowed: IntArray = most.allowed
 
     def learn(self, request: int) -> None:
-        """Take down a request that was not known when the run began."""
+        """Add a request that was unknown at the start of the run."""
         requests, table, moldable = self.requests, self.table, self.requests.moldable
         table[sizes.ASKED : sizes.ESTIMATE + 1, request] = requests.cores[request], requests.estimate[request]
         table[sizes.LEAST : sizes.MOST + 1, request] = requests.cores[request]
@@ -117,20 +117,20 @@ class Shapes:
             limits.take_down(self.most, requests, request)
 
     def on(self, request: int, cores: int) -> int:
-        """Estimate of a request on so many cores, whole microseconds."""
+        """Return the estimate of a request on this number of cores, whole microseconds."""
         return int(sizes.on(self.table, self.relative, request, cores))
 
     def as_asked(self, request: int) -> bool:
-        """Whether the empty cluster can hold a request of the size that it asks for."""
+        """Return whether the empty cluster can hold a request at its requested size."""
         known = self.classes.table
         return bool(known[OWN_FITS, request] if known.shape[1] else self.table[sizes.ASKED, request] <= self.cores)
 
     def best(self, times: IntArray, free: IntArray, size: int, request: int, high: int) -> int:
-        """Cores, at most *high*, by which a request ends first in a profile; of equal ends the fewest."""
+        """Return the cores, at most *high*, with the first end of a request in a profile; of equal ends the fewest."""
         return int(sizes.choose_by_profile(PoolProfile(times, free, size), request, high, self.sizes)[1])
 
     def most_of_last(self, rows: IntArray, held: tuple[IntArray, ...], now: int) -> int:
-        """Largest size of the last of some requests, a new one behind those that wait; *held* are the running ones."""
+        """Return the largest size of the last of *rows*, a new request; *held* has the running requests."""
         if not self.told:
             table = self.table[sizes.LEAST], self.table[sizes.MOST]
             return int(limits.allow_one(now, rows, held, *table, self.most))
@@ -139,28 +139,29 @@ class Shapes:
         return int(self.largest(rows, running[1, :count], began, running[0, :count], now)[-1])
 
     def tried(self, request: int, high: int) -> list[int]:
-        """Sizes that are tried of a request that may have at most *high* cores, ascending."""
+        """Return the sizes that are tried for a request with at most *high* cores, ascending."""
         count = sizes.tried(_Earliest(self.classes, int), request, high, self.sizes)
         found: list[int] = self.sizes.scratch[:count].tolist()
         return found
 
     def choose(self, request: int, high: int, now: int, earliest: Callable[[int], int]) -> tuple[int, int]:
-        """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
+        """Return start and cores, at most *high*, with the first end of a request; of equal ends the fewest cores.
 
-        As `gridsim.policy.scheduler.core_count_choice.choose`, by the *earliest* start on so many cores.
+        Like `gridsim.policy.scheduler.core_count_choice.choose`, with *earliest*, the earliest start by number of
+        cores.
         """
         start, cores = sizes.choose(_Earliest(self.classes, earliest), now, request, high, self.sizes)
         return int(start), int(cores)
 
     def largest(self, rows: IntArray, running: IntArray, began: IntArray, ends: IntArray, now: int) -> IntArray:
-        """Largest sizes that the partition allows some waiting requests, beside the running ones.
+        """Return the largest sizes that the partition allows waiting requests, given the running ones.
 
-        *began* (n,) is when each request did, *ends* (r,) are the expected ends of the running ones.
+        *began* (n,) has the start of each request, *ends* (r,) the expected ends of the running ones.
 
         Raises
         ------
         PolicyError
-            When the partition answers with something else than one whole number a request.
+            If the partition returns anything else than one whole number per request.
         """
         requests = self.requests
         times = {"began": began[running] / MICROSECOND, "expected": ends / MICROSECOND}
@@ -178,9 +179,9 @@ class MoldableState:
     cluster : ClusterView
         The cluster.
     ordering, rule, partition, placement
-        Order of the queue, which requests hold reservations, how many cores requests may have, and where tasks go.
+        Order of the queue, reservation rule, limits of sizes, and placement of tasks.
     rng : Generator
-        For placement rules that draw.
+        For random placement rules.
     best : bool
         Whether a request without a reservation starts only if no later start ends earlier.
     by_queue : bool
@@ -189,7 +190,7 @@ class MoldableState:
     Attributes
     ----------
     table : (10, n) int64
-        As `gridsim.policy.scheduler.moldable_cycle.MoldableQueue` has it.
+        As in `gridsim.policy.scheduler.moldable_cycle.MoldableQueue`.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class MoldableState:
         requests, asked = cluster.requests, cluster.asked
         n = len(requests)
         self.requests, self.ordering, self._tick = requests, ordering, cluster.tick / 1e6
-        # Who is submitted before the run begins joins before those that come by themselves then.
+        # Requests submitted before the run join before those that are submitted at the same instant during the run.
         self._first_come = type(ordering) is Fifo and requests.tasks is None and not requests.room
         self.shapes = Shapes(requests, partition, cluster.cores, None if asked is None else asked.sized)
         lanes = lanes_of(rule, Queue(requests, np.arange(n)))
@@ -216,7 +217,7 @@ class MoldableState:
         self.table[LANE], self.table[DUE] = lanes.lane, NEVER if lanes.due is None else lanes.due
         self._submit = requests.submit.copy() if requests.moves else requests.submit  # what `due` was made of
         self._waiting: IntArray = np.zeros(n, dtype=np.int64)
-        # On nodes some may need no core.
+        # On nodes, some requests may need no cores.
         busy = (most_running(cluster.cores, n) if asked is None else n) + 1
         self._held: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.meta: IntArray = np.zeros(moldable_cycle.META, dtype=np.int64)
@@ -238,12 +239,12 @@ class MoldableState:
         return *self._columns, self.began, self.shapes.limits, self.shapes.arrays
 
     def learn(self, request: int) -> None:
-        """Add a request that was unknown when the run began: it has one size.
+        """Add a request that was unknown at the start of the run and has one size.
 
         Raises
         ------
         PolicyError
-            When the reservation rule has other lanes for it.
+            If the reservation rule has other lanes for it.
         """
         self.shapes.learn(request)
         lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
@@ -255,7 +256,7 @@ class MoldableState:
         self.machine.learn(request)
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
-        """Let a request that never waited hold its cores, at its place, from *now* until an instant."""
+        """Allocate cores at a placement from *now* until an instant to a request that never waited."""
         self.learn(request)
         cores = int(self.requests.cores[request])
         self._need[request], self.began[request] = cores, now
@@ -263,26 +264,26 @@ class MoldableState:
         self.machine.hold(request, until, now, placement)
 
     def joined(self, request: int, now: int) -> None:
-        """A request waits."""
+        """Add a waiting request."""
         self._waiting[self.meta[TAIL]] = request
         self.meta[TAIL] += 1
-        if self.table[DUE, request] < NEVER:  # a task waits from when it is ready, not from when its job came
+        if self.table[DUE, request] < NEVER:  # the wait of a task counts from when it is ready
             self.table[DUE, request] += now - self._submit[request]
 
     def ended(self, request: int, now: int) -> None:
-        """A request gave its cores back, maybe early."""
+        """Release the cores of a request, which may have ended early."""
         if end_running(self._held, self.meta, request, self._need[request]) > now:
             self.meta[ANEW] = 1
         self.machine.release(request, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
-        """A running request is expected to hold its cores for longer."""
+        """Record that a running request is expected to hold its cores for longer."""
         expect_end(self._held, self.meta, request, expected_end)
         self.meta[ANEW] = 1
         self.machine.postpone(request, expected_end, now)
 
     def run_cycle(self, now: int) -> Sequence[Start]:
-        """Requests that start now, with their sizes and places."""
+        """Run a cycle; return the starts, with sizes and placements."""
         if self.meta[HEAD] == self.meta[TAIL]:
             return ()
         rows, queue = self._rows(now), self._queue
@@ -295,7 +296,7 @@ class MoldableState:
         return self.machine.starts(*self.table[STARTING : CORES + 1, :count].tolist()) if count else ()
 
     def _rows(self, now: int) -> IntArray:
-        """Waiting requests in queue order; limits that Python has to be asked for are noted."""
+        """Return the waiting requests in queue order; store limits that are computed in Python."""
         rows = self._in_order(now)
         if self.shapes.told:
             ends, running = self._held[:, : self.meta[RUNNING]]
@@ -303,7 +304,7 @@ class MoldableState:
         return rows
 
     def passes(self, rows: IntArray) -> Passes:
-        """The passes of a run to which these requests come in this order, each when it is submitted."""
+        """Return the arrays for a run in which these requests are submitted in this order."""
         self._waiting[: len(rows)] = rows
         asks = self.shapes.told or not self._first_come
         order: IntArray = np.zeros(len(rows) if asks else 0, dtype=np.int64)
@@ -316,7 +317,7 @@ class MoldableState:
         return Passes("molded", (order, self._queue, self.machine.columns, moves, self.meta), ask if asks else None)
 
     def _in_order(self, now: int) -> IntArray:
-        """Waiting requests in queue order."""
+        """Return the waiting requests in queue order."""
         rows = self._waiting[self.meta[HEAD] : self.meta[TAIL]]
         if self._first_come:
             return rows

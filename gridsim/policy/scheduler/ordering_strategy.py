@@ -48,8 +48,8 @@ def _static(ordering: Any, state: ListState) -> Cycle:
         state.table[list_cycle.PLACE] = state.requests.ties[0]
     else:
         state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
-    # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order,
-    # and where users react not always the jobs of one instant.
+    # In first-come order without backfilling, a blocked first request stays blocked until a request ends. Tasks do not
+    # arrive in that order, and with reacting users the jobs of one instant may not either.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
     state.hand_over_ordered(Order(waits=waits))
     if state.requests.moves and not first_come and not state.by_ready:
@@ -78,7 +78,7 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
     keys = _lines_of(ordering, everyone, cluster.tick)
 
     def come() -> None:
-        if state.requests.moves and len(new := state.arrivals()):  # a line begins when its request comes
+        if state.requests.moves and len(new := state.arrivals()):  # a line begins at the submission
             keys[:, new] = _lines_of(ordering, state.queue(new), cluster.tick)
 
     if state.blocking and state.machine.is_one_amount and state.plain:
@@ -114,7 +114,7 @@ def _linear(ordering: Any, state: ListState, cluster: ClusterView) -> Cycle:
 
 
 def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
-    """Lines in time of requests, checked: whole numbers (a, b) with b from 1, and a line from 0 on at the submit."""
+    """Return checked linear priorities: integers (a, b) with b of at least 1, not negative at the submission."""
     answer = call(ordering, "lines", queue, tick)
     if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != 2:
         raise PolicyError(f"{name_of(ordering)} returned {answer!r} from lines; expected two columns of whole numbers")
@@ -175,9 +175,10 @@ def _each_start(ordering: Any, state: ListState) -> Cycle:
 
 
 def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
-    """The ordering names the next request until one does not fit or no core is free; none passes.
+    """Let the ordering pick the next request until one does not fit or no core is free, without backfilling.
 
-    If it *holds*, a request that does not fit is the next one of the coming cycle too. The queue stays in job order.
+    If it *holds*, a request that does not fit is also the next one of the following cycle. The queue stays in job
+    order.
     """
     held = NOBODY
     draws = drawing(ordering.stream) if draws_alone(ordering) else None
@@ -188,7 +189,7 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
     def index_at(now: int, started: int) -> int:
         nonlocal held
         rows = state.rows()
-        where = np.flatnonzero(rows == held)  # one that has started is not there
+        where = np.flatnonzero(rows == held)  # empty if it has started
         index = where[0] if len(where) else call(ordering, "pick", state.queue(rows), now / 1e6)
         if not isinstance(index, int | np.integer) or not 0 <= index < len(rows):
             raise PolicyError(f"{name_of(ordering)} picked number {index!r} of {len(rows)} requests")
@@ -199,7 +200,7 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
 
 
 def _selecting(state: ListState, index_at: Callable[[int, int], int]) -> Cycle:
-    """Start the request at an index of the queue until one does not fit; *index_at* is told how many have started."""
+    """Start the request at an index of the queue until one does not fit; *index_at* gets the number of starts."""
 
     def cycle(now: int) -> Sequence[int]:
         started: list[int] = []
@@ -215,7 +216,7 @@ def _selecting(state: ListState, index_at: Callable[[int, int], int]) -> Cycle:
 
 
 def _grouped(ordering: Any, state: ListState) -> Cycle:
-    """Each start changes the order of groups, such as shares; job order is kept within a group."""
+    """Order groups, such as shares, again after each start; job order is kept within a group."""
     group = state.requests.labels.get(ordering.group)
     if group is None or (len(group) and group.min() < 0):
         raise InputError(f"{name_of(ordering)} needs jobs with a {ordering.group}", field=ordering.group)

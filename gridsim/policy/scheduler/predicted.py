@@ -1,4 +1,4 @@
-"""Predictions of one run: asked when requests come, taught by ends, corrected when they are outlived."""
+"""Predictions of one run: made at submission, learnt from ends, corrected when a job exceeds them."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from gridsim.policy.queue import ClusterView, Queue
 
 
 class Predictions:
-    """What is believed of the requests of a cluster, and what a predictor learns.
+    """Predicted run times of the requests of a cluster, and the state of the predictor.
 
     Parameters
     ----------
     cluster : ClusterView
         The cluster.
     predictor, corrector : object
-        Who answers (`gridsim.policy.prediction.Predictor`, `Corrector`).
+        A `gridsim.policy.prediction.Predictor` and a `Corrector`.
     rng : Generator
-        For predictors that draw.
+        For random predictors.
 
     Attributes
     ----------
     first, present : (n,) int64
-        Predictions when requests came, and as they stand now, whole microseconds; `NEVER` before.
+        Predictions at submission, and present ones, whole microseconds; `NEVER` before submission.
     corrections : (n,) int64
-        How often each has been corrected.
+        Number of corrections of each request.
     """
 
     def __init__(self, cluster: ClusterView, predictor: Any, corrector: Any, rng: Generator) -> None:
         requests = cluster.requests
         self._requests, self._predictor, self._corrector, self._tick = requests, predictor, corrector, cluster.tick
-        # What is compiled learns and answers in columns; others are asked for each request.
+        # Compiled predictors work on columns; others are called for each request.
         self._learns, self._corrects = predicts_in_columns(predictor), corrects_by_rule(corrector)
         rule = corrector.rule if self._corrects else REQUEST
         made = predictor if self._learns else Clairvoyant()
@@ -70,11 +70,11 @@ class Predictions:
 
     @property
     def columns(self) -> tuple[Any, ...] | None:
-        """What compiled loops predict, learn and correct by: `Beliefs`; None where something is asked in Python."""
+        """Columns with which compiled loops predict, learn and correct; None if any of this is in Python."""
         return self._beliefs if self._learns and self._corrects else None
 
     def predict(self, request: int, now: int) -> int:
-        """What a request that comes now will run, whole microseconds: from one tick up to its estimate."""
+        """Return the predicted run time of a request submitted now, whole microseconds, at most its estimate."""
         if self._learns:
             if request >= self._requests.known:
                 self._histories.add(request)
@@ -102,15 +102,15 @@ class Predictions:
         return Queue(self._requests, np.array([request]))
 
     def came(self, request: int, prediction: int) -> None:
-        """A request is taken in with what was predicted for it."""
+        """Store the prediction of an admitted request."""
         self._first[request] = self._present[request] = prediction
 
     def began(self, request: int, now: int) -> None:
-        """A request starts."""
+        """Record the start of a request."""
         self._began[request] = now
 
     def ended(self, request: int, now: int) -> None:
-        """The predictor learns what a request ran, no more than it asked for."""
+        """Let the predictor learn the run time of a request, at most its estimate."""
         ran = min(now - self._began[request], self._estimate[request])
         if self._learns:
             learn(request, ran, self._beliefs)
@@ -118,17 +118,17 @@ class Predictions:
         call(self._predictor, "finished", self._queue(request), np.array([ran / 1e6]), now / 1e6)
 
     def believed(self, request: int) -> int:
-        """What a request is believed to run, whole microseconds."""
+        """Return the present prediction of a request, whole microseconds."""
         present: int = self._present[request]
         return present
 
     def outlived(self, request: int) -> int:
-        """A running request goes on at the end of its prediction; what is believed now, whole microseconds.
+        """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds.
 
         Raises
         ------
         PolicyError
-            When that is no more than before.
+            If the new prediction is not larger.
         """
         estimate = self._estimate[request]
         if self._corrects:
@@ -137,7 +137,7 @@ class Predictions:
         first = self._first[request]
         answer = call(self._corrector, "correct", first / 1e6, present / 1e6, times, estimate / 1e6)
         if isinstance(answer, int):
-            answer = min(answer, NEVER)  # a larger one may be no float
+            answer = min(answer, NEVER)  # larger integers may not convert to float
         if not isinstance(answer, float | int | np.floating | np.integer) or math.isnan(answer):
             what = f"corrects {present / 1e6} s of request {request} to {answer!r}; expected a number of seconds"
             raise PolicyError(f"{name_of(self._corrector)} {what}")
@@ -150,6 +150,6 @@ class Predictions:
         return int(corrected)
 
     def expected_end(self, request: int) -> int:
-        """When a running request should end, whole microseconds."""
+        """Return the expected end of a running request, whole microseconds."""
         end: int = self._began[request] + self._present[request]
         return end

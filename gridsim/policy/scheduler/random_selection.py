@@ -1,11 +1,11 @@
-"""Numbers drawn in compiled loops as NumPy's default generator draws them: the same stream, number by number.
+"""Random numbers in compiled loops, identical to those of NumPy's default generator.
 
 References
 ----------
 O'Neill 2014 (PCG XSL RR 128/64); Lemire 2019, "Fast random integer generation in an interval".
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any
@@ -33,13 +33,13 @@ def drawing(rng: Any) -> npt.NDArray[np.uint64] | None:
 
 
 def nothing_drawn() -> npt.NDArray[np.uint64]:
-    """Return the argument of loops in which nothing is drawn."""
+    """Return the argument for loops without random numbers."""
     return np.zeros(_KEPT + 2, dtype=np.uint64)
 
 
 @njit_noalloc
 def _next_half(draws):  # type: ignore[no-untyped-def]
-    """The next 32 bits: the lower half of a step of the generator, then its upper half."""
+    """Return the next 32 bits: the lower half of a step of the generator, then its upper half."""
     if draws[_KEPT]:
         draws[_KEPT] = np.uint64(0)
         return draws[_KEPT + 1]
@@ -60,7 +60,7 @@ def _next_half(draws):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def draw_below(draws, most):  # type: ignore[no-untyped-def]
-    """A whole number from 0 and below *most* (1 to 2^32 - 1), as ``rng.integers(most)`` draws it."""
+    """Return an integer from 0 to below *most* (1 to 2^32 - 1), as ``rng.integers(most)`` draws it."""
     if most == 1:
         return 0
     wide = np.uint64(most)
@@ -74,7 +74,7 @@ def draw_below(draws, most):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def draw_order(draws, waiting, meta, keys, ties):  # type: ignore[no-untyped-def]
-    """Put a queue into a random order: draw each next request from the rest, which stays in its order."""
+    """Shuffle a queue: draw each next request from the rest, which stays in its order."""
     sort(waiting, meta, keys, ties)
     for place in range(meta[HEAD], meta[TAIL]):
         i = place + draw_below(draws, meta[TAIL] - place)

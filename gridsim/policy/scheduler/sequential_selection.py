@@ -1,4 +1,4 @@
-"""A scheduling cycle that selects the next request anew after each start, by a draw or by shares; none passes."""
+"""A scheduling cycle without backfilling that selects the next request after each start, at random or by shares."""
 
 # The decorators hide types from a type checker: they are in the docstrings.
 from __future__ import annotations
@@ -18,19 +18,19 @@ _USED, _WEIGHT, _PLACE = range(3)
 
 
 class Selection(NamedTuple):
-    """How the next request is selected: by a draw among all that wait, or from the share of the least use.
+    """Selection of the next request: at random among all waiting requests, or from the share with the least use.
 
     Attributes
     ----------
     draws : (6,) uint64
-        Those of `gridsim.policy.scheduler.random_selection.draw_below`.
+        State for `gridsim.policy.scheduler.random_selection.draw_below`.
     group : (n,) int64
         Share of each request.
     shares : (3, leaves) int64
-        Cores in use, weights and a scratch; no leaves if requests are drawn.
+        Cores in use, weights and workspace; no leaves if requests are drawn.
     how : (3,) int64
-        The request that is the next one of the coming cycle, or `NOBODY`; whether a request that does not fit is that;
-        whether shares are ordered again after each start, else once in a cycle.
+        The next request of the following cycle, or `NOBODY`; whether a request that does not fit becomes that; whether
+        shares are ordered again after each start, else once per cycle.
     """
 
     draws: Any
@@ -41,7 +41,7 @@ class Selection(NamedTuple):
 
 @njit_noalloc
 def take_ended(ended, tail, queue, selection):  # type: ignore[no-untyped-def]
-    """Take in ended requests and arrivals: `gridsim.policy.scheduler.list_cycle.take_in`; shares have less in use."""
+    """Take in ended requests and arrivals (`gridsim.policy.scheduler.list_cycle.take_in`), and update the shares."""
     table, running, moves, _, meta = queue
     if selection.shares.shape[1]:
         for k in range(ended):
@@ -52,9 +52,10 @@ def take_ended(ended, tail, queue, selection):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def run_selection(now, ended, tail, queue, selection):  # type: ignore[no-untyped-def]
-    """Start the selected requests until one does not fit; returns how many ``moves[0]`` names.
+    """Start the selected requests until one does not fit; return their number; ``moves[0]`` contains them.
 
-    Use times weight orders the shares, least first; job order is kept within a share. The queue stays in job order.
+    Shares are ordered by use times weight, least first; job order is kept within a share. The queue stays in job
+    order.
     """
     table, running, moves, _, meta = queue
     draws, group, shares, how = selection

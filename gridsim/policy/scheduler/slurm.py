@@ -1,6 +1,6 @@
-"""A Slurm-like scheduler: multifactor priority, a quick pass after events, backfill by the clock, nodes with cores.
+"""Slurm's scheduler: multifactor priority, main cycles after events, periodic backfill cycles, nodes with cores.
 
-What is modelled and what is not is told in the documentation (background, Slurm); each part names its source.
+The documentation lists what is modelled (background, Slurm); each part names its source.
 """
 
 from __future__ import annotations
@@ -71,50 +71,50 @@ from gridsim.record import Reasons, Record, Refusal, Requested
 from gridsim.words import between, when
 
 LATER = SECOND // 4
-"""Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
+"""Delay of the priority calculation after the backfill cycle of the same second, as on a real Slurm 22.05."""
 
 NOBODY: IntArray = np.zeros(0, dtype=np.int64)
 
 
 @dataclass
 class Slurm:
-    """What Slurm's own scheduler would do, as far as its documentation says.
+    """Slurm's scheduler, as documented by Slurm.
 
     Parameters
     ----------
     conf : str
         The site's ``slurm.conf``.
     assoc, qos, usage : str or None
-        What ``sacctmgr dump`` (or ``show assoc tree``), ``sacctmgr -P show qos`` and ``sshare -alP`` printed; everybody
-        has equal shares, nobody limits, nobody used anything where left out.
+        Output of ``sacctmgr dump`` (or ``show assoc tree``), ``sacctmgr -P show qos`` and ``sshare -alP``. If omitted:
+        equal shares, no limits, no past usage.
     reservations : str or None
-        What ``scontrol show reservation`` or ``sacctmgr -P show reservation`` printed; needs *epoch*.
+        Output of ``scontrol show reservation`` or ``sacctmgr -P show reservation``; needs *epoch*.
     boot : float, str or None
         Instant from which the periods of the scheduler are counted (``BOOT_TIME`` in ``scontrol show config``): s of
-        the simulation, may be negative, or a date, which needs *epoch*. Where left out, 0; on logs of whole seconds
-        half a second before: what a log says of a second happened within it, not at its beginning.
+        the simulation, may be negative, or a date, which needs *epoch*. If omitted, 0; on logs with whole seconds half
+        a second before, since an event of a second happened within it, not at its beginning.
     more_nodes : int
-        Nodes added to those of the configuration, like the commonest of the default partition
-        (`gridsim.model.site.Site.with_nodes`); below 0, taken away.
+        Nodes added to those of the configuration, like the most frequent ones of the default partition
+        (`gridsim.model.site.Site.with_nodes`); if negative, removed.
     nodes : str or None
-        The same by partition: ``gpu:+10`` adds nodes like the commonest of that one, ``+10`` of the default one;
-        several with semicolons.
+        The same by partition: ``gpu:+10`` adds nodes like the most frequent ones of that partition, ``+10`` of the
+        default one; several separated by semicolons.
     add_pool : str or None
-        Licences added, or taken away: ``matlab:4``, ``matlab:-2``; several with semicolons.
+        Licences added or removed: ``matlab:4``, ``matlab:-2``; several separated by semicolons.
     set_limit : str or None
         Limits that replace those of the files: ``qos.gpu.GrpTRES=gres/gpu=14``, ``account.bio.GrpTRES=cpu=64``,
-        ``user.ann.MaxJobs=-1`` (none), ``partition.gpu.MaxTime=2-0``; several with semicolons.
+        ``user.ann.MaxJobs=-1`` (none), ``partition.gpu.MaxTime=2-0``; several separated by semicolons.
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
-        Zone of dates that name none, such as ``Europe/Berlin``; that of the log where left out.
+        Time zone of dates without one, such as ``Europe/Berlin``; if omitted, that of the log.
     site : Site or None
         The site itself, instead of files.
 
     Notes
     -----
-    Jobs say what they need by the labels of `gridsim.model.site.LABELS`. Times at which jobs start are those of the
-    scheduler: no time passes between a decision and a start.
+    Jobs define their demands by the labels of `gridsim.model.site.LABELS`. No time passes between a decision and a
+    start.
     """
 
     conf: str | None = None
@@ -152,19 +152,19 @@ class Slurm:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What Slurm can do; whether jobs may have to give way is known when a run has been set up."""
+        """Capabilities of Slurm; after `setup` they include whether jobs may be preempted."""
         by = self.site.preemption.kind if self.site is not None and self._gives_way else ""
         return replace(_CAN, preempts=by if self._gives_way else None, nodes=self.capacity())
 
-    # -- beginning ---------------------------------------------------------------------------------------------------
+    # -- setup -------------------------------------------------------------------------------------------------------
 
     def resolved(self) -> Site:
-        """The site with its reservations, and with more nodes where that is asked for.
+        """Return the site with its reservations and the changes of its nodes, licences and limits.
 
         Raises
         ------
         InputError
-            When reservations have dates and nobody said when the simulation begins.
+            If reservations have dates and the begin of the simulation is unknown.
         """
         assert self.site is not None
         if self.reservations is None:
@@ -181,21 +181,21 @@ class Slurm:
         return set_limits(site, self.set_limit) if self.set_limit else site
 
     def changed(self, change: SiteChange) -> Slurm:
-        """The same with nodes, licences and limits changed, as the parameters of these names describe them."""
+        """Return the policy with changed nodes, licences and limits, given as for the parameters of these names."""
         before = SiteChange(self.nodes or "", self.add_pool or "", self.set_limit or "")
         nodes, add_pool, set_limit = (text or None for text in before.and_then(change))
         return replace(self, nodes=nodes, add_pool=add_pool, set_limit=set_limit)
 
     def binding_limits(self, record: Record) -> list[BindingLimit]:
-        """Limits that held jobs back in a run under this policy, and stop below what the site has."""
+        """Return the limits that held jobs back in a run under this policy, and are below the totals of the site."""
         return binding_limits(self.resolved(), record)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What the site's files say and this does not follow; of reservations only where it is known when they are."""
+        """Settings of the site's files that are not modelled; those of reservations only if their dates are known."""
         assert self.site is not None
         site = self.site if self.reservations and self.epoch is None else self.resolved()
-        if site.priority.reset and self.epoch is None:  # nobody knows when that is
+        if site.priority.reset and self.epoch is None:  # the instants of resets are unknown
             site = replace(site, ignored={**site.ignored, "PriorityUsageResetPeriod": 1})
         if site.priority.reset and self.epoch is not None and self.timezone is None:
             text = "the zone of PriorityUsageResetPeriod, whose midnight is that of UTC without --timezone"
@@ -203,9 +203,9 @@ class Slurm:
         return site.notices
 
     def outside(self, first: int, last: int, longest: int) -> tuple[Notice, ...]:
-        """Reservations and a boot outside the time between two instants, whole microseconds.
+        """Return notices of reservations and a boot outside the time between two instants, whole microseconds.
 
-        A job keeps clear of reservations that begin within its walltime, at most *longest*.
+        A job avoids reservations that begin within its walltime, at most *longest*.
         """
         calendar = None if self.epoch is None else Calendar(0.0, zone_of(self.timezone or "UTC"))
         began = self.epoch or 0.0
@@ -221,10 +221,10 @@ class Slurm:
         return tuple(Notice(text, outside=True) for text in found)
 
     def longest(self, workload: Workload) -> IntArray:
-        """Longest time that each job may ask for on this site, whole microseconds; `NEVER` for no limit.
+        """Return the longest time that each job may request at this site, whole microseconds; `NEVER` for no limit.
 
-        Of several partitions that it names, in that which allows most: the ``MaxTime`` of the partition, and where
-        limits hold the ``MaxWall`` of its association and of those above, of its QOS and of that of the partition.
+        If a job requests several partitions, the most permissive one counts. The limits are ``MaxTime`` of the
+        partition and, if limits are enforced, ``MaxWall`` of its associations, of its QOS and of the partition's QOS.
         """
         site = self.site
         assert site is not None
@@ -242,23 +242,23 @@ class Slurm:
         return found
 
     def machine(self) -> Platform:
-        """The machine that its nodes make, one cluster."""
+        """Return the machine of its nodes as one cluster of cores."""
         assert self.site is not None
         found = self._changed(self.site).platform()
         return replace(found, origin=f"{found.origin}, nodes {self.nodes}") if self.nodes else found
 
     def on_nodes(self) -> Platform:
-        """The same machine with its nodes and licences."""
+        """Return the same machine with its nodes and licences."""
         assert self.site is not None
         return self._changed(self.site).on_nodes()
 
     def capacity(self) -> Capacity:
-        """What its nodes have."""
+        """Return the capacity of its nodes."""
         assert self.site is not None
         return self._changed(self.site).capacity()
 
     def pools(self, named: Iterable[str]) -> Platform:
-        """The machine in partitions that share no node, for policies that know of none (`Site.pools`)."""
+        """Return the machine as partitions without common nodes (`Site.pools`), for policies without partitions."""
         assert self.site is not None
         return self._changed(self.site).pools(named)
 
@@ -269,37 +269,37 @@ class Slurm:
         return self.site.usual_node.cores
 
     def sized(self, cores: float) -> Slurm:
-        """The same with as many more or fewer nodes as it takes for about so many cores."""
+        """Return the policy with more or fewer nodes, for about *cores* cores."""
         assert self.site is not None
         now = self._changed(self.site)
         return replace(self, more_nodes=self.more_nodes + now.nodes_to(cores))
 
     def _booted(self, requests: Requests) -> int:
-        """The boot, whole microseconds of the simulation."""
+        """Return the boot, whole microseconds of the simulation."""
         if self.boot is None:
             return -SECOND // 2 if of_whole_seconds(requests.submit) else 0
         return self._boot_given()
 
     def _boot_given(self) -> int:
-        """The boot that was given, whole microseconds of the simulation."""
+        """Return the given boot, whole microseconds of the simulation."""
         assert self.boot is not None
         if not isinstance(self.boot, str):
             return round(self.boot * SECOND)
         return SiteClock(self.epoch, self.timezone).instant(self.boot, field="boot")
 
     def _resets(self, site: Site) -> Callable[[int], int] | None:
-        """When usage begins anew, where it does and dates are known."""
+        """Return the function of usage resets, if these are configured and dates are known."""
         if not site.priority.reset or self.epoch is None:
             return None
         return partial(last_reset, site.priority.reset, clock=SiteClock(self.epoch, self.timezone))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run.
+        """Initialise the state for a run.
 
         Raises
         ------
         InputError
-            When the cluster has other cores than the nodes of the site together.
+            If the cluster's number of cores is not that of all nodes of the site.
         """
         site = self.resolved()
         if cluster.cores != site.cores:
@@ -311,7 +311,7 @@ class Slurm:
         self._bookings = Bookings(site, self._reservations)
         laid = self._lay_out(site)
         self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
-        self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
+        self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # present or last entry of each request
         self._timing, self._repeats = Timing(site.scheduling, self._boot), Repeats(requests.number)
         entries = len(self._entries.request)
         self._diary, self._last = Diary(len(requests), entries), dict.fromkeys(("quick", "backfill"), -NEVER)
@@ -321,8 +321,8 @@ class Slurm:
         others = (self._priorities, self._intake, self._bookings, self._timing, self._diary, stillness)
         self._pending = Pending(laid, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
-        self._asked = -1  # the request that came last, of those that could be taken in
-        self._alone = -NEVER  # when it was last told that nothing else will happen
+        self._asked = -1  # the last request quoted
+        self._alone = -NEVER  # last call of `alone`
         self._exempt: list[int] = []
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
@@ -331,9 +331,9 @@ class Slurm:
         compile_ahead(backfill_pass, self._backfill_arguments(0, NOBODY))
 
     def _lay_out(self, spending: Site) -> Requests:
-        """Columns of all requests that are known by now, as they are where nobody has come; what they are made of.
+        """Create the columns of all requests known by now, in their initial state; return the requests used for that.
 
-        *spending* is the site with what everybody has used by now.
+        *spending* is the site with the present usage.
         """
         site = self._site
         self._known = self._requests.used
@@ -359,18 +359,18 @@ class Slurm:
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
-        named = "user" in requests.names  # users that have only numbers cannot be compared with associations
+        named = "user" in requests.names  # users with numbers only cannot be compared with associations
         self._intake = Intake(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
 
     def _grow(self) -> None:
-        """Requests have been submitted that nobody knew of: lay out the columns of all, and go on from what is."""
+        """Create the columns again after submissions of unknown requests, and take over the previous state."""
         before = copy.copy(self)
         kept = kept_of(self._entries, len(self._requests), self._known)
         spending = self._site
-        if any(each.usage for each in spending.associations):  # which has been forgotten in part when a counter is new
+        if any(each.usage for each in spending.associations):  # new counters begin with the decayed initial usage
             used, known = self._priorities.used_by, spending.associations
             now = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
             spending = replace(spending, associations=tuple(now))
@@ -390,13 +390,13 @@ class Slurm:
 
     @property
     def _parts(self) -> tuple[Any, ...]:
-        """What the passes work on."""
+        """Arguments of the scheduling cycles."""
         return self._demands, self._machine, self._limits, self._held, self._reservations, self._rules
 
-    # -- what the cluster tells ---------------------------------------------------------------------------------------
+    # -- events of the cluster ---------------------------------------------------------------------------------------
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """Every request is taken that fits the site and its limits; a question, that may be asked again."""
+        """Return a quote for every request that fits the site and its limits; may be called repeatedly."""
         if request >= self._known:
             self._grow()
         self._pending.leave_log(request, now)
@@ -408,7 +408,7 @@ class Slurm:
         return Quote(request, entries=tuple(found))
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """The request joins the queue, now or when what it waits for has come."""
+        """Add the request to the queue, now or when its dependency or begin time is reached."""
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         parts = (self._demands, self._machine, self._reservations, self._trial)
@@ -419,7 +419,7 @@ class Slurm:
         return ()
 
     def ended(self, request: int, now: int) -> None:
-        """The request gave its cores back."""
+        """Release the cores of the request."""
         entry = int(self._entry[request])
         self._pending.calculate(now)
         self._priorities.ended(entry, now)
@@ -433,19 +433,19 @@ class Slurm:
         self._pending.done(request, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
-        """A request that reached its limit is taken to end next; Slurm's own time-outs are late by up to a minute."""
+        """Do nothing: the request is expected to end next; Slurm's own time-outs are late by up to a minute."""
 
     def settled(self, now: int) -> None:
-        """Nothing to do: nothing is promised."""
+        """Do nothing: Slurm makes no guarantees."""
 
     def alone(self, now: int) -> None:
-        """Nobody comes any more, and nobody runs."""
+        """Note that no request arrives any more, and none is running."""
         self._alone = now
 
     # -- decisions ------------------------------------------------------------------------------------------------
 
     def dispatch(self, now: int) -> Decision:
-        """The passes that are due; requests that were preempted in this instant make room for some that start."""
+        """Run the cycles that are due; requests preempted at this instant free resources for some of the starts."""
         self._stops = []
         self._pending.calculate(now)
         if self._pending.follows_log:
@@ -466,7 +466,7 @@ class Slurm:
         return Decision(started, self._stops, withdrawn, self._next(now))
 
     def _recorded_starts(self, now: int) -> list[Start]:
-        """Start the requests that have started in the log by *now*, on nodes where they fit."""
+        """Start the requests that have started in the log by *now*, on nodes that fit."""
         self._pending.join_due(now)
         demands, machine, trial, found = self._demands, self._machine, self._trial, 0
         for entry in self._pending.order.tolist():
@@ -482,7 +482,7 @@ class Slurm:
         return self._begin("quick", found, now)
 
     def _leave(self, now: int) -> Sequence[int]:
-        """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
+        """Return waiting requests that are cancelled by *now*: by their users, or because they can never run."""
         lost = self._pending.lose(now)
         for request in lost:
             self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)
@@ -496,7 +496,7 @@ class Slurm:
         return found
 
     def _end_grace(self, now: int) -> None:
-        """Stop what had to give way by now."""
+        """Stop entries whose grace time has ended."""
         if now < self._ends_grace:
             return
         for entry in self._running().tolist():
@@ -510,11 +510,11 @@ class Slurm:
         self._ends_grace = int(self._rules.own["leaves"][self._running()].min(initial=NEVER))
 
     def _running(self) -> IntArray:
-        """Running entries by expected end; a view."""
+        """Return the running entries by expected end; a view."""
         return self._held.running[1, : self._held.counts[RUNNING]]
 
     def _stop(self, entry: int, now: int) -> None:
-        """A running entry was preempted: its request waits anew, or is over."""
+        """Requeue or cancel the request of a preempted entry."""
         request = int(self._demands["request"][entry])
         self._placing.end(entry)
         self._repeats.preempted(request, now)
@@ -546,23 +546,23 @@ class Slurm:
         return begun
 
     def _backfill_arguments(self, now: int, order: IntArray) -> tuple[Any, ...]:
-        """What a backfill pass over entries in *order* is given."""
+        """Return the arguments of a backfill cycle over entries in *order*."""
         arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons)
         return now, order, self._backfill_parameters, *arrays, self._room(order)
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
-        """What a pass works on, and which entries may hold others back."""
+        """Return the arguments common to all cycles, with the entries that may block others."""
         if self._within:
             self._rules.own["priority"][:] = self._priorities.priority
         return self._parts, self._reserving(now)
 
     def _room(self, order: IntArray) -> Space:
-        """Room that a pass over entries works in."""
+        """Return the workspace of a cycle over entries."""
         self._space = space_for(order, self._held, self._demands, self._machine, self._space)
         return self._space
 
     def _reserving(self, now: int) -> IntArray:
-        """Which entries may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``); empty: all."""
+        """Return which entries may block others (``bf_min_age_reserve``, ``bf_min_prio_reserve``); empty: all."""
         scheduling = self._site.scheduling
         if not scheduling.least_age and not scheduling.least_priority:
             return NOBODY
@@ -570,10 +570,10 @@ class Slurm:
         return (old & (self._priorities.priority >= scheduling.least_priority)).astype(np.int64)
 
     def expected_starts(self, now: int) -> dict[int, int]:
-        """When a backfill pass of this instant would expect each waiting request to start, as ``squeue --start`` says.
+        """Return the expected start of each waiting request in a backfill cycle now, as ``squeue --start`` shows it.
 
-        Whole microseconds by request, without those that it does not plan: held back by a limit, or beyond
-        ``bf_window``. Changes nothing that the next scheduling cycle does not.
+        Whole microseconds by request, without requests that have no plan: held back by a limit, or beyond
+        ``bf_window``. It changes nothing that the next scheduling cycle does not change.
         """
         planned, _ = self._trial_pass(now)
         found: dict[int, int] = {}
@@ -583,7 +583,7 @@ class Slurm:
         return dict(sorted(found.items()))
 
     def _trial_pass(self, now: int) -> tuple[IntArray, IntArray]:
-        """Expected starts of entries, and reasons of requests, after a backfill cycle that decides nothing."""
+        """Return expected starts of entries and wait reasons of requests from a backfill cycle without effects."""
         self._pending.join_due(now)
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
@@ -595,19 +595,19 @@ class Slurm:
         return planned, reasons.code
 
     def held_by(self, request: int, now: int) -> str | Refusal:
-        """The limit that holds a request back, such as ``QOSMaxJobsPerUserLimit of QOS low``, or rejects it.
+        """Return the limit that holds a request back, such as ``QOSMaxJobsPerUserLimit of QOS low``, or rejects it.
 
         Parameters
         ----------
         request : int
-            One that waits, or that `quote` did not take.
+            A waiting request, or one that `quote` rejected.
         now : int
             Whole microseconds.
 
         Returns
         -------
         str or Refusal
-            Empty where no limit does.
+            Empty if no limit does.
         """
         if request in self._refused:
             return self._refused[request][0]
@@ -625,12 +625,12 @@ class Slurm:
         return WORDS[code]
 
     def labels_of(self, demand: Demand) -> dict[str, int | str]:
-        """Labels of a job with a demand on this site (`gridsim.policy.slurm.demand.labels_of`)."""
+        """Return the labels of a job with a demand at this site (`gridsim.policy.slurm.demand.labels_of`)."""
         assert self.site is not None
         return labels_of(demand, self._changed(self.site))
 
     def _begin(self, kind: str, count: int, now: int) -> list[Start]:
-        """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
+        """Apply the decisions of a cycle: stop preempted entries; return the starts of the first *count* entries."""
         last, self._last[kind] = self._last[kind], now
         self._diary.seen(now)
         for entry in self._held.stopped[: self._held.counts[STOPPED]].tolist():
@@ -657,9 +657,9 @@ class Slurm:
         return [Start(request, placement=place) for request, place in zip(begun, places, strict=True)]
 
     def _next(self, now: int) -> int:
-        """The next pass by the clock that could start anything, new priorities, or an instant somebody waits for."""
+        """Return the next useful periodic cycle, priority calculation, or change of the queue."""
         if self._alone == now and not len(self._pending.order) and self._pending.still(now):
-            return NEVER  # who waits then waits for another one who does
+            return NEVER  # the remaining requests wait for each other
         times = [self._pending.next(), self._ends_grace]
         if len(self._pending.order):
             times.append(self._timing.next(now))
@@ -668,7 +668,7 @@ class Slurm:
         return max(min(times), now + 1)
 
     def reasons(self) -> Reasons:
-        """Why requests waited, in Slurm's words, and why some were turned away."""
+        """Return the wait reasons of requests in Slurm's terms, and the reasons for rejections."""
         words = tuple(dict.fromkeys([*WORDS, *(why.reason for why, _ in self._refused.values())]))
         refused = [(job, words.index(why.reason), at, NEVER) for job, (why, at) in self._refused.items()]
         more: IntArray = np.array(refused, dtype=np.int64).reshape(-1, 4)
@@ -682,7 +682,7 @@ class Slurm:
         return Reasons(words, job, word, since, until, reach, free, pool, why_not)
 
     def requested(self) -> Requested:
-        """Resources that each request asks for, in the partition where it ran last. Memory is what was allocated."""
+        """Return the demand of each request, in its present or last partition. Memory is the allocated amount."""
         entry = self._entry
         asked = {name: self._demands[name][entry] for name in ("cores", "unit", "gpus", "exclusive")}
         amounts = {"cores": asked["cores"], GPU: asked["gpus"] * self._held.pieces[entry] * WHOLE_GPU}
@@ -690,18 +690,18 @@ class Slurm:
         return Requested(asked["cores"] // asked["unit"], asked["exclusive"] > 0, amounts)
 
     def _pieces(self, entry: int) -> tuple[IntArray, IntArray]:
-        """Nodes that an entry holds or held last, and how many cores of each."""
+        """Return the nodes that an entry holds or held last, and the cores of each."""
         first, count = int(self._held.first[entry]), int(self._held.pieces[entry])
         return self._held.node[first : first + count], self._held.cores[first : first + count]
 
     def nodes_of(self, request: int) -> dict[str, int]:
-        """Cores by the name of the node that a request holds, or held last; for explanations and pictures."""
+        """Return cores by name of the node that a request holds, or held last; for explanations and figures."""
         nodes, cores = self._pieces(int(self._entry[request]))
         names = [self._site.nodes[node].name for node in nodes]
         return dict(zip(names, cores.tolist(), strict=True))
 
     def partition_of(self, request: int) -> str:
-        """Name of the partition that a request runs in, or ran in last: of several that it asked for, this one."""
+        """Return the partition in which a request runs, or ran last."""
         return self._site.partitions[int(self._demands["part"][self._entry[request]])].name
 
 
