@@ -1,4 +1,4 @@
-"""Guaranteed deadlines: whoever is taken in ends by the deadline that was promised, whatever arrives later."""
+"""Guaranteed deadlines: every admitted job ends by its guaranteed deadline, whatever is submitted later."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ DAY = 86400.0
 
 @dataclass(repr=False)
 class Guaranteed(Planned):
-    """Takes in what *admission* can promise a deadline without breaking another promise, and turns the rest away.
+    """Admits jobs for which *admission* can guarantee a deadline without breaking others, and rejects all other jobs.
 
     Parameters
     ----------
     admission : Admission
-        Whether and where a new job fits, for the deadline that its user asks for.
+        Decides whether a new job fits, and its planned start, for the requested deadline.
     compress, ordering
         As in `Planned`.
     relaxation : float
-        A job without a deadline gets an artificial one: its submit plus this many times its estimate, …
+        A job without a deadline gets an artificial one: its submit time plus this factor times its estimate, …
     artificial_floor : float
-        … but at least so many seconds.
+        … but at least this many seconds.
     artificial_fallback : {"loosen", "reject"}
-        What happens to such a job when the search refuses it: the response is doubled until the job, appended to the
-        plan, meets it; or it is turned away like any other.
+        Treatment of such a job if the search rejects it: the response is doubled until the job, appended to the plan,
+        meets it; or the job is rejected like any other.
     unadmitted : {"drop", "best-effort"}
-        Jobs turned away leave; or they stay without any promise, behind the plan, moved by every later admission.
+        Rejected jobs leave; or they stay without a guarantee, behind the plan, and every later admission may move
+        them.
 
     Notes
     -----
@@ -59,7 +60,7 @@ class Guaranteed(Planned):
     artificial_floor: float = DAY
     artificial_fallback: Literal["loosen", "reject"] = "loosen"
     unadmitted: Literal["drop", "best-effort"] = "drop"
-    # What is promised to users is no guess: no predictions.
+    # Guarantees are not based on predictions.
     predict: Any = field(default_factory=Requested, init=False, repr=False)
     correct: Any = field(default_factory=Request, init=False, repr=False)
 
@@ -72,14 +73,14 @@ class Guaranteed(Planned):
 
     @property
     def capabilities(self) -> Capabilities:
-        """It promises deadlines, by a plan."""
+        """Capabilities, which depend on the parts; it has a plan and guarantees deadlines."""
         able = replace(super().capabilities, guarantees=True)
         in_python = self._in_python()
         compiled: Any = frozenset(() if in_python else {"pool"})
         return replace(able, compiled=compiled, in_python=in_python, effort=100.0)
 
     def _in_python(self) -> str:
-        """Why its decisions cannot be played in a compiled loop; empty where they can."""
+        """Return why its decisions cannot run in the compiled loop; empty if they can."""
         if self.unadmitted != "drop":
             return "jobs stay without any promise"
         if self.partition is not None:
@@ -89,22 +90,22 @@ class Guaranteed(Planned):
         return decision.why_not(self.admission)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run.
+        """Initialise the state for a run.
 
         Raises
         ------
         InputError
-            For DAG jobs: a deadline is that of a whole job, and a plan is of single tasks.
+            For DAG jobs: a deadline applies to a whole job, but a plan contains single tasks.
         """
         if cluster.requests.tasks is not None:
             raise InputError("guaranteed deadlines are for jobs of one task; the workload has DAG jobs", field="policy")
         super().setup(cluster, rng)
         self._keeps_all = self.unadmitted == "best-effort"
-        self._loose: list[int] = []  # waiting without a promise, in order of arrival
+        self._loose: list[int] = []  # waiting requests without a guarantee, in order of arrival
         self._firm: Plan | None = None  # the plan without them, while an offer is being decided
 
     def passes(self, rows: IntArray) -> Passes:
-        """Its decisions and passes for a calendar that plays the whole run."""
+        """Return the arrays of its decisions and its plan for the compiled event loop."""
         plan, requests = self._plan, self._requests
         self._rank_all()
         queue, machine, moves = plan.columns_for(len(rows))
@@ -119,18 +120,18 @@ class Guaranteed(Planned):
         return Passes("guaranteed", bundle, answers=answers)
 
     def _responses(self) -> IntArray:
-        """`artificial_response` of each request."""
+        """Return `artificial_response` of each request."""
         return np.array([self.artificial_response(it) for it in self._requests.estimate.tolist()], dtype=np.int64)
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """The admission's offer for the deadline that its user asks for."""
+        """Return the admission's offer for the requested deadline."""
         return self.promise(request, int(self._requests.deadline[request]), now)
 
     def promise(self, request: int, deadline: int, now: int) -> Quote | None:
-        """The admission's offer for a *deadline*, which may be a later one; None where there is none.
+        """Return the admission's offer for *deadline*, possibly with a later one; None if it rejects the request.
 
-        A moldable job gets the fewest cores on which the deadline asked for can be promised, which take the least work;
-        where there are none, those with the earliest deadline that can be.
+        A moldable job gets the fewest cores for which the requested deadline can be guaranteed, which use the least
+        work; if there are none, those with the earliest deadline that can be guaranteed.
         """
         self._firm = self._without_loose(now) if self._loose else None
         best: Quote | None = None
@@ -145,35 +146,35 @@ class Guaranteed(Planned):
         return self._behind(request, now) if best is None and self._keeps_all else best
 
     def _behind(self, request: int, now: int) -> Quote:
-        """A place behind all promises: as wide as a request asks for; where it cannot be, as wide as lets it end first.
+        """Return a quote behind all guarantees: at the requested size if it fits, else at the size with the first end.
 
-        On the plan with all that waits.
+        It is based on the plan of all waiting requests.
         """
         cores = 0 if self._shapes is None or self._shapes.as_asked(request) else self._size(request, now)
         with self._sized(request, cores):
             return Quote(request, Offer(self._plan.earliest(request, now)), cores)
 
     def _sizes(self, request: int, now: int) -> Sequence[int]:
-        """Cores to try for a request, ascending; 0 stands for those that it asks for."""
+        """Return the core counts to try for a request, ascending; 0 means the requested ones."""
         return (0,) if self._shapes is None else self._shapes.tried(request, self._limit(request, now))
 
     def _offer(self, request: int, deadline: int, now: int) -> Offer | None:
-        """The admission's offer for a request as wide as it is now."""
-        plan = self._plan if self._firm is None else self._firm  # an empty plan is false
+        """Return the admission's offer for a request at its present size."""
+        plan = self._plan if self._firm is None else self._firm  # an empty plan is falsy
         if deadline >= NEVER:
             return self._artificial(request, plan, now)
         offer = offer_of(self.admission, request, deadline, plan, now)
         return offer._replace(granted=deadline) if offer is not None and offer.granted >= NEVER else offer
 
     def declined(self, quote: Quote) -> Quote | None:
-        """What remains for a request whose user does not take the offer: as wide as it asks for, if it can be."""
+        """Return the remaining quote after the user declined the offer: at the requested size, if that fits."""
         if not self._keeps_all or quote.offer is None:
             return None
         asked = self._shapes is None or self._shapes.as_asked(quote.request)
         return Quote(quote.request, Offer(quote.offer.start), 0 if asked else quote.cores)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """The offer becomes a promise; without one, the request joins those that wait behind all promises."""
+        """Guarantee the offer; without an offer, add the request to those that wait behind all guarantees."""
         assert quote.offer is not None
         if quote.offer.granted >= NEVER:
             self._loose.append(quote.request)
@@ -187,7 +188,7 @@ class Guaranteed(Planned):
         return stops
 
     def settled(self, now: int) -> None:
-        """Plan again after an overrun, else compress if something was given back; who holds no promise comes last."""
+        """Plan again after an overrun, else compress after a release; requests without guarantees are placed last."""
         if not self._loose or self._plan.is_settled(now):
             super().settled(now)
             return
@@ -196,17 +197,17 @@ class Guaranteed(Planned):
         self._append_loose(now)
 
     def _append_loose(self, now: int) -> None:
-        """Place those that hold no promise behind the plan, in order of arrival, wherever there is a hole."""
+        """Place requests without a guarantee behind the plan, in order of arrival, in any gap."""
         for request in self._loose:
             self._plan.reserve(request, self._plan.earliest(request, now))
 
     @property
     def broken(self) -> npt.NDArray[np.bool_]:
-        """Requests whose promises fell to one that outlived its estimate."""
+        """Requests whose guarantees were broken because another request exceeded its estimate."""
         return self._plan.broken
 
     def dispatch(self, now: int) -> Decision:
-        """Requests whose promised start has come."""
+        """Return the requests whose planned start is now."""
         decision = super().dispatch(now)
         if self._loose and decision.starts:
             gone = {start.request for start in decision.starts}
@@ -214,13 +215,13 @@ class Guaranteed(Planned):
         return decision
 
     def _without_loose(self, now: int) -> Plan:
-        """The plan of those that hold promises."""
+        """Return the plan of the requests with guarantees."""
         plan = self._plan.copy()
         plan.withdraw(self._loose, now)
         return plan
 
     def _artificial(self, request: int, plan: Plan, now: int) -> Offer | None:
-        """An offer for a job whose user asked for nothing; such a job is not turned away unless that is wanted."""
+        """Return an offer for a job without a requested deadline; None only with ``artificial_fallback=reject``."""
         submit, estimate = int(self._requests.submit[request]), int(plan.estimate[request])
         response = self.artificial_response(estimate)
         offer = offer_of(search_of(self.admission), request, submit + response, plan, now)
@@ -234,9 +235,9 @@ class Guaranteed(Planned):
         return Offer(start, granted=submit + response, doublings=doublings)
 
     def artificial_response(self, estimate: int) -> int:
-        """Response promised to a job without a deadline: max(floor, relaxation * estimate); whole microseconds.
+        """Return the response guaranteed to a job without deadline: max(floor, relaxation * estimate), microseconds.
 
-        At least one, since it is doubled, and at most a time whose sum with a submit time has 64 bits.
+        At least one, since it is doubled, and limited so that its sum with a submit time fits into 64 bits.
         """
         times, of, floor = self._artificial_rule
         return min(max(floor, estimate * times // of, 1), NEVER // 2)

@@ -1,4 +1,4 @@
-"""Machines of list schedulers: arrays of a `Pool` or of `Nodes` beside those of the queue, and cycles for Python."""
+"""Machines of list schedulers: arrays of a `Pool` or of `Nodes` in addition to the queue, and cycles for Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def in_pool(queue, pool):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
-    """`run_cycle` for Python, which calls quicker with plain tuples; returns how many start."""
+    """Call `run_cycle` from Python, where calls with plain tuples are faster; return the number of starts."""
     queue = ListQueue(*queue)
     run_cycle(now, limit, False, ended, tail, queue, in_pool(queue, pool))
     return queue.meta[COUNT]
@@ -54,7 +54,7 @@ def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def cycle_on_nodes(now, limit, ended, tail, queue, nodes):  # type: ignore[no-untyped-def]
-    """`run_cycle` for Python; returns 0 or the code of a verb."""
+    """Call `run_cycle` from Python; return 0 or the code of a verb."""
     queue = ListQueue(*queue)
     return run_cycle(now, limit, False, ended, tail, queue, on_nodes(queue, nodes))
 
@@ -76,7 +76,7 @@ class PoolMachine:
     queue : tuple of arrays
         `gridsim.policy.scheduler.list_cycle.ListQueue`.
     room : int
-        Blocks of a profile.
+        Maximum number of blocks of a profile.
     """
 
     def __init__(self, cluster: ClusterView, queue: Arrays, room: int) -> None:
@@ -91,14 +91,14 @@ class PoolMachine:
         self.columns: Arrays = (need, self._idle, *profile)
 
     def _of_pools(self, requests: slice | int) -> IntArray:
-        """Amounts of pools that requests request."""
+        """Return the amounts of pools that requests need."""
         assert self._asked is not None
         classes = self._asked.classes
         found: IntArray = classes.whole[classes.of[requests], ..., 1 + len(self._asked.columns.resources) :]
         return found
 
     def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
-        """The cycles of a whole run for the compiled loop; *ask* is called before each."""
+        """Return the cycles of a whole run for the compiled loop; *ask* is called before each."""
         return Passes("list_in_pool", (self._queue, self.columns, order), ask)
 
     def learn(self, request: int) -> None:
@@ -115,7 +115,7 @@ class PoolMachine:
         """Expect a running request to end at another instant: the running requests contain that."""
 
     def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
-        """Run a cycle; returns how many requests start."""
+        """Run a cycle; return the number of starts."""
         count: int = cycle_in_pool(now, limit, ended, tail, self._queue, self.columns)
         return count
 
@@ -131,12 +131,12 @@ class PoolMachine:
             catch_up_in_pool(now, ended, tail, self._queue, self.columns)
 
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
-        """Decisions that requests start, on so many cores if they are given."""
+        """Return the decisions to start requests, on the given cores, if any."""
         return starts_of(started) if cores is None else list(map(Start, started, cores))
 
 
 class NodesMachine:
-    """Nodes, and pools beside them.
+    """A machine of nodes, possibly with pools.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ class NodesMachine:
     queue : tuple of arrays
         `gridsim.policy.scheduler.list_cycle.ListQueue`.
     placement : PlacementRule
-        Where tasks go.
+        Placement of tasks.
     rng : Generator
-        For rules that draw.
+        For random rules.
     """
 
     is_one_amount = False
@@ -200,12 +200,12 @@ class NodesMachine:
         self._holdings.until(request, until, now)
 
     def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
-        """Run a cycle; returns how many requests start."""
+        """Run a cycle; return the number of starts."""
         self.complete(lambda columns: cycle_on_nodes(now, limit, ended, tail, self._queue, columns))
         return int(self._queue[-1][COUNT])
 
     def complete(self, cycle: Callable[[tuple[Any, ...]], int]) -> None:
-        """Run a cycle over the columns, and do what it stops for."""
+        """Run a cycle over the columns; handle each request of the cycle for help."""
         while stopped := cycle(self.columns):
             if stopped != FULL:
                 self._holdings.help(stopped, int(self._state[ROW]))
@@ -220,6 +220,6 @@ class NodesMachine:
         catch_up_on_nodes(now, ended, tail, self._queue, self.columns)
 
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
-        """Decisions that requests start, each at its place, on so many cores if they are given."""
+        """Return the decisions to start requests, each at its placement, on the given cores, if any."""
         sizes = cores or [0] * len(started)
         return [Start(row, size, self._laid.placement(row)) for row, size in zip(started, sizes, strict=True)]

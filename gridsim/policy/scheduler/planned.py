@@ -1,4 +1,4 @@
-"""Plan-based scheduling: every waiting request holds a promised start, kept while the plan is compressed."""
+"""Plan-based scheduling: every waiting request holds a reservation, kept while the plan is compressed."""
 
 from __future__ import annotations
 
@@ -49,35 +49,36 @@ from gridsim.record import Predictions as PredictionRecord
 
 @dataclass(repr=False)
 class Planned:
-    """Requests start at their promised starts; *admission* makes the promises.
+    """Requests start at their planned starts; *admission* makes the plan.
 
     Parameters
     ----------
     admission : Admission
-        Where a new request goes, and whether it is taken at all.
+        Decides whether a new request is admitted, and its planned start.
     compress : {"planned", "arrival", "none"}
-        When a job ends before its expected end, each waiting request moves to its earliest place, all others staying:
-        in the order of their planned starts (one pass then leaves no hole that one of them could use), in order of
-        arrival (a single pass may leave holes), or not at all.
+        After a job ends before its expected end, each waiting request moves to its earliest start, while all others
+        stay: in the order of planned starts (then one sweep leaves no gap that one of them could use), in order of
+        arrival (a single sweep may leave gaps), or not at all.
     compress_at : {"early", "every"}
-        Ends after which the plan is compressed: those of jobs that ended before their expected ends, or all. The second
-        finds more only where a pass leaves holes, as one in order of arrival does; pyss compresses so.
+        Ends after which the plan is compressed: those of jobs that ended before their expected ends, or all. The
+        second finds more only if a sweep leaves gaps, as in order of arrival; pyss compresses in this way.
     ordering : Ordering, optional
         Order of compression instead: an ordering of the waiting requests.
     partition : Partition, optional
-        How wide moldable jobs are planned, once and for all on arrival: as wide as lets them end first. As wide as they
-        asked for where left out.
+        Limit of the size of moldable jobs, which is chosen once, at submission, for the first end. If omitted, jobs
+        have their requested sizes.
     placement : PlacementRule
-        Where tasks go on a machine of nodes.
+        Placement of tasks on a machine of nodes.
     predict : Predictor
-        What requests are planned to run; ``requested``: what their users asked for. Killed they are at that alone.
+        Predicted run times for planning; ``requested``: the requested walltimes. Jobs are killed only at their
+        requested walltimes.
     correct : Corrector
-        What is believed of one that outlives its prediction: then all waiting requests are placed again.
+        New prediction of a job that exceeds its prediction; then all waiting requests are placed again.
 
     Notes
     -----
-    No request moves later while runtimes respect the estimates (spec of the deadline papers, 3.3 and 3.4). A job that
-    outlives its estimate has all waiting requests placed again in planned order (6.3).
+    No request moves later while run times respect the estimates (spec of the deadline papers, 3.3 and 3.4). After a
+    job exceeds its estimate, all waiting requests are placed again in planned order (6.3).
     """
 
     admission: Any = field(default_factory=Conservative)
@@ -107,7 +108,7 @@ class Planned:
 
     @property
     def capabilities(self) -> Capabilities:
-        """It has a plan; whether it chooses sizes, and what its order depends on."""
+        """Capabilities, which depend on the parts."""
         sizes = self.partition is not None and not fixes_sizes(self.partition)
         predicts = not isinstance(self.predict, Requested)
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
@@ -122,7 +123,7 @@ class Planned:
         return replace(can, compiled=compiled, vectors=on_nodes(self.admission), in_python=in_python)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
-        """Begin a run: an empty plan."""
+        """Initialise the state for a run: an empty plan."""
         self._requests, self._totals = cluster.requests, cluster.totals
         laid = None
         if cluster.asked is not None:
@@ -148,7 +149,7 @@ class Planned:
             self._moved: IntArray = np.zeros(n, dtype=np.int64)
 
     def passes(self, rows: IntArray) -> Passes:
-        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        """Return the arrays for a compiled run in which these requests are submitted in this order."""
         self._rank_all()
         return self._plan.passes(len(rows), () if self._shapes is None else (self._shapes.limits, self._shapes.arrays))
 
@@ -161,16 +162,16 @@ class Planned:
             self._plan.meta[cycle.COMPRESS] = cycle.BY_RANK
 
     def go_on(self, before: Planned, rows: IntArray, came: int) -> IntArray:
-        """Go on where a scheduler of the same policy stood in an earlier window of requests."""
+        """Continue from a scheduler of the same policy in an earlier window of requests."""
         return self._plan.go_on(before._plan, rows)
 
     @property
     def plan(self) -> Plan:
-        """The plan as it stands."""
+        """The present plan."""
         return self._plan
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """The admission's offer; None where it refuses."""
+        """Return the admission's offer; None if it rejects the request."""
         if self._predictions is not None:
             self._plan.estimate[request] = self._predictions.predict(request, now)
         cores = self._size(request, now)
@@ -182,7 +183,7 @@ class Planned:
         return None if offer is None else Quote(request, offer, cores)
 
     def _size(self, request: int, now: int) -> int:
-        """Cores by which a new request would end first, behind the plan as it stands; 0 where it is not asked."""
+        """Return the cores with the first end of a new request in the present plan; 0 without choice of sizes."""
         if self._shapes is None:
             return 0
         limit = self._limit(request, now)
@@ -191,12 +192,12 @@ class Planned:
         return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
 
     def _earliest_on(self, request: int, cores: int, now: int) -> int:
-        """Earliest place of a new request of another size."""
+        """Return the earliest start of a new request of another size."""
         with self._sized(request, cores):
             return self._plan.earliest(request, now)
 
     def _limit(self, request: int, now: int) -> int:
-        """Most cores that the partition allows a new request, itself counted among the waiting ones."""
+        """Return the maximum cores that the partition allows a new request, itself counted among the waiting ones."""
         assert self._shapes is not None
         plan = self._plan
         if request >= self._requests.known:
@@ -205,7 +206,7 @@ class Planned:
 
     @contextmanager
     def _sized(self, request: int, cores: int) -> Iterator[None]:
-        """Let a request be of another size while it is only asked about."""
+        """Temporarily change the size of a request for a trial."""
         if not cores or self._shapes is None:
             yield
             return
@@ -218,7 +219,7 @@ class Planned:
             plan.resize(request, *before)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
-        """The offered start becomes a promise; after a kill everybody moves up."""
+        """Admit the request with the offered start; after a kill the plan is compressed."""
         assert quote.offer is not None
         self._resize(quote)
         if self._predictions is not None:
@@ -230,39 +231,39 @@ class Planned:
         return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer.kills else ()
 
     def _resize(self, quote: Quote) -> None:
-        """A request that is taken in is as wide as it was quoted."""
+        """Set the size of an admitted request to that of its quote."""
         if quote.cores and self._shapes is not None:
             self._plan.resize(quote.request, quote.cores, self._shapes.on(quote.request, quote.cores))
 
     def ended(self, request: int, now: int) -> None:
-        """The request gave its cores back, maybe before its expected end."""
+        """Release the cores of the request, possibly before its expected end."""
         self._plan.give_back(request, now)
         if self._predictions is not None:
             self._predictions.ended(request, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
-        """The request is expected to hold its cores until *expected_end*."""
+        """Record that the request is expected to hold its cores until *expected_end*."""
         self._plan.expect(request, expected_end)
 
     def predicted(self, request: int) -> int:
-        """What a running request is believed to run, whole microseconds."""
+        """Return the predicted run time of a running request, whole microseconds."""
         assert self._predictions is not None
         return self._predictions.believed(request)
 
     def corrected(self, request: int, now: int) -> int:
-        """A running request outlives its prediction; the next one, whole microseconds. All are placed anew for that."""
+        """Correct the prediction of a running request that exceeds it, and plan again; return the new prediction."""
         assert self._predictions is not None
         corrected = self._predictions.outlived(request)
         self._plan.expect(request, self._predictions.expected_end(request))
         return corrected
 
     def predictions(self) -> PredictionRecord:
-        """What was predicted and promised, how often it was corrected, and how often starts were put off."""
+        """Return first predictions, numbers of corrections, first planned starts, and numbers of delays of starts."""
         assert self._predictions is not None
         return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved)
 
     def settled(self, now: int) -> None:
-        """Plan again after an overrun, else compress if something was given back, or after every end."""
+        """Plan again after an overrun, else compress if cores were released, or after every end."""
         plan = self._plan
         if plan.is_settled(now):
             return
@@ -276,7 +277,7 @@ class Planned:
         self._moved[rows] += after[rows] > before  # starts that became later
 
     def _change(self, change: Callable[[int], None], now: int) -> None:
-        """Change the plan; where it is compressed by an ordering, that is evaluated."""
+        """Change the plan; if it is compressed by an ordering, evaluate that."""
         change(now)
         if self._plan.needs_order:
             rows = self._plan.order()
@@ -292,7 +293,7 @@ class Planned:
         return Queue(self._requests, rows, state, predicted)
 
     def dispatch(self, now: int) -> Decision:
-        """Requests whose promised start has come; the next decision is due at the next one."""
+        """Return the requests whose planned start is now; the next decision is due at the next planned start."""
         plan = self._plan
         rows, wake = plan.due(now), plan.next_start()
         if not rows:
