@@ -82,7 +82,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/metrics: texts": 26,
     "gridsim/model": 230,
     "gridsim/model: texts": 20,
-    "gridsim/policy": 74,
+    "gridsim/policy": 72,
     "gridsim/policy: texts": 33,
     "gridsim/questions": 240,
     "gridsim/questions: texts": 17,

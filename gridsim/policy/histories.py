@@ -1,6 +1,6 @@
 """Run times of finished jobs as columns by user, and the rules of the included predictors and correctors, compiled.
 
-The *beliefs* are passed as a plain tuple, which is fastest:
+`Beliefs` are passed as a plain tuple, which is fastest:
 
 - ``believed`` (6, n): per request its first prediction, the present one and its number of corrections; the history
   slots of its user, and of its user and size class (-1 for none); its true run time, if the predictor uses it;

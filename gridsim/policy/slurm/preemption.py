@@ -110,7 +110,7 @@ def _mode(own: str, preemption: Preemption) -> int:
 def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
     """Return ``PreemptExemptTime`` of each entry.
 
-    It is that of its partition's QOS (first, see resource_limits.html), of its own QOS, or of the site.
+    It is that of its partition's QOS (first, see resource_limits.html), of the entry's QOS, or of the site.
     """
     levels = {each.name: each.exempt for each in site.qos}
     found = [(levels.get(owner.partition_qos), levels.get(owner.qos)) for owner in owners]
