@@ -84,7 +84,6 @@ IMPLEMENTATIONS = {
     ),
     "ledgers of free capacity": (
         "engine.events:begin",
-        "engine.tree_loop:_begin",
         "entities.resource:Machine.take",
         "entities.nodes_left:NodesLeft.take",
         "policy.slurm.holding:take",
