@@ -88,7 +88,6 @@ IMPLEMENTATIONS = {
         "entities.nodes_left:NodesLeft.take",
         "policy.slurm.holding:take",
         "machine.node_profile:hold",
-        "machine.pool:release_in_pool",
         "machine.running_set:begin_running",
     ),
 }
@@ -96,7 +95,6 @@ IMPLEMENTATIONS = {
 # Steps of the implementations above that have the same arguments.
 STEPS = {
     "policy.scheduler.list_cycle:catch_up",
-    "policy.scheduler.machines:catch_up_in_pool",
     "policy.scheduler.machines:cycle_in_pool",
     "policy.scheduler.machines:catch_up_on_nodes",
     "policy.scheduler.machines:cycle_on_nodes",

@@ -12,7 +12,7 @@ from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
 from gridsim.machine.nodes import FULL, RISES, ROW, Log, Nodes
 from gridsim.machine.placing import Rule
-from gridsim.machine.pool import LEFT, Pool
+from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.places import Laid, holdings_of, place_of
 from gridsim.policy.protocols import Passes, Placement, Start, starts_of
@@ -37,13 +37,6 @@ def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-unty
     queue = ListQueue(*queue)
     run_cycle(now, limit, False, ended, tail, queue, in_pool(queue, pool))
     return queue.meta[COUNT]
-
-
-@njit_noalloc
-def catch_up_in_pool(now, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
-    """`catch_up` for Python."""
-    queue = ListQueue(*queue)
-    catch_up(now, ended, tail, queue, in_pool(queue, pool))
 
 
 @inline
@@ -86,11 +79,11 @@ class PoolMachine:
         self.is_one_amount = self._asked is None
         need = queue[0][CORES] if self._asked is None else np.ascontiguousarray(self._of_pools(slice(None)))
         self._need, width = need, need.shape[1:]
-        self._idle: IntArray = np.zeros((2, *width), dtype=np.int64)
+        idle: IntArray = np.zeros((2, *width), dtype=np.int64)
         if self._asked is not None:
-            self._idle[:] = self._asked.columns.amounts
+            idle[CAPACITY] = self._asked.columns.amounts
         profile = np.zeros((3, room), dtype=np.int64), np.zeros((room, *width), dtype=np.int64)
-        self.columns: Arrays = (need, self._idle, *profile)
+        self.columns: Arrays = (need, idle, *profile)
 
     def _of_pools(self, requests: slice | int) -> IntArray:
         """Amounts of pools that requests request."""
@@ -109,9 +102,7 @@ class PoolMachine:
             self._need[request] = self._of_pools(request)
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
-        """Let a request that never waited hold what it requests."""
-        if not self.is_one_amount:
-            self._idle[LEFT] -= self._need[request]
+        """Let a request that never waited hold what it requests: the running requests contain that."""
 
     def postpone(self, request: int, until: int, now: int) -> None:
         """Expect a running request to end at another instant: the running requests contain that."""
@@ -126,11 +117,8 @@ class PoolMachine:
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
-        if self.is_one_amount:  # the running requests hold it; fewer arrays are a quicker call
-            table, running, moves, _, meta = self._queue
-            take_in(table, running, moves, meta, ended, tail)
-        else:
-            catch_up_in_pool(now, ended, tail, self._queue, self.columns)
+        table, running, moves, _, meta = self._queue
+        take_in(table, running, moves, meta, ended, tail)
 
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
         """Decisions that requests start, on so many cores if they are given."""
