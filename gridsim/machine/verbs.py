@@ -12,7 +12,7 @@ from gridsim.machine.njit import verb
 __all__ = ["cancel", "close_cycle", "close_turn", "earlier", "earliest", "earliest_on", "fits_now", "fits_on"]
 __all__ += ["fits_until", "is_full", "keeps_reservations", "move", "nothing_fits", "open_cycle", "open_profile"]
 __all__ += ["postpone", "release", "reserve", "reserve_on"]
-__all__ += ["resume_cycle", "start"]
+__all__ += ["resume_cycle", "start", "start_planned"]
 
 
 @verb
@@ -68,7 +68,7 @@ def reserve(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
 
 @verb
 def start(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
-    """Let a request that was just found to fit, or is planned for *now*, hold its resources from now on.
+    """Let a request that was just found to fit hold its resources from now on.
 
     Arguments and result as in `reserve`. The caller adds it to the running requests.
     """
@@ -113,6 +113,12 @@ def move(machine, row, start, duration, planned):  # type: ignore[no-untyped-def
 def close_turn(machine, again):  # type: ignore[no-untyped-def]
     """Return whether requests that could not move may be able to, now that each has been tried; *again* as before."""
     return False
+
+
+@verb
+def start_planned(machine, now, row):  # type: ignore[no-untyped-def]
+    """Let a request run that holds its resources since it was planned for *now*; result as in `reserve`."""
+    return 0
 
 
 @verb

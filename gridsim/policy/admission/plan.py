@@ -182,7 +182,6 @@ class Plan:
 
     __slots__ = (
         "_bounds",
-        "_fresh",
         "_laid",
         "_order",
         "began",
@@ -226,9 +225,6 @@ class Plan:
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
         self.ranking: IntArray = np.zeros(n, dtype=np.int64)
         self._laid = laid
-        nodes = 0 if laid is None else len(laid.holdings.asked.columns.nodes)
-        self._fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
-        self._fresh[:] = [[NEVER], [-1]]  # nothing was given back: the first instant after the last
 
     @property
     def _queue(self) -> tuple[Any, ...]:
@@ -240,10 +236,7 @@ class Plan:
     @property
     def _machine(self) -> tuple[Any, ...]:
         """Arrays of its machine beside those of the queue."""
-        if self._laid is None:
-            return self.times, self.free, self._bounds
-        held = self._laid.holdings
-        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._fresh, self._laid.state
+        return (self.times, self.free, self._bounds) if self._laid is None else self._laid.columns
 
     def _act(self, what: int, now: int, request: int = 0, start: int = 0) -> int:
         """Have a compiled function change the plan, or search in it.
@@ -338,7 +331,7 @@ class Plan:
         for name in ("times", "free", "meta", "waiting", "planned", "held"):
             setattr(twin, name, getattr(self, name).copy())
         if self._laid is not None:
-            twin._laid, twin._fresh = self._laid.copy(), self._fresh.copy()
+            twin._laid = self._laid.copy()
         return twin
 
     def running(self) -> IntArray:
@@ -371,7 +364,7 @@ class Plan:
     def earliest(self, request: int, now: int) -> int:
         """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
         if self._laid is not None and request >= self.requests.known:
-            self._laid.holdings.learn()
+            self._laid.learn()
         return int(self._act(cycle.EARLIEST, now, request))
 
     def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
@@ -465,7 +458,7 @@ class Plan:
         self._set_waiting(rows, whole_numbers(self, "starts of an arrangement", starts, len(rows), least=0))
         assert holdings is not None
         self._laid.holdings = holdings
-        self._fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+        self._laid.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))

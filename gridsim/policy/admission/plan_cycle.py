@@ -10,14 +10,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
-from gridsim.machine.nodes import Log
-from gridsim.machine.nodes_plan import NodesPlan
-from gridsim.machine.placing import Rule
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool_plan import SIZE, PoolPlan
 from gridsim.machine.queue_order import HEAD, TAIL, comes_before, insert
 from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end
-from gridsim.machine.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
+from gridsim.machine.verbs import (
+    cancel,
+    close_turn,
+    earlier,
+    earliest,
+    move,
+    open_cycle,
+    postpone,
+    release,
+    start_planned,
+)
 from gridsim.model.time import NEVER, IntArray
 
 __all__ = [
@@ -32,7 +39,6 @@ __all__ = [
     "enter_earliest",
     "expect",
     "in_pool",
-    "on_nodes",
 ]
 __all__ += ["act_in_pool", "act_on_nodes", "settle"]
 
@@ -174,7 +180,7 @@ def due(now, queue, machine):  # type: ignore[no-untyped-def]
     meta, waiting, planned, need, estimate = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
         row = waiting[meta[HEAD]]
-        code = start(machine, now, row, estimate[row], False)
+        code = start_planned(machine, now, row)
         if code:
             return code
         begin_running(queue.running, meta, row, now + estimate[row], need[row])
@@ -320,14 +326,6 @@ def in_pool(queue, pool):  # type: ignore[no-untyped-def]
     """Return the machine of a plan on one pool."""
     times, free, bounds = pool
     return PoolPlan(times, free, bounds, queue.need, queue.running, queue.meta)
-
-
-@inline
-def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
-    """Return the machine of a plan on nodes or several pools."""
-    floor, classes, sketch, rule, log, fresh, state = nodes
-    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
-    return NodesPlan(parts[0], parts[1], parts[2], parts[3], parts[4], fresh, state, queue.running, queue.meta)
 
 
 @njit_noalloc

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
-from gridsim.machine.nodes import FULL, RISES, ROW, Log, Nodes
-from gridsim.machine.placing import Rule
+from gridsim.machine.nodes import FULL, on_nodes
 from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.places import Laid, holdings_of, place_of
@@ -19,7 +17,7 @@ from gridsim.policy.protocols import Passes, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 
-__all__ = ["NodesMachine", "PoolMachine", "in_pool", "on_nodes"]
+__all__ = ["NodesMachine", "PoolMachine", "in_pool"]
 
 Arrays = tuple[IntArray, ...]
 
@@ -37,14 +35,6 @@ def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-unty
     queue = ListQueue(*queue)
     run_cycle(now, limit, False, ended, tail, queue, in_pool(queue, pool))
     return queue.meta[COUNT]
-
-
-@inline
-def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
-    """Return the machine of a queue: `Nodes` with the running requests of the queue."""
-    floor, classes, sketch, rule, log, blocked, state = nodes
-    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
-    return Nodes(parts[0], parts[1], parts[2], parts[3], parts[4], blocked, state, queue.running, queue.meta)
 
 
 @njit_noalloc
@@ -145,16 +135,12 @@ class NodesMachine:
     def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
         assert rng is not None
         self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
-        self._state: IntArray = np.zeros(RISES + 1, dtype=np.int64)
-        self._state[RISES] = 1
-        self._blocked: IntArray = np.zeros(len(self._holdings.asked.classes.shape), dtype=np.int64)
-        self._laid = Laid(self._holdings, self._state)
+        self._laid = Laid(self._holdings)
 
     @property
     def columns(self) -> tuple[Any, ...]:
         """The arrays of `gridsim.machine.nodes.Nodes` as they are now."""
-        held = self._holdings
-        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._blocked, self._state
+        return self._laid.columns
 
     def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
         """The cycles of a whole run for the compiled loop; *ask* is called before each."""
@@ -174,11 +160,7 @@ class NodesMachine:
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown when the run began."""
-        self._holdings.learn()
-        classes = len(self._holdings.asked.classes.shape)
-        if classes > len(self._blocked):
-            self._state[RISES] += 1  # no class is known to be blocked
-            self._blocked = np.zeros(2 * classes, dtype=np.int64)
+        self._laid.learn()
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Let a request that never waited hold its place."""
@@ -197,9 +179,10 @@ class NodesMachine:
     def complete(self, cycle: Callable[[tuple[Any, ...]], int]) -> None:
         """Run a cycle over the columns, and do what it stops for."""
         while stopped := cycle(self.columns):
-            if stopped != FULL:
-                self._holdings.help(stopped, int(self._state[ROW]))
-            self._laid.note()
+            if stopped == FULL:
+                self._laid.note()
+            else:
+                self._laid.help(stopped)
 
     def release(self, request: int, now: int) -> None:
         """Release what a request holds."""
