@@ -16,7 +16,7 @@ from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
-from gridsim.machine.running_set import RUNNING, TOTAL, most_running, only_running
+from gridsim.machine.running_set import RUNNING, TOTAL, most_running
 from gridsim.machine.search_cache import no_bounds
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
@@ -374,22 +374,10 @@ class Plan:
 
     def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
         """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
-        rows, due = self._sought(request, deadline)
-        columns = rows, self.need[rows], self.estimate[rows], due, self.requests.submit[rows]
-        planned = np.append(self.planned_starts(), NEVER)
+        found = cycle.requested(request, deadline, now, self._queue, self.requests.submit)
         if self._laid is not None:
-            return NodeSearch(*columns, planned, self.requests.ties, self._laid.holdings, now)
-        room = 2 * (len(self) + int(self.meta[RUNNING]) + 1) + 8
-        times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        size = only_running(now, self.held, self.meta, self.need, times, free)
-        return Search(*columns, planned, times, free, size, self.requests.ties)
-
-    def _sought(self, request: int, deadline: int) -> tuple[IntArray, IntArray]:
-        """The waiting requests and a new one, and by when each is to end."""
-        rows: IntArray = np.append(self.order(), request)
-        due: IntArray = np.where(self.broken[rows], NEVER, self.granted[rows])
-        due[-1] = deadline
-        return rows, due
+            return NodeSearch._make((*found[:6], self.requests.ties, self._laid.holdings, now))
+        return Search(*found)
 
     def promised(self, search: Any) -> Promised:
         """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""

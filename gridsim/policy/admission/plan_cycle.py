@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.machine.njit import inline, njit_noalloc
+import numpy as np
+
+from gridsim.machine.njit import inline, njit, njit_noalloc
 from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool_plan import SIZE, PoolPlan
 from gridsim.machine.queue_order import HEAD, TAIL, comes_before, insert
-from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end
+from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end, only_running
 from gridsim.machine.verbs import (
     cancel,
     close_turn,
@@ -172,6 +174,27 @@ def expect(row, until, running, meta):  # type: ignore[no-untyped-def]
     """Expect a running request to end at another instant; all that wait have to be planned again."""
     expect_end(running, meta, row, until)
     meta[OVERRAN] = meta[UNSETTLED] = 1
+
+
+@njit
+def requested(request, deadline, now, queue, submit):  # type: ignore[no-untyped-def]
+    """Return what a search works on that is to take a request in: a `Search` as a plain tuple."""
+    queue = PlanQueue(*queue)
+    meta, waiting, starts, need, length = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
+    head, count = meta[HEAD], meta[TAIL] - meta[HEAD]
+    rows, planned = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    cores, estimate = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    due, submits = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    for k in range(count + 1):
+        row = request if k == count else waiting[head + k]
+        rows[k], cores[k], estimate[k], submits[k] = row, need[row], length[row], submit[row]
+        due[k] = NEVER if queue.broken[row] else queue.granted[row]
+        planned[k] = NEVER if k == count else starts[head + k]
+    due[count] = deadline
+    room = 2 * (count + meta[RUNNING] + 1) + 8
+    times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    size = only_running(now, queue.running, meta, need, times, free)
+    return rows, cores, estimate, due, submits, planned, times, free, size, queue.ties
 
 
 @njit_noalloc
