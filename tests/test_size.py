@@ -105,6 +105,8 @@ STEPS = {
 # Patterns of files that were deleted or renamed.
 GONE = (
     "calendar/*.py",
+    "machine/nodes_plan.py",
+    "machine/profile.py",
     "profile/*.py",
     "policy/admission/deciding.py",
     "policy/admission/vector_kernels.py",

@@ -28,6 +28,7 @@ __all__ = [
     "sort",
     "sort_first",
     "sort_in",
+    "sort_places",
     "take_out",
 ]
 
@@ -113,6 +114,27 @@ def sort(waiting, counts, keys, ties):  # type: ignore[no-untyped-def]
                 waiting[i] = waiting[i - stride]
                 i -= stride
             waiting[i] = row
+        stride //= 3
+
+
+@njit_noalloc
+def sort_places(order, keys, by_row, rows, ties):  # type: ignore[no-untyped-def]
+    """Sort places of *rows* by the key of each place, or of its request (*by_row*), then in job order."""
+    stride = 1
+    while stride * 3 + 1 < order.shape[0]:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(stride, order.shape[0]):
+            one, i = order[k], k
+            key = keys[rows[one] if by_row else one]
+            while i >= stride:
+                other = order[i - stride]
+                at = rows[other] if by_row else other
+                if keys[at] < key or (keys[at] == key and comes_before(ties, rows[other], rows[one])):
+                    break
+                order[i] = other
+                i -= stride
+            order[i] = one
         stride //= 3
 
 

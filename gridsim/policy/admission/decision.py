@@ -20,7 +20,7 @@ from gridsim.machine import verbs
 from gridsim.machine.blocks import earliest
 from gridsim.machine.njit import inline, njit, njit_noalloc
 from gridsim.machine.pool_plan import SIZE
-from gridsim.machine.queue_order import HEAD, TAIL
+from gridsim.machine.queue_order import HEAD, TAIL, sort_places
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
@@ -32,7 +32,7 @@ from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, requested
 from gridsim.policy.admission.price import PRICES
 from gridsim.policy.admission.qops import QoPS, by_slots
 from gridsim.policy.admission.restart import Restart, victims
-from gridsim.policy.admission.trial import pool_trial, sort_jobs
+from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
 from gridsim.policy.protocols import name_of
@@ -144,7 +144,7 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
             keys[k] = _seconds(promised)
         elif which == PLANNED:
             keys[k] = _seconds(planned[k])
-    sort_jobs(order, keys, rows, ties)
+    sort_places(order, keys, False, rows, ties)
     return order, keys
 
 
@@ -152,7 +152,7 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
 def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
     """Requests by planned start, then in job order, and their starts."""
     order = np.arange(rows.shape[0])
-    sort_jobs(order, starts, rows, ties)
+    sort_places(order, starts, False, rows, ties)
     return rows[order], starts[order]
 
 

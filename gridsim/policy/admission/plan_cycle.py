@@ -14,7 +14,7 @@ import numpy as np
 from gridsim.machine.njit import inline, njit, njit_noalloc
 from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool_plan import SIZE, PoolPlan
-from gridsim.machine.queue_order import HEAD, TAIL, comes_before, insert
+from gridsim.machine.queue_order import HEAD, TAIL, insert, sort_places
 from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end, only_running
 from gridsim.machine.verbs import (
     cancel,
@@ -257,24 +257,8 @@ def _write_order(queue):  # type: ignore[no-untyped-def]
     count = meta[COUNT] = meta[TAIL] - meta[HEAD]
     for k in range(count):
         order[k] = meta[HEAD] + k
-    if meta[COMPRESS] != BY_RANK:
-        return
-    stride = 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            place = order[k]
-            i = k
-            row = waiting[place]
-            while i >= stride:
-                other = waiting[order[i - stride]]
-                if ranks[other] < ranks[row] or (ranks[other] == ranks[row] and comes_before(ties, other, row)):
-                    break
-                order[i] = order[i - stride]
-                i -= stride
-            order[i] = place
-        stride //= 3
+    if meta[COMPRESS] == BY_RANK:
+        sort_places(order[:count], ranks, True, waiting, ties)
 
 
 @njit_noalloc
