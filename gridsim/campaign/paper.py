@@ -13,7 +13,6 @@ from gridsim.errors import InputError
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
 
-__all__ = ["GROUP", "Absent", "Claim", "Drawn", "Listener", "Order", "Paper", "Reproduced", "papers"]
 
 GROUP = "gridsim.paper"
 """Entry-point group of the modules whose ``PAPERS`` maps names to papers."""

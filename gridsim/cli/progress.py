@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
     from gridsim.campaign.store import Failure
 
-__all__ = ["JobsProgress", "RunsProgress", "hear_compiling"]
 
 _PAUSE = 10.0  # seconds between two plain lines
 

@@ -11,8 +11,6 @@ from rich.console import Console
 
 from gridsim.words import together
 
-__all__ = ["Terminal", "tell"]
-
 
 class Terminal(Console):
     """Standard output: colours and its own width on a terminal, plain lines elsewhere; numbers are not coloured."""

@@ -34,8 +34,6 @@ from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 
-__all__ = ["CompiledTreeRun", "why_not"]
-
 _KINDS_IN_TURN = 10
 """Kinds of tasks that may take turns: round robin has a turn for every set of them."""
 

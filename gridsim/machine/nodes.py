@@ -35,9 +35,6 @@ from gridsim.machine.placing import KIND, OUTSIDE, Rule, lay
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["BY_RULE", "DONE", "FULL", "LAID", "LOGGED", "PLACES", "RISES", "ROW", "START", "Log", "Nodes"]
-__all__ += ["hold_place", "log_place", "on_nodes"]
-
 ROW, START, LAID, LOGGED, RISES, OPEN = range(6)
 PLACES = 6
 """Places of a state: the request that is placed, when it starts, and whether its place is in the sketch; pieces in the

@@ -17,8 +17,6 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, running_profile
 from gridsim.model.time import IntArray
 
-__all__ = ["BLOCKS", "CAPACITY", "DIPS", "TIMES", "Pool", "PoolProfile", "is_too_full"]
-
 CAPACITY, AVAILABLE = range(2)
 """Rows of amounts: all, of several amounts only; free in a cycle, in which requests whose expected end has passed hold
 nothing."""

@@ -14,8 +14,6 @@ from markupsafe import Markup, escape
 
 from gridsim.words import together
 
-__all__ = ["TEMPLATES", "breakable", "environment", "p_shown", "prose", "ratio_shown", "style"]
-
 TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from gridsim import words
 
-__all__ = ["templates", "text_table", "texts"]
-
 _FOLDER = Path(__file__).parent / "templates"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DEMAND_KINDS", "KINDS", "PIECE_KINDS", "TASK_KINDS", "USER_KINDS", "Violation"]
-
 KINDS: Mapping[str, str] = {
     "unknown-job": "the schedule has a job that the workload does not",
     "duplicate-job": "a job stands in the schedule more than once",

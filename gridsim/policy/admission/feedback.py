@@ -14,8 +14,6 @@ from gridsim.policy.admission.restart import Restart
 from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 
-__all__ = ["Feedback", "with_slack"]
-
 
 @dataclass
 class Feedback:

@@ -16,8 +16,6 @@ from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 from gridsim.policy.queue import Requests
 
-__all__ = ["Restart", "restartable", "victims"]
-
 
 @dataclass
 class Restart:
