@@ -220,7 +220,7 @@ class CompiledTreeRun(CompiledRun):
         super()._refuse()
 
     def _fill_in(self) -> None:
-        """Say of each request where and when it ran and how it ended; who is left waiting, waits."""
+        """Report where and when each request ran and how it ended; the others wait."""
         where: IntArray = self._events.routes[9]  # type: ignore[attr-defined]
         self._rows = np.flatnonzero(where != NOWHERE)
         super()._fill_in()

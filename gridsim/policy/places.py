@@ -102,13 +102,13 @@ class Laid:
         self.state[RISES] = 1
         self.blocked: IntArray = np.zeros(len(holdings.asked.classes.shape), dtype=np.int64)
         self.fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
-        self.fresh[:] = [[NEVER], [-1]]  # nothing was given back: the first instant after the last
+        self.fresh[:] = [[NEVER], [-1]]  # no capacity was released: the first instant after the last
         self.log = tuple(Log(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
         self._taken: list[tuple[IntArray, Place]] = []
         self._placements: dict[int, Placement] = {}
 
     def copy(self) -> Laid:
-        """The same of a machine of its own."""
+        """Return an independent copy."""
         self.note()  # the log is not copied
         twin = Laid(self.holdings.copy())
         twin.state, twin.fresh = self.state.copy(), self.fresh.copy()
@@ -122,7 +122,7 @@ class Laid:
         return held.floor, held.classes, held.sketch, held.rule, self.log, self.blocked, self.fresh, self.state
 
     def learn(self) -> None:
-        """Somebody asks for what nobody has asked for before."""
+        """Add a demand that was unknown when the run began (`Holdings.learn`)."""
         self.holdings.learn()
         classes = len(self.holdings.asked.classes.shape)
         if classes > len(self.blocked):
