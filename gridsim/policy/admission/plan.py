@@ -371,8 +371,15 @@ class Plan:
         return self.times, self.free, int(self.meta[SIZE])
 
     def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
-        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
-        found = cycle.requested(request, deadline, now, self._queue, self.requests.submit)
+        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time).
+
+        Raises
+        ------
+        PolicyError
+            When *request* is no row: a compiled function would read beside the columns.
+        """
+        at = self._checked(request, now)
+        found = cycle.requested(request, deadline, at, self._queue, self.requests.submit)
         if self._laid is not None:
             return NodeSearch._make((*found[:6], self.requests.ties, self._laid.holdings, now))
         return Search(*found)
