@@ -378,8 +378,7 @@ class Plan:
         PolicyError
             When *request* is no row: a compiled function would read beside the columns.
         """
-        at = self._checked(request, now)
-        found = cycle.requested(request, deadline, at, self._queue, self.requests.submit)
+        found = cycle.requested(request, deadline, self._checked(request, now), self._queue, self.requests.submit)
         if self._laid is not None:
             return NodeSearch._make((*found[:6], self.requests.ties, self._laid.holdings, now))
         return Search(*found)
