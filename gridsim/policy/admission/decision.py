@@ -1,15 +1,15 @@
-"""A decision on an arrival, compiled from end to end: what admissions search on, their searches, what then changes.
+"""Decisions on arrivals for the compiled event loop: input of the searches, the searches, and changes of the plan.
 
-It decides for the compiled event loop what `gridsim.policy.scheduler.guaranteed.Guaranteed` decides call by call.
-Bundles, plain tuples:
+The decisions equal those of `gridsim.policy.scheduler.guaranteed.Guaranteed`, which makes them call by call.
+Arguments, plain tuples:
 
-- ``state``: a plan, that is its `gridsim.policy.admission.plan_cycle.PlanQueue` and its machine;
-- ``asked``: of each request its submit, the deadline that its user asks for, the response of an artificial one, how
-  often it has been killed, and whether it may be;
+- ``state``: a plan, i.e. its `gridsim.policy.admission.plan_cycle.PlanQueue` and its machine;
+- ``asked``: by request its submit time, the requested deadline, the response of an artificial deadline, the number of
+  times it has been killed, and whether it may be killed;
 - ``how``: the numbers of an admission, named below.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any
@@ -40,8 +40,8 @@ from gridsim.policy.protocols import name_of
 SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
 PARAMETERS = slice(10, 15)
 NUMBERS = 15
-"""Numbers of an admission: which search, and in which order; whether a later deadline is offered, by how many steps of
-a bisection, and its slack factor, a fraction; whether a job may be killed to make room, how often; whether artificial
+"""Numbers of an admission: search and its order; whether a later deadline is offered, the number of bisection steps,
+and its slack factor, a fraction; whether a job may be killed to free cores, and how often; whether artificial
 deadlines are loosened; the unit of offered deadlines, whole microseconds. Then the parameters of the search."""
 
 BY_SLOTS, CHEAPEST, DEPTH_FIRST = range(3)
@@ -64,11 +64,11 @@ _ORDERS: dict[type, int] = {
 }
 
 _FINEST = 10_000
-"""Most parts of a slack factor as a fraction: products of finer ones may not fit into 64 bits."""
+"""Maximum numerator of a slack factor as a fraction: larger products may not fit into 64 bits."""
 
 
 def why_not(admission: Any) -> str:
-    """Why the decisions of an admission are not compiled; empty where they are."""
+    """Return why the decisions of an admission are not compiled; empty if they are."""
     search = search_of(admission) if type(admission) in (Feedback, Restart) else admission
     if type(search) not in (QoPS, MSB, MRT):
         return f"{name_of(search)} searches in Python"
@@ -84,7 +84,7 @@ def _order(search: Any) -> Any:
 
 
 def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
-    """The numbers of an admission that `why_not` says nothing against: ``how`` of the compiled decisions.
+    """Return the numbers of an admission with compiled decisions (see `why_not`): ``how`` of these decisions.
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
 
 @njit_noalloc
 def _seconds(instant):  # type: ignore[no-untyped-def]
-    """An instant as orderings see it."""
+    """Return an instant as orderings see it."""
     return np.inf if instant >= NEVER else instant / MICROSECOND
 
 
 @njit
 def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
-    """The first *count* jobs of a search in one of the orders, ties in job order."""
+    """Return the first *count* jobs of a search in one of the orders, ties in job order, and their keys."""
     rows, _, estimate, due, _, planned, _, _, _, ties = search
     last = rows.shape[0] - 1
     keys, order = np.zeros(count), np.arange(count)
@@ -148,7 +148,7 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
 
 @njit
 def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
-    """Requests by planned start, then in job order, and their starts."""
+    """Return requests by planned start, then in job order, and their starts."""
     order = np.arange(rows.shape[0])
     sort_places(order, starts, False, rows, ties)
     return rows[order], starts[order]
@@ -156,12 +156,12 @@ def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
 
 @njit
 def _searched(request, deadline, now, state, asked, how):  # type: ignore[no-untyped-def]
-    """The plan that the search of an admission finds: requests in order, and starts; none where it refuses."""
+    """Return the plan that the search of an admission finds: requests in order, and starts; empty if it finds none."""
     search = requested(request, deadline, now, state[0], asked[SUBMIT])
     rows, _, estimate, due, _, _, times, free, size, ties = search
     new = rows.shape[0] - 1
     if earliest(times, free, size, search[1][new], estimate[new]) + estimate[new] > due[new]:
-        return rows[:0], rows[:0]  # too late though nobody else waited
+        return rows[:0], rows[:0]  # too late even without other waiting requests
     one, two, three, four, five = how[10], how[11], how[12], how[13], how[14]
     trial = pool_trial(search)
     order, keys = _in_order(search, new if how[SEARCH] == CHEAPEST else new + 1, how[ORDER], state[0].granted)
@@ -181,9 +181,9 @@ def _searched(request, deadline, now, state, asked, how):  # type: ignore[no-unt
 
 @njit
 def _asked_for(request, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
-    """The answer to a deadline that a user asks for: the end offered, who has to go, requests in order, and starts.
+    """Return the answer to a requested deadline: the offered end, the request to kill, requests in order, and starts.
 
-    Without a plan the request is appended; an end at `NEVER` turns it away.
+    Without a plan the request is appended; `NEVER` as the end rejects it.
     """
     deadline = asked[REQUESTED][request]
     rows, starts = _searched(request, deadline, now, state, asked, how)
@@ -213,7 +213,7 @@ def _asked_for(request, now, state, trial, asked, how):  # type: ignore[no-untyp
 
 @njit_noalloc
 def _appended(request, now, state):  # type: ignore[no-untyped-def]
-    """The end of a request at its earliest place in the plan as it stands."""
+    """Return the end of a request at its earliest start in the present plan."""
     queue, machine = state
     verbs.open_cycle(machine, now)
     return verbs.earliest(machine, now, request, queue.estimate[request]) + queue.estimate[request]
@@ -221,7 +221,7 @@ def _appended(request, now, state):  # type: ignore[no-untyped-def]
 
 @njit
 def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def]
-    """The answer to a job whose user asks for nothing: as `_asked_for` has it, and how often the end was put off."""
+    """Return the answer to a job without deadline, as `_asked_for`, and the number of doublings of its deadline."""
     submit, response = asked[SUBMIT][request], asked[RESPONSE][request]
     rows, starts = _searched(request, submit + response, now, state, asked, how)
     if rows.shape[0]:
@@ -239,7 +239,7 @@ def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def
 
 @njit
 def _rescued(request, deadline, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
-    """A running request that makes room, and the plan in which both end in time; `NOBODY` where no kill helps."""
+    """Return a running request to kill, and the plan in which both end in time; `NOBODY` if no kill helps."""
     queue, machine = trial
     granted, running = queue.granted, state[0].running[1, : state[0].meta[RUNNING]]
     found = victims(
@@ -264,7 +264,7 @@ def _rescued(request, deadline, now, state, trial, asked, how):  # type: ignore[
 
 @njit_noalloc
 def _copy(state, trial):  # type: ignore[no-untyped-def]
-    """Let a second plan be as the first one is."""
+    """Copy a plan into a second one."""
     (queue, machine), (its_queue, its_machine) = state, trial
     meta = queue.meta
     for k in range(meta.shape[0]):
@@ -282,9 +282,9 @@ def _copy(state, trial):  # type: ignore[no-untyped-def]
 
 @njit
 def admit(request, now, state, trial, asked, answers, how):  # type: ignore[no-untyped-def]
-    """Answer a request that comes, and take it in if its user agrees: who is killed for it, `NOBODY` or `TURNED_AWAY`.
+    """Answer a request and admit it if its user accepts; return the request to kill, `NOBODY` or `TURNED_AWAY`.
 
-    *answers* are `gridsim.policy.protocols.Answers` as a plain tuple, *trial* a second ``state`` to try kills in.
+    *answers* is a `gridsim.policy.protocols.Answers` as a plain tuple, *trial* a second ``state`` for trial kills.
     """
     granted, offer, doublings, refused, takes, _, _ = answers
     victim, doubled = NOBODY, 0
@@ -304,7 +304,7 @@ def admit(request, now, state, trial, asked, answers, how):  # type: ignore[no-u
 
 @inline
 def _take(request, now, end, victim, rows, starts, state, asked):  # type: ignore[no-untyped-def]
-    """Carry out an offer: stop the victim, guarantee the request its end, and let all be planned as the offer says."""
+    """Carry out an offer: stop the victim, guarantee the request its end, and adopt the plan of the offer."""
     queue, machine = state
     if victim >= 0:
         stop(now, victim, queue, machine)
