@@ -1,12 +1,11 @@
-"""Feedback: where the deadline asked for cannot be kept, offer the earliest one that can."""
+"""Feedback: if the requested deadline cannot be guaranteed, offer the earliest one that can."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan, offer_of
@@ -18,19 +17,20 @@ from gridsim.policy.protocols import Offer
 
 @dataclass
 class Feedback:
-    """Offers the earliest deadline that the inner admission can keep, where it cannot keep the one asked for.
+    """Offers the earliest deadline that the inner admission can keep, if it cannot keep the requested one.
 
     Parameters
     ----------
     inner : Admission
-        What searches for plans.
+        Admission that searches for plans.
     retry_count : int
-        Steps of the bisection between the deadline asked for and the end that appending the job would give.
+        Steps of the bisection between the requested deadline and the end of the job if it is appended to the plan.
     slack_factor : float
-        How many times the response of the earliest deadline is offered; 1: no slack.
+        Factor between the offered response and that of the earliest deadline; 1: no slack.
     kill_restart : bool
-        Whether, before that, a running job may be killed so that the deadline asked for can be kept.
+        Whether a running job may be killed first, so that the requested deadline can be kept.
     max_kills : int, optional
+        Maximum number of kills of one job; unlimited if omitted.
         How often one job may be killed; any number of times where left out.
 
     Notes
@@ -55,7 +55,7 @@ class Feedback:
 
     @property
     def left_shifted(self) -> bool:
-        """As its inner admission."""
+        """Whether the inner admission is left-shifted."""
         return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
@@ -65,7 +65,7 @@ class Feedback:
         return self.earliest(request, deadline, plan, now) if offer is None else offer
 
     def earliest(self, request: int, deadline: int, plan: Plan, now: int) -> Offer:
-        """The earliest deadline after *deadline* that the search finds, with slack."""
+        """Return the offer with the earliest deadline after *deadline* that the search finds, with slack."""
         start = plan.earliest(request, now)
         found, best = start + int(plan.estimate[request]), Offer(start)
         if found <= deadline:
@@ -80,11 +80,16 @@ class Feedback:
                 refused = middle
             else:
                 found, best = middle, offer
-        return best._replace(granted=self.with_slack(found, int(plan.requests.submit[request]), plan.tick))
+        slack, submit = exact(self.slack_factor, "slack_factor"), int(plan.requests.submit[request])
+        exactly = getattr(with_slack, "py_func", with_slack)  # with integers of any size
+        return best._replace(granted=exactly(found, submit, plan.tick, slack.numerator, slack.denominator))
 
-    def with_slack(self, deadline: int, submit: int, tick: int) -> int:
-        """Deadline whose response is longer by the slack factor, in whole ticks after the submit."""
-        if self.slack_factor == 1:
-            return deadline
-        ticks = exact(self.slack_factor, "slack_factor") * Fraction(deadline - submit, tick)
-        return min(submit + math.ceil(ticks) * tick, NEVER - 1)
+
+@njit_noalloc
+def with_slack(deadline, submit, tick, times, of):  # type: ignore[no-untyped-def]
+    """Return the deadline with the response multiplied by *times*/*of*, in whole ticks after the submit time."""
+    if times == of:
+        return deadline
+    whole, rest = (deadline - submit) // (of * tick), (deadline - submit) % (of * tick)
+    ticks = times * whole + (times * rest + of * tick - 1) // (of * tick)
+    return min(submit + ticks * tick, NEVER - 1)

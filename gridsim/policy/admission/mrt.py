@@ -1,4 +1,4 @@
-"""Modified real-time admission: a search over orders that turns back when some job could no longer keep its promise."""
+"""Modified real-time admission: a search over orders that backtracks when a job could no longer keep its deadline."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gridsim.machine.njit import njit
+from gridsim.machine.queue_order import sort_places
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, sort_jobs, take_off
+from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 
 
 @dataclass
 class MRT:
-    """Modified real-time: all waiting jobs are placed anew, depth first, with at most *backtracks* changes of mind.
+    """Modified real-time: places all waiting jobs again, depth first, with at most *backtracks* backtracking steps.
 
     Parameters
     ----------
     heuristic : Ordering
-        Which job is placed next: ``llf``, ``edf``, ``fifo`` or any other ordering, or ``edf+est``.
+        Order of placement: ``llf``, ``edf``, ``fifo`` or any other ordering, or ``edf+est``.
     backtracks : int
-        How many placements may be undone.
+        Maximum number of placements that may be undone.
     window : int, optional
-        How many of the jobs still to place, in the order of the heuristic, must be able to keep their promises after
-        each placement; all where left out.
+        Number of the remaining jobs, in the order of the heuristic, that must be able to keep their deadlines after
+        each placement; all if omitted.
     hole_filling : bool
-        Whether a job may be placed where its cores are taken again later; without, the original real-time algorithm.
+        Whether a job may be placed if its cores are reserved again later; without it, the original real-time
+        algorithm.
 
     Notes
     -----
@@ -53,7 +55,7 @@ class MRT:
 
     @property
     def left_shifted(self) -> bool:
-        """Whether every job of a plan is at its earliest place."""
+        """True if every job of a plan has its earliest start."""
         return self.hole_filling
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
@@ -72,11 +74,11 @@ class MRT:
 
 @njit
 def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):  # type: ignore[no-untyped-def]
-    """Search for a plan of all jobs; 0 where there is one, else infinite.
+    """Search for a plan of all jobs; return 0 if there is one, else infinity.
 
-    A vertex of the search is a partial schedule: ``order[:depth]`` have been placed in turn, ``order[depth:]`` are
-    left, by the heuristic; ``index[depth]`` is where the one placed at a vertex was among those left. If the heuristic
-    *ranks_anew* at each vertex, *weight* times the earliest start is added to *keys*, s.
+    A vertex of the search is a partial schedule: ``order[:depth]`` are placed in this order, ``order[depth:]`` remain,
+    sorted by the heuristic; ``index[depth]`` is the index of the job placed at a vertex among the remaining ones. If
+    the heuristic *ranks_anew* at each vertex, *weight* times the earliest start is added to *keys*, s.
     """
     n = order.shape[0]
     index = np.empty(n, dtype=np.int64)
@@ -88,7 +90,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
         left = order[depth:]
         if ranks_anew:
             bring_up(trial, left, lasting, start, end)
-            sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
+            sort_places(left, keys + weight * (trial.earliest / MICROSECOND), False, trial.rows, trial.ties)
             looked_at = left[:window]
             works = not np.any(trial.earliest[looked_at] + trial.estimate[looked_at] > trial.due[looked_at])
         else:
@@ -98,7 +100,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
             return 0.0
         at = depth
         while True:
-            if not works or at == n:  # back to the vertex before
+            if not works or at == n:  # back to the previous vertex
                 if depth == 0:
                     return np.inf
                 depth -= 1
@@ -108,7 +110,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
                     left = order[depth:]
                     trial.earliest[left] = trial.now
                     bring_up(trial, left, lasting, -NEVER, NEVER)
-                    sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
+                    sort_places(left, keys + weight * (trial.earliest / MICROSECOND), False, trial.rows, trial.ties)
                     at = depth
                     while order[at] != job:
                         at += 1

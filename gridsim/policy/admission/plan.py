@@ -1,4 +1,4 @@
-"""The plan of one cluster: a promised start for every waiting request, beside what runs."""
+"""The plan of one cluster: a planned start for every waiting request, given the running ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
-from gridsim.machine.running_set import RUNNING, TOTAL, most_running, only_running
+from gridsim.machine.running_set import RUNNING, TOTAL, most_running
 from gridsim.machine.search_cache import no_bounds
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
@@ -28,29 +28,29 @@ from gridsim.policy.queue import Promised, Requests, readable
 
 
 class Admission(Protocol):
-    """Can this request be taken without breaking a promise, and where?
+    """Decision whether a request can be admitted without breaking a guarantee, and its planned start.
 
-    One with ``left_shifted`` true leaves no single waiting request that could start earlier, which saves searches when
-    the plan is compressed. One with ``vectors`` true searches where requests ask for several resources, at places, too.
-    One with ``inner`` is asked only for deadlines that users want; its inner admission
-    for those that the system sets itself.
+    An admission with a true ``left_shifted`` leaves no waiting request that alone could start earlier, which saves
+    searches when the plan is compressed. With a true ``vectors``, it supports demands for several resources and
+    placements on nodes. An admission with ``inner`` is used only for deadlines that users request; its inner admission
+    is used for deadlines that the system sets.
     """
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
-        """An offer to end by *deadline* (a later one says so in ``granted``), or None to refuse.
+        """Return an offer to end by *deadline* (or by a later one in ``granted``), None to reject the request.
 
-        Leaves *plan* as it is.
+        *plan* must not be changed.
         """
         ...
 
 
 def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
-    """Return the offer of an admission; that of a plug-in is checked against the plan that it was asked about.
+    """Return the offer of an admission; that of a user-defined admission is checked against the plan.
 
     Raises
     ------
     PolicyError
-        When the admission fails, changes the plan, or returns anything else than an offer that the plan can carry out.
+        If the admission fails, changes the plan, or returns anything else than an offer that the plan can carry out.
     """
     before = plan.meta.item(TAIL)
     offer: Any = call(admission, "plan", request, deadline, plan, now)
@@ -68,7 +68,7 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
 
 
 def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int) -> str:
-    """Why a plan cannot carry out what an admission returned; empty where it can."""
+    """Return why a plan cannot carry out the result of an admission; empty if it can."""
     if not isinstance(offer, Offer):
         return f"returned {offer!r}; expected an Offer or None"
     for name, least in (("start", now), ("granted", now), ("doublings", 0)):
@@ -104,18 +104,18 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
 
 
 class Search(NamedTuple):
-    """What a search for a new plan works on: the waiting requests by planned start, and the new one behind them.
+    """Input of a search for a new plan: the waiting requests by planned start, and the new one behind them.
 
     Attributes
     ----------
     rows, cores, estimate, due, submit : (n + 1,) int64
-        Requests and their columns; ``due`` is the latest end, `NEVER` where none binds.
+        Requests and their columns; ``due`` is the latest end, `NEVER` if there is none.
     planned : (n + 1,) int64
         Planned starts; `NEVER` for the new request.
     times, free, size
-        Profile of the running requests alone, with room for all others.
+        Profile of the running requests alone, with space for all others.
     ties : (2, requests) int64
-        What job order compares before the rows, of all requests.
+        Keys of the job order that precede the row number, of all requests.
     """
 
     rows: IntArray
@@ -130,7 +130,7 @@ class Search(NamedTuple):
     ties: IntArray
 
     def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
-        """The offer to take the new request in by the plan that a compiled search finds."""
+        """Return the offer for the new request with the plan that a compiled search finds."""
         trial = pool_trial(tuple(self))
         price = search(trial, *arguments)
         if price == np.inf:
@@ -152,35 +152,35 @@ class Plan:
     tick : int
         Unit of offered deadlines, whole microseconds.
     laid : gridsim.policy.places.Laid, optional
-        Of a cluster with nodes, or with pools of more than cores: where requests, waiting and running, hold places.
+        Placements of waiting and running requests, for clusters with nodes, or with pools of other resources than
+        cores.
 
     Attributes
     ----------
     granted : (n,) int64
-        Latest end promised to each request, `NEVER` for none; shared by copies of a plan.
+        Latest end guaranteed to each request, `NEVER` for none; shared by copies of a plan.
     broken : (n,) bool
-        Promises that could not be kept: they bind no search any more.
+        Broken guarantees; searches ignore them.
     kills : (n,) int64
-        How often each request has been killed to make room.
+        Number of times that each request has been killed to free cores.
     began : (n,) int64
         Start of running requests.
     held : (2, busy) int64
-        Running requests by expected end, as `gridsim.machine.running_set` has them.
+        Running requests by expected end, as in `gridsim.machine.running_set`.
     need, estimate : (n,) int64
-        Cores of each request and its estimate on them, whole microseconds: as asked for, or of the size that has been
-        chosen; shared by copies of a plan.
+        Cores of each request and its estimate on them, whole microseconds: as requested, or of the chosen size; shared
+        by copies of a plan.
     ranking : (n,) int64
         Order in which requests move when the plan is compressed by rank, ties in job order.
 
     Notes
     -----
-    All instants are whole microseconds. A request is planned with its estimate; true runtimes are not known here. The
-    compiled event loop changes plans by the same functions (`gridsim.policy.admission.plan_cycle`).
+    All instants are whole microseconds. A request is planned with its estimate; true run times are unknown here. The
+    compiled event loop changes plans with the same functions (`gridsim.policy.admission.plan_cycle`).
     """
 
     __slots__ = (
         "_bounds",
-        "_fresh",
         "_laid",
         "_order",
         "began",
@@ -224,32 +224,26 @@ class Plan:
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
         self.ranking: IntArray = np.zeros(n, dtype=np.int64)
         self._laid = laid
-        nodes = 0 if laid is None else len(laid.holdings.asked.columns.nodes)
-        self._fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
-        self._fresh[:] = [[NEVER], [-1]]  # nothing was given back: the first instant after the last
 
     @property
     def _queue(self) -> tuple[Any, ...]:
-        """`gridsim.policy.admission.plan_cycle.PlanQueue`."""
+        """Arrays of the plan as a `gridsim.policy.admission.plan_cycle.PlanQueue`."""
         columns = self.requests.ties, self.need, self.estimate
         ends = self.held, self.began, self.started, self.granted, self.broken, self.ranking
         return (self.waiting, self.planned, self.meta, self._order, *columns, *ends)
 
     @property
     def _machine(self) -> tuple[Any, ...]:
-        """Arrays of its machine beside those of the queue."""
-        if self._laid is None:
-            return self.times, self.free, self._bounds
-        held = self._laid.holdings
-        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._fresh, self._laid.state
+        """Arrays of its machine, without those of the queue."""
+        return (self.times, self.free, self._bounds) if self._laid is None else self._laid.columns
 
     def _act(self, what: int, now: int, request: int = 0, start: int = 0) -> int:
-        """Have a compiled function change the plan, or search in it.
+        """Let a compiled function change the plan, or search in it; return its answer.
 
         Raises
         ------
         PolicyError
-            When *request* is no row: a compiled function would read beside the columns.
+            If *request* is no row: a compiled function would read outside the columns.
         """
         if request and not 0 <= request < len(self.need):
             raise PolicyError(f"request {request} is none of this plan; expected a row of Requests")
@@ -265,7 +259,7 @@ class Plan:
                 self._laid.help(stopped)
 
     def _ensure(self, more_requests: int) -> None:
-        """Room for the most blocks there can be: two bounds a request, and four while one is being moved."""
+        """Allocate space for the maximum number of blocks: two bounds per request, four while one is moved."""
         blocks = 2 * (len(self) + int(self.meta[RUNNING]) + more_requests) + 8
         if blocks > len(self.times):
             self.times, self.free = _longer(self.times, blocks), _longer(self.free, blocks)
@@ -273,7 +267,7 @@ class Plan:
             self._to_front(len(self) + more_requests)
 
     def _to_front(self, places: int) -> None:
-        """Let the waiting requests begin at the first place again, with room for so many and as many more."""
+        """Move the waiting requests to the first place, with space for twice *places* requests."""
         rows, starts = self.order(), self.planned_starts()
         room = max(2 * places, 64)
         self.waiting, self.planned = _longer(rows, room), _longer(starts, room)
@@ -281,9 +275,9 @@ class Plan:
         self.meta[HEAD], self.meta[TAIL] = 0, len(rows)
 
     def columns_for(self, requests: int) -> tuple[Any, ...]:
-        """Arrays of a compiled run of so many requests: of the queue, of the machine, and requests that start or ended.
+        """Return the arrays of a compiled run with this number of requests: queue, machine, and starts and ends.
 
-        There is room for all requests.
+        They have space for all requests.
         """
         self._to_front(requests)
         if self._laid is None:
@@ -293,12 +287,12 @@ class Plan:
         return self._queue, self._machine, moves
 
     def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> Passes:
-        """Its passes in a run of so many requests, for a calendar that plays the whole run.
+        """Return the arrays of a run with this number of requests for the compiled event loop.
 
         Parameters
         ----------
         sizes : tuple, optional
-            By what an arrival gets its size; left out where it keeps the requested one.
+            Data for the choice of sizes; empty if requests keep their requested size.
         """
         columns = self.columns_for(requests)
         if self._laid is None:
@@ -311,7 +305,7 @@ class Plan:
         return Passes("plan_on_nodes", columns, ask, self._laid.pieces)
 
     def go_on(self, before: Plan, rows: IntArray) -> IntArray:
-        """Go on where the plan of an earlier window of requests stood, whose requests are *rows* here; who waits."""
+        """Continue from the plan of an earlier window, whose requests are *rows* here; return the waiting requests."""
         running = int(before.meta[RUNNING])
         self.times, self.free, self.meta = before.times.copy(), before.free.copy(), before.meta.copy()
         self.waiting, self.planned = rows[before.order()], before.planned_starts().copy()
@@ -324,99 +318,93 @@ class Plan:
 
     @property
     def is_on_nodes(self) -> bool:
-        """Whether requests have places, on nodes or in several pools."""
+        """True if requests have placements, on nodes or in several pools."""
         return self._laid is not None
 
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
 
     def copy(self) -> Plan:
-        """An independent plan with the same running and waiting requests; promises and their history are shared."""
+        """Return an independent plan with the same running and waiting requests; guarantees and kills are shared."""
         twin = copy.copy(self)
         for name in ("times", "free", "meta", "waiting", "planned", "held"):
             setattr(twin, name, getattr(self, name).copy())
         if self._laid is not None:
-            twin._laid, twin._fresh = self._laid.copy(), self._fresh.copy()
+            twin._laid = self._laid.copy()
         return twin
 
     def running(self) -> IntArray:
-        """Running requests by expected end; a view."""
+        """Return the running requests by expected end; a view."""
         return readable(self.held[1, : self.meta[RUNNING]])
 
     def expected_ends(self) -> IntArray:
-        """Their expected ends, whole microseconds, in the same order; a view."""
+        """Return their expected ends, whole microseconds, in the same order; a view."""
         return readable(self.held[0, : self.meta[RUNNING]])
 
     @property
     def running_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Who runs, as compiled choices of a size look at them: by expected end, counts, cores, and since when."""
+        """Running requests for compiled choices of sizes: by expected end, counts, cores, and starts."""
         return self.held, self.meta, self.need, self.began
 
     def order(self) -> IntArray:
-        """Waiting requests by planned start, then job order; a view."""
+        """Return the waiting requests by planned start, then job order; a view."""
         return readable(self.waiting[self.meta[HEAD] : self.meta[TAIL]])
 
     def planned_starts(self) -> IntArray:
-        """Their planned starts, in the same order; a view."""
+        """Return their planned starts, in the same order; a view."""
         return readable(self.planned[self.meta[HEAD] : self.meta[TAIL]])
 
     def starts(self) -> dict[int, int]:
-        """Planned start of every waiting request."""
+        """Return the planned start of every waiting request."""
         return dict(zip(self.order().tolist(), self.planned_starts().tolist(), strict=True))
 
     # -- searching -----------------------------------------------------------------------------------------------
 
     def earliest(self, request: int, now: int) -> int:
-        """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
+        """Return the earliest start of a request from *now* on, if all others keep their planned starts."""
         if self._laid is not None and request >= self.requests.known:
-            self._laid.holdings.learn()
+            self._laid.learn()
         return int(self._act(cycle.EARLIEST, now, request))
 
     def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
-        """Free cores from *now* on, for compiled searches: when they change, what they are then, how many changes."""
+        """Return the free cores from *now* on, for compiled searches: times, free cores, number of blocks."""
         self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
     def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
-        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
-        rows, due = self._sought(request, deadline)
-        columns = rows, self.need[rows], self.estimate[rows], due, self.requests.submit[rows]
-        planned = np.append(self.planned_starts(), NEVER)
-        if self._laid is not None:
-            return NodeSearch(*columns, planned, self.requests.ties, self._laid.holdings, now)
-        room = 2 * (len(self) + int(self.meta[RUNNING]) + 1) + 8
-        times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        size = only_running(now, self.held, self.meta, self.need, times, free)
-        return Search(*columns, planned, times, free, size, self.requests.ties)
+        """Return a `Search` for a plan with *request* that ends by *deadline* (`NEVER` for any time).
 
-    def _sought(self, request: int, deadline: int) -> tuple[IntArray, IntArray]:
-        """The waiting requests and a new one, and by when each is to end."""
-        rows: IntArray = np.append(self.order(), request)
-        due: IntArray = np.where(self.broken[rows], NEVER, self.granted[rows])
-        due[-1] = deadline
-        return rows, due
+        Raises
+        ------
+        PolicyError
+            If *request* is no row: a compiled function would read outside the columns.
+        """
+        found = cycle.requested(request, deadline, self._checked(request, now), self._queue, self.requests.submit)
+        if self._laid is not None:
+            return NodeSearch._make((*found[:6], self.requests.ties, self._laid.holdings, now))
+        return Search(*found)
 
     def promised(self, search: Any) -> Promised:
-        """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""
+        """Return the requests of a search as orderings see them; deadlines are the guaranteed ones, kept or broken."""
         granted = self.granted[search.rows]
         granted[-1] = search.due[-1]
         return Promised(self.requests, search.rows, granted=granted, starts=search.planned)
 
     def ranks(self, heuristic: Any, search: Any, now: int) -> FloatArray:
-        """What an ordering makes of the requests of a search; lower first."""
+        """Return the ranks of the requests of a search by an ordering; lower first."""
         return ranks_of(heuristic, self.promised(search), now / MICROSECOND)
 
     # -- changing ------------------------------------------------------------------------------------------------
 
     def reserve(self, request: int, start: int) -> None:
-        """Promise *start*, whole microseconds, to a request that joins the waiting ones.
+        """Add a request to the waiting ones with a planned *start*, whole microseconds.
 
-        On nodes it gets the place that the rule finds for it there.
+        On nodes the placement rule chooses its placement at that time.
 
         Raises
         ------
         PolicyError
-            When it is no request, or has no place at that start.
+            If it is no request, or does not fit at that start.
         """
         if type(start) is not int or not 0 <= start < NEVER or request < 0:
             start = self._checked(request, start)
@@ -428,20 +416,20 @@ class Plan:
         self._act(cycle.ENTER, start, request, start)
 
     def _checked(self, request: int, start: int) -> int:
-        """A planned start as a plain whole number: compiled loops use it, and the request, without a check."""
+        """Return a planned start as a plain integer, after checks: compiled loops use it and the request unchecked."""
         at = index(start)
         if not 0 <= request < len(self.need) or not 0 <= at < NEVER:
             raise PolicyError(f"request {request} cannot be planned at {at}: expected a row of Requests and an instant")
         return at
 
     def resize(self, request: int, cores: int, estimate: int) -> None:
-        """Let a request that has no place be of another size, on which it is estimated to run so long."""
+        """Change the cores and the estimate of a request that is not in the plan."""
         self.need[request], self.estimate[request] = cores, estimate
         if self._laid is not None:
             self._laid.holdings.asked.resize(request, cores)
 
     def take(self, request: int, offer: Offer, now: int) -> None:
-        """Carry out an offer: kills, a place for the request, and where the others go for it."""
+        """Carry out an offer: kills, the start of the request, and the new starts of the others."""
         for victim in offer.kills:
             self.ended(victim, now)
             self.kills[victim] += 1
@@ -452,7 +440,7 @@ class Plan:
             self.adopt(offer.arrangement, now)
 
     def adopt(self, arrangement: Arrangement, now: int) -> None:
-        """Let an arrangement be the plan of all that waits, on nodes at the places that it has."""
+        """Replace the plan of all waiting requests by an arrangement, on nodes with its placements."""
         rows, starts, holdings = arrangement
         if self._laid is None:
             self._ensure(max(0, len(rows) - len(self)))
@@ -463,7 +451,7 @@ class Plan:
         self._set_waiting(rows, whole_numbers(self, "starts of an arrangement", starts, len(rows), least=0))
         assert holdings is not None
         self._laid.holdings = holdings
-        self._fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+        self._laid.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))
@@ -472,7 +460,7 @@ class Plan:
         self.waiting[head : head + len(rows)], self.planned[head : head + len(rows)] = rows, starts
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
-        """Let waiting requests leave the plan; all others stay where they are."""
+        """Remove waiting requests from the plan; all others keep their starts."""
         rows, starts = self.order().copy(), self.planned_starts().copy()
         gone = np.isin(rows, requests)
         if self._laid is None:
@@ -482,22 +470,22 @@ class Plan:
         self._set_waiting(rows[~gone], starts[~gone])
 
     def without(self, victim: int, now: int) -> Plan:
-        """A copy in which a running request does not run any more; the waiting ones stay where they are."""
+        """Return a copy in which a running request has ended; the waiting ones keep their starts."""
         twin = self.copy()
         twin.ended(victim, now)
         return twin
 
     def arrangement(self) -> Arrangement:
-        """What the plan is determined by; a copy."""
+        """Return the plan as an arrangement; a copy."""
         holdings = None if self._laid is None else self._laid.holdings.copy()
         return Arrangement(self.order().copy(), self.planned_starts().copy(), holdings)
 
     def ended(self, request: int, now: int) -> int:
-        """Give back what a running request would have held; returns its expected end."""
+        """Release the rest of a running request's reservation; return its expected end."""
         return self._end(cycle.STOP, request, now)
 
     def give_back(self, request: int, now: int) -> int:
-        """`ended`; `settle` then compresses the plan."""
+        """Do the same as `ended`; `settle` then compresses the plan."""
         return self._end(cycle.END, request, now)
 
     def _end(self, what: int, request: int, now: int) -> int:
@@ -507,18 +495,18 @@ class Plan:
         return until
 
     def expect(self, request: int, end: int) -> None:
-        """A running request is expected to hold its cores until *end*; `replan` makes room for that."""
+        """Record that a running request is expected to hold its cores until *end*; `replan` then moves others."""
         cycle.expect(request, end, self.held, self.meta)
 
     def compress(self, places: IntArray, now: int, frontier: int = NEVER, *, again: bool = False) -> None:
         """Move the requests at these places of the order, one after the other, to their earliest starts.
 
-        None moves later. Where this is done *again* as long as one moves, in planned order, that changes nothing on one
-        pool of cores: none could move after it.
+        None moves later. With *again*, this is repeated while one moves. On one pool of cores and in planned order the
+        repetition is skipped, since no request could move.
         """
         places = whole_numbers(self, "places", places, least=0, most=len(self) - 1)
         meta = self.meta
-        if len(places) > len(self._order):  # some are named several times
+        if len(places) > len(self._order):  # places may repeat
             self._order = np.zeros_like(places)
         self._order[: len(places)] = places + meta[HEAD]
         meta[cycle.TASK], meta[cycle.COUNT] = cycle.OPEN, len(places)
@@ -526,32 +514,32 @@ class Plan:
         self._act(cycle.SETTLE, now)
 
     def compress_all(self, now: int) -> None:
-        """Compress the plan in its order, whatever was given back."""
+        """Compress the plan in its order, whether or not anything was released."""
         self._act(cycle.COMPRESS_ALL, now)
 
     def replan(self, now: int) -> None:
-        """Place all waiting requests again in planned order, after a running one outlived its estimate.
+        """Place all waiting requests again in planned order, after a running one exceeded its estimate.
 
-        Promises that their new places do not keep are broken.
+        Guarantees that the new starts do not keep are broken.
         """
         self.meta[cycle.OVERRAN] = 1
         self.settle(now)
 
     def settle(self, now: int) -> None:
-        """Plan again after an overrun, else compress if something was given back (`give_back`)."""
+        """Plan again after an overrun, else compress if anything was released (`give_back`)."""
         self._act(cycle.SETTLE, now)
 
     def is_settled(self, now: int) -> bool:
-        """Whether `settle` would change nothing."""
+        """Return whether `settle` would change nothing."""
         return not self.meta.item(cycle.OVERRAN) and self.meta.item(cycle.FRONTIER) <= now
 
     @property
     def needs_order(self) -> bool:
-        """Whether it is to be compressed, by `compress`, in an order that is determined in Python."""
+        """True if `compress` must be called with an order that is determined in Python."""
         return self.meta.item(cycle.TASK) == cycle.RANK
 
     def due(self, now: int) -> Sequence[int]:
-        """Requests planned for *now*: they run from here on."""
+        """Start the requests planned for *now*; return them."""
         if self.next_start() > now:
             return ()
         self.meta[cycle.STARTED] = 0
@@ -560,19 +548,19 @@ class Plan:
         return started
 
     def starts_of(self, rows: Sequence[int]) -> list[Start]:
-        """The decision that these start, on nodes each at its place."""
+        """Return the decisions to start these requests, on nodes with their placements."""
         if self._laid is None:
             return starts_of(rows)
         return [Start(row, 0, self._laid.placement(row)) for row in rows]
 
     def next_start(self) -> int:
-        """Planned start of the first waiting request; `NEVER` when none waits."""
+        """Return the planned start of the first waiting request; `NEVER` if none waits."""
         head: int = self.meta.item(HEAD)
         return self.planned.item(head) if head < self.meta.item(TAIL) else NEVER
 
 
 def _longer(column: IntArray, room: int) -> IntArray:
-    """Column with room for at least so many entries; doubles, so that growing is linear in the end."""
+    """Return the column with at least this length; the length doubles, so that the total cost is linear."""
     more: IntArray = np.zeros(max(room, 2 * len(column)), dtype=np.int64)
     more[: len(column)] = column
     return more

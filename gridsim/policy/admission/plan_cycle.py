@@ -9,36 +9,45 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
-from gridsim.machine.nodes import Log
-from gridsim.machine.nodes_plan import NodesPlan
-from gridsim.machine.placing import Rule
+import numpy as np
+
+from gridsim.machine.njit import inline, njit, njit_noalloc
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool_plan import SIZE, PoolPlan
-from gridsim.machine.queue_order import HEAD, TAIL, comes_before, insert
-from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end
-from gridsim.machine.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
+from gridsim.machine.queue_order import HEAD, TAIL, insert, sort_places
+from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end, only_running
+from gridsim.machine.verbs import (
+    cancel,
+    close_turn,
+    earlier,
+    earliest,
+    move,
+    open_cycle,
+    postpone,
+    release,
+    start_planned,
+)
 from gridsim.model.time import NEVER, IntArray
 
 COMPRESS, EVERY, HOLES, FRONTIER, OVERRAN, UNSETTLED = range(SIZE + 1, SIZE + 7)
 NONE, IN_ORDER, BY_RANK, BY_CALL = range(4)
-"""Counts of a plan behind those of its machine: how it is compressed; whether after every end; whether a request may
-wait that could start earlier; the end of what was given back since it was compressed; whether a request exceeded its
-expected end, and whether anything happened, since it was settled."""
+"""Counts of a plan behind those of its machine: how it is compressed; whether after every end; whether some request
+may start earlier without others moving; the end of the resources released since the last compression; whether a
+request has exceeded its expected end, and whether any event has occurred, since it was settled."""
 
 TASK, AT, COUNT, MOVED, AGAIN, UNTIL, STOPPED = range(UNSETTLED + 1, UNSETTLED + 8)
 NOTHING, RANK, OPEN, TURN, REPLAN = range(5)
-"""The change that is under way; its place in the order; of a compression the number of requests that it tries, how many
-have moved, whether it repeats until none moves, and its frontier; the code with which a call ended."""
+"""The change in progress; its place in the order; for a compression the number of requests to try, the number of those
+that have moved, whether it repeats until none moves, and its frontier; the code with which a call ended."""
 
 PHASE, ENDED, LATE, FIRST, LAST, DECIDES, STARTED = range(STOPPED + 1, STOPPED + 8)
-"""Of a step of the event loop: how far it has come; its parts, as in `gridsim.engine.events.Step`; the requests that
-it starts."""
+"""For a step of the event loop: its progress; its parts, as in `gridsim.engine.events.Step`; the requests that it
+starts."""
 
 COUNTS = STARTED + 1
 
 TO_RANK = 6
-"""Code beside those of `gridsim.machine.nodes`: the order of a compression has to be written."""
+"""Code in addition to those of `gridsim.machine.nodes`: the order of a compression must be written."""
 
 EARLIEST, ENTER, STOP, END, COMPRESS_ALL, SETTLE, DUE = range(7)
 
@@ -55,17 +64,17 @@ class PlanQueue(NamedTuple):
     order : (m,) int64
         Places in the order of a compression.
     ties : (2, n) int64
-        Those of `gridsim.machine.queue_order`.
+        Keys of `gridsim.machine.queue_order`.
     need, estimate : (n,) int64
         Cores and estimate.
     running : (2, busy) int64
-        As `gridsim.machine.running_set` has them.
+        As in `gridsim.machine.running_set`.
     began : (n,) int64
         Start of each request.
     started : (busy,) int64
         Requests that start.
     granted, broken : (n,) int64, (n,) bool
-        Latest end promised to each request, and whether that cannot be kept.
+        Latest end guaranteed to each request, and whether that guarantee is broken.
     ranks : (n,) int64
         Order of compression by rank.
     """
@@ -90,7 +99,7 @@ class PlanQueue(NamedTuple):
 
 @njit_noalloc
 def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
-    """Plan a request for a start *at* which it was just found to fit; returns 0 or a code."""
+    """Plan a request for a start *at* which it was just found to fit; return 0 or a code."""
     meta, waiting, planned, duration = queue.meta, queue.waiting, queue.planned, queue.estimate[row]
     code = move(machine, row, at, duration, NEVER)
     if code:
@@ -103,14 +112,14 @@ def enter(row, at, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def enter_earliest(now, row, queue, machine):  # type: ignore[no-untyped-def]
-    """Plan a request for its earliest start; returns 0 or a code."""
+    """Plan a request for its earliest start; return 0 or a code."""
     open_cycle(machine, now)
     return enter(row, earliest(machine, now, row, queue.estimate[row]), queue, machine)
 
 
 @njit_noalloc
 def stop(now, row, queue, machine):  # type: ignore[no-untyped-def]
-    """Give back what a running request would have held; returns its expected end, -1 if it does not run."""
+    """Release the rest of a running request's reservation; return its expected end, -1 if it does not run."""
     until = end_running(queue.running, queue.meta, row, queue.need[row])
     if until >= 0:
         cancel(machine, now, row, until)
@@ -119,7 +128,7 @@ def stop(now, row, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def end(now, row, queue, machine):  # type: ignore[no-untyped-def]
-    """`stop`, and note that the plan can be compressed."""
+    """Do the same as `stop`, and note that the plan can be compressed."""
     meta, until = queue.meta, stop(now, row, queue, machine)
     frontier = max(until, now + 1) if meta[EVERY] else until
     if frontier > now:
@@ -130,7 +139,7 @@ def end(now, row, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def adopt(rows, starts, now, queue, machine):  # type: ignore[no-untyped-def]
-    """Let *rows*, by planned start, wait, at *starts*; returns False if they are not rows with a start each."""
+    """Set the waiting requests to *rows*, by planned start, and *starts*; return False for invalid arguments."""
     meta, waiting, planned, estimate = queue.meta, queue.waiting, queue.planned, queue.estimate
     if rows.shape[0] != starts.shape[0]:
         return False
@@ -147,18 +156,39 @@ def adopt(rows, starts, now, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def expect(row, until, running, meta):  # type: ignore[no-untyped-def]
-    """Expect a running request to end at another instant; all that wait have to be planned again."""
+    """Set the expected end of a running request; all waiting requests must be planned again."""
     expect_end(running, meta, row, until)
     meta[OVERRAN] = meta[UNSETTLED] = 1
 
 
+@njit
+def requested(request, deadline, now, queue, submit):  # type: ignore[no-untyped-def]
+    """Return the input of a search that admits a request: a `Search` as a plain tuple."""
+    queue = PlanQueue(*queue)
+    meta, waiting, starts, need, length = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
+    head, count = meta[HEAD], meta[TAIL] - meta[HEAD]
+    rows, planned = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    cores, estimate = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    due, submits = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    for k in range(count + 1):
+        row = request if k == count else waiting[head + k]
+        rows[k], cores[k], estimate[k], submits[k] = row, need[row], length[row], submit[row]
+        due[k] = NEVER if queue.broken[row] else queue.granted[row]
+        planned[k] = NEVER if k == count else starts[head + k]
+    due[count] = deadline
+    room = 2 * (count + meta[RUNNING] + 1) + 8
+    times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    size = only_running(now, queue.running, meta, need, times, free)
+    return rows, cores, estimate, due, submits, planned, times, free, size, queue.ties
+
+
 @njit_noalloc
 def due(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Let the requests planned for *now* run: the first ``meta[STARTED]`` of ``started``; returns 0 or a code."""
+    """Start the requests planned for *now*: the first ``meta[STARTED]`` of ``started``; return 0 or a code."""
     meta, waiting, planned, need, estimate = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
         row = waiting[meta[HEAD]]
-        code = start(machine, now, row, estimate[row], False)
+        code = start_planned(machine, now, row)
         if code:
             return code
         begin_running(queue.running, meta, row, now + estimate[row], need[row])
@@ -173,7 +203,7 @@ def due(now, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def settle(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Begin to plan again after an overrun, else to compress what was given back."""
+    """Begin to plan again after an overrun, else to compress after resources were released."""
     meta = queue.meta
     if meta[OVERRAN]:
         replan(now, queue, machine)
@@ -184,7 +214,7 @@ def settle(now, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def replan(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Begin to place all waiting requests again, in planned order, beside the running ones."""
+    """Begin to place all waiting requests again, in planned order, given the running ones."""
     meta, running = queue.meta, queue.running
     open_cycle(machine, now)
     release(machine, now, queue.waiting[meta[HEAD] : meta[TAIL]], meta[TAIL] - meta[HEAD])
@@ -212,29 +242,13 @@ def _write_order(queue):  # type: ignore[no-untyped-def]
     count = meta[COUNT] = meta[TAIL] - meta[HEAD]
     for k in range(count):
         order[k] = meta[HEAD] + k
-    if meta[COMPRESS] != BY_RANK:
-        return
-    stride = 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            place = order[k]
-            i = k
-            row = waiting[place]
-            while i >= stride:
-                other = waiting[order[i - stride]]
-                if ranks[other] < ranks[row] or (ranks[other] == ranks[row] and comes_before(ties, other, row)):
-                    break
-                order[i] = order[i - stride]
-                i -= stride
-            order[i] = place
-        stride //= 3
+    if meta[COMPRESS] == BY_RANK:
+        sort_places(order[:count], ranks, True, waiting, ties)
 
 
 @njit_noalloc
 def change(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Carry on the change that is under way, if any, to its end; returns 0 or a code."""
+    """Continue the change in progress, if any, to its end; return 0 or a code."""
     meta, code = queue.meta, 0
     while meta[TASK] != NOTHING and not code:
         if meta[TASK] == RANK:
@@ -251,7 +265,7 @@ def change(now, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Move each request in the order to its earliest start, all others staying; none moves later."""
+    """Move each request in the order to its earliest start, while all others stay; none moves later."""
     waiting, planned, meta, order = queue.waiting, queue.planned, queue.meta, queue.order
     while meta[AT] < meta[COUNT]:
         place = order[meta[AT]]
@@ -279,7 +293,7 @@ def _turn(now, queue, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _place(now, queue, machine):  # type: ignore[no-untyped-def]
-    """Place the waiting requests again; promises that their new starts do not keep are broken."""
+    """Place the waiting requests again; guarantees that their new starts do not keep are broken."""
     waiting, planned, meta, estimate = queue.waiting, queue.planned, queue.meta, queue.estimate
     while meta[AT] < meta[TAIL]:
         row = waiting[meta[AT]]
@@ -296,7 +310,8 @@ def _place(now, queue, machine):  # type: ignore[no-untyped-def]
     return 0
 
 
-# -- for Python, which calls quicker with plain tuples -----------------------------------------------------------------
+# -- for Python, where calls with plain tuples are faster
+# --------------------------------------------------------------
 
 
 @inline
@@ -306,17 +321,9 @@ def in_pool(queue, pool):  # type: ignore[no-untyped-def]
     return PoolPlan(times, free, bounds, queue.need, queue.running, queue.meta)
 
 
-@inline
-def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
-    """Return the machine of a plan on nodes or several pools."""
-    floor, classes, sketch, rule, log, fresh, state = nodes
-    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
-    return NodesPlan(parts[0], parts[1], parts[2], parts[3], parts[4], fresh, state, queue.running, queue.meta)
-
-
 @njit_noalloc
 def act_in_pool(what, now, row, at, queue, pool):  # type: ignore[no-untyped-def]
-    """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
+    """Do one of the actions named above; leave 0 or a code in ``meta[STOPPED]``."""
     queue = PlanQueue(*queue)
     return _act(what, now, row, at, queue, in_pool(queue, pool))
 
@@ -330,7 +337,7 @@ def adopt_in_pool(rows, starts, now, queue, pool):  # type: ignore[no-untyped-de
 
 @njit_noalloc
 def act_on_nodes(what, now, row, at, queue, nodes):  # type: ignore[no-untyped-def]
-    """Do one of the things named above; leaves 0 or a code in ``meta[STOPPED]``."""
+    """Do one of the actions named above; leave 0 or a code in ``meta[STOPPED]``."""
     queue = PlanQueue(*queue)
     return _act(what, now, row, at, queue, on_nodes(queue, nodes))
 

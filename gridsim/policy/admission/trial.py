@@ -1,11 +1,11 @@
-"""Trials: a plan under construction, on which searches for promises lay requests down and take them off again.
+"""Trial plans, in which searches place requests and remove them again.
 
-Requests are numbered by their places in a search: the waiting ones by planned start, the new one last. A search is one
-source for both classes of trials. `PoolTrial` is compiled with it; a trial on nodes is a Python class
-(`gridsim.policy.admission.trial_on_nodes`), on which the same source runs uncompiled.
+Requests are numbered by their places in a search: the waiting ones by planned start, the new one last. The source of a
+search is the same for both classes of trials. `PoolTrial` is compiled with it; a trial on nodes is a Python class
+(`gridsim.policy.admission.trial_on_nodes`), with which the same source runs uncompiled.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -14,120 +14,98 @@ import numpy as np
 
 from gridsim.machine.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
 from gridsim.machine.njit import njit, njit_noalloc, verb
-from gridsim.machine.queue_order import comes_before
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission.price import term
 
 LATE, BASE, WORK, KEPT = range(4)
-"""State of a trial: whether the last request that was not laid down would have been late; on a pool the blocks of the
-profile of kept requests, those of the profile of all (-1: as that of the kept ones), and how many are kept."""
+"""State of a trial: whether the last request that was not placed would have been late; on a pool the number of blocks
+of the profile of kept requests, that of the profile of all (-1: equal to the former), and the number of kept
+requests."""
 
 
 @verb
 def keep_first(trial, count):  # type: ignore[no-untyped-def]
-    """Let the first *count* waiting requests be where they are planned, and no other have a place."""
+    """Keep the first *count* waiting requests at their planned starts, and remove all others."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def keep(trial, job, planned):  # type: ignore[no-untyped-def]
-    """Keep a request beside those kept before: where it is *planned*, else at its earliest place; whether in time."""
+    """Keep one more request: at its *planned* start, else at its earliest one; return whether it is in time."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def restore(trial, jobs):  # type: ignore[no-untyped-def]
-    """Take off *jobs*, which are all that have been laid down beside those that are kept."""
+    """Remove *jobs*, which are all placed requests except the kept ones."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def lay_down(trial, jobs, lasting, price, most):  # type: ignore[no-untyped-def]
-    """Lay requests down one after the other, each at its earliest place; how many of them can be.
+    """Place requests one after the other, each at its earliest start; return how many were placed.
 
-    It ends at a request that would be late, or with which ``trial.cost[0]``, to which the *price* of each is added (-1:
-    none), is not below *most*. *lasting* places have to be free for ever.
+    It ends at a request that would be late, or with which ``trial.cost[0]``, the sum of the *price* of each (-1:
+    none), reaches *most*. With *lasting*, cores must be free from the start on without end.
     """
     raise NotImplementedError(type(trial))
 
 
 @verb
 def take_off(trial, jobs):  # type: ignore[no-untyped-def]
-    """Take off requests that have been laid down."""
+    """Remove placed requests."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def has_moved(trial, job):  # type: ignore[no-untyped-def]
-    """Return whether a request lies at another place than when this was called last."""
+    """Return whether a request is placed elsewhere than at the last call."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def count_unmoved(trial, jobs):  # type: ignore[no-untyped-def]
-    """Count requests up to the first one that does not lie where it is planned."""
+    """Count requests up to the first one that is not placed as planned."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def save(trial):  # type: ignore[no-untyped-def]
-    """Keep the plan as the best one that has been found."""
+    """Store the plan as the best one so far."""
     raise NotImplementedError(type(trial))
 
 
 @verb
 def all_in_time(trial, jobs, lasting, depth, start, end):  # type: ignore[no-untyped-def]
-    """Return whether each request could still be placed in time, alone.
+    """Return whether each request alone could still meet its deadline.
 
-    *depth* requests are laid down, the last one from *start* to *end*. ``trial.known[0]`` are instants at which
-    requests can be placed, ``trial.known[1]`` beside how many of those laid down that was found out, -1 for never: the
-    latest such instant, which what is laid down later seldom touches.
+    *depth* requests are placed, the last one from *start* to *end*. ``trial.known[0]`` has feasible instants of the
+    requests, ``trial.known[1]`` the number of placed requests for which they were found, -1 for none. The latest
+    feasible instant is stored, since later placements seldom affect it.
     """
     raise NotImplementedError(type(trial))
 
 
 @verb
 def bring_up(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
-    """Bring ``trial.earliest`` of requests up to date after one was laid down from *start* to *end*."""
+    """Update ``trial.earliest`` of requests after one was placed from *start* to *end*."""
     raise NotImplementedError(type(trial))
-
-
-@njit_noalloc
-def sort_jobs(order, keys, rows, ties):  # type: ignore[no-untyped-def]
-    """Sort places by the key of each, then in job order of the requests there."""
-    count, stride = order.shape[0], 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            one = order[k]
-            i = k
-            while i >= stride:
-                other = order[i - stride]
-                if keys[other] < keys[one]:
-                    break
-                if keys[other] == keys[one] and comes_before(ties, rows[other], rows[one]):
-                    break
-                order[i] = other
-                i -= stride
-            order[i] = one
-        stride //= 3
 
 
 # -- on one pool of cores --------------------------------------------------------------------------------------------
 
 
 class PoolTrial(NamedTuple):
-    """A trial on one pool of cores.
+    """A trial plan on one pool of cores.
 
     Attributes
     ----------
     rows, cores, estimate, due, submit, planned, times, free, ties
-        As `gridsim.policy.admission.plan.Search` has them; requests that are kept are in the profile.
+        As in `gridsim.policy.admission.plan.Search`; kept requests are in the profile.
     later_times, later_free
-        Profile with all that has been laid down.
+        Profile with all placed requests.
     starts, found : (n,) int64
-        Start of each request that has been laid down, and in the best plan.
+        Start of each placed request, and in the best plan.
     earliest : (n,) int64
         Earliest starts, for `bring_up`.
     known : (2, n) int64
@@ -137,9 +115,9 @@ class PoolTrial(NamedTuple):
     state : (4,) int64
         By the constants of this module.
     now : int
-        The present, whole microseconds.
+        Present instant, whole microseconds.
     one_pool : bool
-        Whether a request lies where it lay before, if others lie where they are planned both before and behind it.
+        Whether the start of a request determines its placement, so that equal starts mean equal plans.
     """
 
     rows: IntArray
@@ -165,7 +143,7 @@ class PoolTrial(NamedTuple):
 
 @njit
 def pool_trial(search):  # type: ignore[no-untyped-def]
-    """A trial of a `Search`, given as a plain tuple."""
+    """Return the trial of a `Search`, given as a plain tuple."""
     rows, cores, estimate, due, submit, planned, times, free, size, ties = search
     n = rows.shape[0]
     later = np.empty_like(times), np.empty_like(free)
@@ -178,7 +156,7 @@ def pool_trial(search):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _open_work(trial):  # type: ignore[no-untyped-def]
-    """Let the profile of all be that of the kept ones, if that is wanted."""
+    """Copy the profile of the kept requests to that of all requests, if required."""
     state = trial.state
     if state[WORK] < 0:
         for i in range(state[BASE]):

@@ -1,4 +1,4 @@
-"""One scheduling cycle for requests whose cores are chosen when they start: holders of reservations, then the others.
+"""One scheduling cycle for requests whose cores are chosen at the start: holders of reservations, then the others.
 
 Sections 3.4 and 5 of the project's specification of moldable jobs. Arrays in, numbers out; whole microseconds.
 """
@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 from gridsim.machine import verbs
 from gridsim.machine.moldable_demands import MoldableNodes, SizeClasses
 from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool import DIPS
 from gridsim.machine.queue_order import before, index_of, take_out
 from gridsim.machine.running_set import begin_running
 from gridsim.model.time import IntArray
 from gridsim.policy.limits import Limits, allow
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, Sizes, choose, cores_now, on
-from gridsim.policy.scheduler.machines import in_pool, on_nodes
+from gridsim.policy.scheduler.machines import in_pool
 
 BEST, BY_QUEUE, HOLDERS, STARTED, ANEW, WITHIN, AT, HELD_BEFORE, ACTION = range(DIPS + 1, DIPS + 10)
 META = DIPS + 10
 """Numbers of a cycle in ``meta``: whether a request without a reservation starts only if no later start ends earlier;
-whether holders are served in queue order; holders; how many have started; whether reservations have to be found anew,
-since cores became free early. Within a cycle: that it is; how many holders and others are done, and how many holders
-there were; whether a request has a start and cores, but does not hold them yet."""
+whether holders are served in queue order; number of holders; number of starts; whether reservations must be found
+again because cores became free early. Within a cycle: a flag for that; the number of holders and others done, and the
+initial number of holders; whether a request has a start and cores, but does not hold them yet."""
 
 LANE, DUE, HOLDS, ALLOWED, LIMIT, START, WIDTH, HELD, STARTING, CORES = ROWS = range(10)
 
@@ -41,11 +42,11 @@ class MoldableQueue(NamedTuple):
         in this cycle; limit, start and cores of its last reservation. Then two lists of requests, in order: holders of
         reservations, and requests that start; and the cores of the latter.
     capacity : (k,) int64
-        Reservations that each lane may still give.
+        Reservations that are left in each lane.
     ties : (2, n) int64
-        Those of `gridsim.machine.queue_order`.
+        Keys of `gridsim.machine.queue_order`.
     waiting, running, meta : arrays of int64
-        As `gridsim.machine.queue_order` and `gridsim.machine.running_set` have them, with the numbers named here.
+        As in `gridsim.machine.queue_order` and `gridsim.machine.running_set`, with the numbers named here.
     cores, began : (n,) int64
         Cores and start of each running request.
     limits, sizes : tuple of arrays
@@ -66,28 +67,28 @@ class MoldableQueue(NamedTuple):
 
 @njit_noalloc
 def moldable_cycle_in_pool(now, rows, queue, pool):  # type: ignore[no-untyped-def]
-    """`run_moldable_cycle` for Python, which calls quicker with plain tuples."""
+    """Call `run_moldable_cycle` from Python, where calls with plain tuples are faster."""
     queue = MoldableQueue(*queue)
     return run_moldable_cycle(now, rows, queue, in_pool(queue, pool))
 
 
 @njit_noalloc
 def moldable_cycle_on_nodes(now, rows, queue, nodes, classes):  # type: ignore[no-untyped-def]
-    """`run_moldable_cycle` for Python."""
+    """Call `run_moldable_cycle` from Python."""
     queue = MoldableQueue(*queue)
     return run_moldable_cycle(now, rows, queue, MoldableNodes(on_nodes(queue, nodes), SizeClasses(*classes)))
 
 
 @njit_noalloc
 def run_moldable_cycle(now, rows, queue, machine):  # type: ignore[no-untyped-def]
-    """Start requests of *rows*, the waiting requests in queue order; ``table[STARTING]`` are ``meta[STARTED]`` of them.
+    """Start some *rows* of waiting requests, in queue order: the first ``meta[STARTED]`` of ``table[STARTING]``.
 
     Requests that are due get a reservation. Holders of reservations are served first, in order; then the others in
-    queue order, of which one that cannot start gets a reservation if its lane has capacity. A holder keeps its place of
-    the last cycle unless its limit, the place of a holder before it or the future of the running requests has changed:
-    requests that have started since respected it, and an end that was expected frees nothing new.
+    queue order, of which one that cannot start gets a reservation if its lane has capacity. A holder keeps its planned
+    start of the last cycle unless its limit, the start of an earlier holder, or the expected ends of running requests
+    have changed: requests that started since then respected it, and an expected end frees no additional cores.
 
-    Returns 0, or the code of a verb that needs help: then the cycle continues when it is called again.
+    Returns 0, or the code of a verb that needs help; then the cycle continues at the next call.
     """
     table, meta, sizes = queue.table, queue.meta, Sizes(*queue.sizes)
     if not meta[WITHIN]:
@@ -109,7 +110,7 @@ def run_moldable_cycle(now, rows, queue, machine):  # type: ignore[no-untyped-de
 
 @njit_noalloc
 def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
-    """Find the limits of this cycle, and which requests are due; those due first come before others."""
+    """Find the limits of this cycle, and the requests that are due, in order of their due instants."""
     table, meta, limits = queue.table, queue.meta, Limits(*queue.limits)
     allow(now, rows, (queue.running, meta, queue.cores, queue.began), sizes.table[LEAST], sizes.table[MOST], limits)
     verbs.open_profile(machine, now)
@@ -139,7 +140,7 @@ def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _next_holder(now, queue, sizes, machine):  # type: ignore[no-untyped-def]
-    """Find start and cores of the next holder of a reservation; returns whether there is one."""
+    """Find start and cores of the next holder of a reservation; return whether there is one."""
     table, meta = queue.table, queue.meta
     if meta[AT] >= meta[HELD_BEFORE]:
         return False
@@ -156,7 +157,7 @@ def _next_holder(now, queue, sizes, machine):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _next_other(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
-    """Find the next request that starts or gets its first reservation; returns whether there is one."""
+    """Find the next request that starts or gets its first reservation; return whether there is one."""
     table, meta, capacity = queue.table, queue.meta, queue.capacity
     for i in range(meta[AT] - meta[HELD_BEFORE], rows.shape[0]):
         row = rows[i]
@@ -176,7 +177,7 @@ def _next_other(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-de
 
 @njit_noalloc
 def _account(now, row, start, cores, queue):  # type: ignore[no-untyped-def]
-    """List a request that starts, or a holder of a reservation at its turn."""
+    """List a request that starts, or a holder of a reservation."""
     table, meta = queue.table, queue.meta
     if start == now:
         if table[HOLDS, row] == IN_LANE:
@@ -195,7 +196,7 @@ def _account(now, row, start, cores, queue):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _start_all(now, queue, sizes):  # type: ignore[no-untyped-def]
-    """Let the requests that start leave the queue and run."""
+    """Remove the requests that start from the queue, and start them."""
     for k in range(queue.meta[STARTED]):
         row, cores = queue.table[STARTING, k], queue.table[CORES, k]
         queue.table[HOLDS, row] = NOBODY
