@@ -13,7 +13,7 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.files import DEEPEST, parse_json
 
-__all__ = ["ANY", "INSTANT", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "load_json", "read_json"]
+__all__ = ["ANY", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "load_json", "read_json"]
 
 Schema = Any
 """What a value has to be.
@@ -62,9 +62,6 @@ NUMBER = Number()
 
 WHOLE = Number(-(2**53), 2**53, whole=True)
 """Any integer that a float holds exactly."""
-
-INSTANT = Number(-4e12, 4e12)
-"""Seconds whose sums stay within 64 bits of microseconds."""
 
 _Place = tuple[str | int, ...]
 

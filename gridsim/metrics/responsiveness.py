@@ -22,6 +22,7 @@ __all__ = [
     "SUMMARY",
     "backfilled_share",
     "bounded_slowdown",
+    "mean_ranks",
     "measure",
     "overtook",
     "response",
@@ -187,6 +188,13 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence
     rows = np.searchsorted(carried, np.asarray(shares) * carried[-1], side="left")
     quantiles: FloatArray = values[order[np.minimum(rows, len(order) - 1)]]
     return quantiles
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Ranks of the *values* from 1; equal values have the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
 
 
 def overtook(record: Record) -> npt.NDArray[np.bool_]:

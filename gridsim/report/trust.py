@@ -15,7 +15,7 @@ from gridsim.questions.evidence import Evidence
 from gridsim.questions.replay import FAR, Calibration, Replay, is_far
 from gridsim.report import explain_text, refusals
 from gridsim.report.admission import job_counts
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import counted, duration, number, percent
 
 __all__ = ["Trust", "alone", "as_dict", "interval", "sentences", "trust", "trust_in", "why"]
