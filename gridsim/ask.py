@@ -20,8 +20,6 @@ from gridsim.report.quotation import Quotation
 from gridsim.workers import Workers
 from gridsim.workload.transform.flurries import Flurries
 
-__all__ = ["compare", "quote"]
-
 
 def compare(
     workload: Workload,

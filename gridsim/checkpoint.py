@@ -17,8 +17,6 @@ from typing import Any
 
 from gridsim.files import distrust, write_atomically
 
-__all__ = ["read_checkpoint", "write_checkpoint"]
-
 _ARRAYS = frozenset(["ndarray", "dtype", "_reconstruct", "_frombuffer", "scalar"])
 _PLAIN = frozenset(
     [("types", "SimpleNamespace")]

@@ -10,22 +10,6 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NoReturn
 
-__all__ = [
-    "CheckFailed",
-    "GridsimError",
-    "InputError",
-    "PolicyError",
-    "UnknownNameError",
-    "call",
-    "check_keys",
-    "check_parameters",
-    "failed",
-    "located",
-    "name_of",
-    "nearest",
-    "raise_failed",
-]
-
 
 class GridsimError(Exception):
     """Base of all errors that gridsim raises on purpose; the command line exits with ``exit_code``."""

@@ -26,30 +26,6 @@ from typing import IO, Any
 
 from gridsim.errors import InputError
 
-__all__ = [
-    "DAMAGED",
-    "DEEPEST",
-    "check_output",
-    "checksum",
-    "csv_records",
-    "csv_rows",
-    "decoded",
-    "distrust",
-    "encoding_of",
-    "identity",
-    "integer",
-    "is_stream",
-    "naming",
-    "parse_json",
-    "read_text",
-    "read_toml",
-    "unpacked",
-    "warn",
-    "write_atomically",
-    "write_json",
-    "write_text",
-]
-
 
 def write_atomically(path: str | Path, write: Callable[[Path], object]) -> None:
     """Have *write* fill a temporary file in the same folder, then put it in place of *path* in one step.

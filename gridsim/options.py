@@ -17,8 +17,6 @@ from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import name_of
 
-__all__ = ["Overrun", "Run"]
-
 Overrun = Literal["kill", "extend"]
 
 

@@ -15,8 +15,6 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Beyond", "Predictions", "Promises", "Reasons", "Record", "Refusal", "Requested", "Status", "TaskRecord"]
-
 
 class Status(IntEnum):
     """What became of a job; submitted is the sum of all. Some wait or run where a run stands still."""

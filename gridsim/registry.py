@@ -24,29 +24,6 @@ from typing import Any
 
 from gridsim.errors import GridsimError, InputError, UnknownNameError
 
-__all__ = [
-    "KINDS",
-    "Spec",
-    "describe",
-    "describe_file",
-    "file_of",
-    "files_named",
-    "find",
-    "forget",
-    "kind_of",
-    "knows",
-    "load_entry",
-    "located",
-    "make",
-    "name_of",
-    "names",
-    "parameters",
-    "parse",
-    "plugins",
-    "spellings",
-    "split",
-]
-
 KINDS: dict[str, tuple[str, ...]] = {
     "ordering": (
         "gridsim.policy.ordering",

@@ -30,8 +30,6 @@ from gridsim.model.workload import Workload, frame_of_jobs
 from gridsim.record import Predictions, Record
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
-__all__ = ["Result", "versions"]
-
 
 def versions() -> dict[str, str]:
     """Versions of gridsim, Python and the packages that can change a number."""

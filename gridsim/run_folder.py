@@ -16,8 +16,6 @@ from gridsim.record import Refusal, Status
 from gridsim.schema import NUMBER, WHOLE, Number, Schema, check, load_json, read_json
 from gridsim.tables import Kind, read_table
 
-__all__ = ["find_run", "read_numbers", "read_run", "read_run_table"]
-
 _EXPECTED = "a result directory"
 
 _CORES = Number(1, MOST_CORES, whole=True)

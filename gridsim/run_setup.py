@@ -37,8 +37,6 @@ from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 from gridsim.policy.ranks import upward_ranks
 
-__all__ = ["in_site_zone", "notices_of", "set_up", "with_clock"]
-
 
 def set_up(
     workload: Workload,

@@ -39,8 +39,6 @@ from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks, default_work
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Scenario", "rules_for", "simulate_all", "transformed", "under_way", "with_users"]
-
 
 FIXED = "fixed"
 """Users whose jobs come at the times of the log, whatever happens to them."""

@@ -13,8 +13,6 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.files import DEEPEST, parse_json
 
-__all__ = ["ANY", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "load_json", "read_json"]
-
 Schema = Any
 """What a value has to be.
 

@@ -16,8 +16,6 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.tables import column_of
 
-__all__ = ["Columns", "StoredRecord", "StoredWorkload"]
-
 _HELD = 3
 """Columns that are held: the instants of submit, start and end, which nearly every number is made of."""
 

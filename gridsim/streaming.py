@@ -39,8 +39,6 @@ from gridsim.tables import PartedTable, Standing, column_of
 from gridsim.workload.blocks import Blocks, joined, whole_instants
 from gridsim.world import World, result_of
 
-__all__ = ["Ended", "Streamed", "ended_jobs", "record_of", "stream", "why_not_streamed"]
-
 _TABLE = "jobs.parquet"
 
 

@@ -20,20 +20,6 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.files import csv_rows, decoded, naming, write_atomically
 
-__all__ = [
-    "NAMES",
-    "TABLES",
-    "Kind",
-    "PartedTable",
-    "Standing",
-    "column_of",
-    "columns_in",
-    "read_names",
-    "read_table",
-    "require_table",
-    "write_table",
-]
-
 TABLES = ("csv", "parquet")
 """Formats of the large tables."""
 

@@ -30,8 +30,6 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from gridsim import registry
 from gridsim.errors import GridsimError, InputError
 
-__all__ = ["Awaited", "Known", "Processes", "Workers", "crew", "packed", "references", "unpacked", "usable_cores"]
-
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 

@@ -28,8 +28,6 @@ from gridsim.record import Record
 from gridsim.result import Result
 from gridsim.run_setup import notices_of, set_up
 
-__all__ = ["World", "result_of"]
-
 
 class World:
     """A workload, a platform and a policy, before anything has come: a SimPy world of clusters, routers and links.

@@ -36,27 +36,27 @@ PACKAGES = {
 CORE = ("machine", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "engine", "entities")
 
 BOUNDS = {
-    "machine": 2_908,
-    "policy": 2_616,
-    "policy/scheduler": 2_846,
-    "policy/admission": 1_728,
-    "policy/slurm": 4_395,
-    "engine": 1_755,
-    "entities": 2_272,
-    "workload": 10_108,
-    "model": 4_315,
-    "report, questions, cli": 11_000,
-    "metrics, campaign, top level": 8_440,
-    "testing": 4_554,
-    "core": 18_520,
-    "all without testing": 52_383,
+    "machine": 2_776,
+    "policy": 2_540,
+    "policy/scheduler": 2_829,
+    "policy/admission": 1_687,
+    "policy/slurm": 4_309,
+    "engine": 1_740,
+    "entities": 2_254,
+    "workload": 9_936,
+    "model": 4_226,
+    "report, questions, cli": 10_790,
+    "metrics, campaign, top level": 8_153,
+    "testing": 4_496,
+    "core": 18_135,
+    "all without testing": 51_240,
     "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 1,
     "deadline searches": 3,
     "ledgers of free capacity": 8,
     "fields of Capabilities": 20,
-    "imports and __all__, per 1,000 code lines": 117,
+    "imports and __all__, per 1,000 code lines": 98,
     "imports by name": 3,
 }
 """The counts of the last commit that lowered them. They are never raised, except for a package that lines move into
@@ -270,7 +270,7 @@ def import_lines(paths: Iterable[Path]) -> int:
     for path in paths:
         lines: set[int] = set()
         for node in ast.walk(tree(path)):
-            names = node.targets if isinstance(node, ast.Assign) else []
+            names = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             exports = any(isinstance(name, ast.Name) and name.id == "__all__" for name in names)
             if isinstance(node, ast.Import | ast.ImportFrom) or exports:
                 lines.update(span(node))  # type: ignore[arg-type]

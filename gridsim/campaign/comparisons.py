@@ -45,19 +45,6 @@ from gridsim.metrics.paired_tests import CERTAIN, MARGIN, RESAMPLES, Better, t_t
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = [
-    "AS_IT_IS",
-    "KNOWN",
-    "REPLICAS",
-    "Agreement",
-    "Alike",
-    "Compared",
-    "Comparing",
-    "Comparisons",
-    "Mean",
-    "compare_runs",
-]
-
 AS_IT_IS = 0
 """Value of `REPLICAS` factors of the workload itself."""
 

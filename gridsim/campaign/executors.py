@@ -14,8 +14,6 @@ from typing import Any, Protocol, TypeVar
 from gridsim.errors import InputError
 from gridsim.workers import Processes
 
-__all__ = ["Pool", "pool_of"]
-
 T = TypeVar("T")
 
 _PATIENCE = 30

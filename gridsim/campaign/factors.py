@@ -14,8 +14,6 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.policy.presets import label_of as policy_label
 
-__all__ = ["MOST_COMBINATIONS", "check_exclude", "files_in", "filled", "label_of", "used", "values_of", "with_places"]
-
 MOST_COMBINATIONS = 1_000_000
 """Largest number of scenarios of a sweep."""
 

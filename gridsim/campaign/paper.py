@@ -14,7 +14,6 @@ from gridsim.registry import load_entry
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
 
-__all__ = ["GROUP", "Absent", "Claim", "Drawn", "Listener", "Order", "Paper", "Reproduced", "papers"]
 
 GROUP = "gridsim.paper"
 """Entry-point group of the modules whose ``PAPERS`` maps names to papers."""

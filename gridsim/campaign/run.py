@@ -28,19 +28,6 @@ from gridsim.errors import InputError
 from gridsim.result import versions
 from gridsim.words import counted
 
-__all__ = [
-    "Campaign",
-    "Finished",
-    "Made",
-    "Progress",
-    "Summary",
-    "Unit",
-    "check",
-    "discard_damaged",
-    "progress_of",
-    "run_campaign",
-]
-
 _ENOUGH = 5.0
 """Seconds after which a worker sends back what it has; the rest of its units is given out again."""
 

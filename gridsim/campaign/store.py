@@ -34,8 +34,6 @@ from gridsim.errors import InputError
 from gridsim.files import checksum, naming, plain, write_atomically, write_json
 from gridsim.schema import ANY, read_json
 
-__all__ = ["RUNS", "Failure", "Shard", "Store"]
-
 RUNS = "runs"
 """Folder of the results."""
 

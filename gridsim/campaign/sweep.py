@@ -58,8 +58,6 @@ from gridsim.result import Result
 from gridsim.scenario import Scenario
 from gridsim.schema import NUMBER, check
 
-__all__ = ["Combination", "Sweep", "write_runs"]
-
 _OWN = ("name", "factors", "exclude", "compare", "metrics", "records")
 """Keys beside those of a recipe of one scenario."""
 

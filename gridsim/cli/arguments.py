@@ -14,9 +14,6 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.workload.problems import KINDS, option
 
-__all__ = ["add_arguments", "declared", "duration", "instant"]
-
-
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")

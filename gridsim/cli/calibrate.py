@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from gridsim.metrics.agreement import Agreement
     from gridsim.questions.replay import Calibration
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace) -> int:
     """Read, replay, compare with the log."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gridsim.result import Result
     from gridsim.workers import Awaited, Workers
 
-__all__ = ["run", "tell_of", "with_and_without"]
 
 _CHANGES = 4
 """That ``--what-if`` asks under a policy, mostly."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace) -> int:
     """Read, look, tell."""

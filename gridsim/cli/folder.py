@@ -13,8 +13,6 @@ from pathlib import Path
 from gridsim.errors import InputError
 from gridsim.files import identity
 
-__all__ = ["Earlier", "check_inputs"]
-
 FIGURES = "figures"
 """Folder of figures, where they were asked for."""
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from gridsim.policy.presets import Preset
 
-__all__ = ["run"]
 
 KINDS = (
     "policies",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gridsim.model.demand import Demand
     from gridsim.questions.quotation import Quoted
 
-__all__ = ["run"]
 
 _OWNER = ("user", "account", "partition", "qos")
 """What may be said of the job."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
     from gridsim.questions.recorded import Recorded
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace) -> int:
     """Read, compare, draw, tell."""

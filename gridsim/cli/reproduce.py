@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
     from gridsim.cli.terminal import RunsProgress
 
-__all__ = ["run"]
 
 _HEADS = ("id", "verdict", "effect", "p", "n", "claim")
 _STYLES = {

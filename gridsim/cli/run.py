@@ -13,8 +13,6 @@ from gridsim.cli import source
 if TYPE_CHECKING:
     from gridsim.scenario import Scenario
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""

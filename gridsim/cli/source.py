@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from gridsim.policy.site_policy import SiteChange
     from gridsim.workers import Workers
 
-__all__ = [
-    "capacities",
-    "command",
-    "load",
-    "nodes_given",
-    "notice_lines",
-    "read",
-    "rules",
-    "site_changes",
-    "summary_lines",
-    "with_changes",
-    "workers_for",
-]
-
 
 _GENERATOR = ("jobs", "load", "walltimes")
 

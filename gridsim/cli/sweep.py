@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gridsim.campaign.store import Store
     from gridsim.campaign.sweep import Combination, Sweep
 
-__all__ = ["run"]
 
 _SHOWN = 10
 """Failures that are told one by one."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
     from gridsim.campaign.store import Failure
 
-__all__ = ["JobsProgress", "RunsProgress", "Terminal", "hear_compiling", "tell"]
-
 
 class Terminal(Console):
     """Standard output: colours and its own width on a terminal, plain lines elsewhere; numbers are not coloured."""

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 from gridsim.cli import source
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace) -> int:
     """Check; 1 when anything is violated."""

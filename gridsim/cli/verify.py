@@ -9,8 +9,6 @@ from typing import Any
 
 from gridsim.errors import GridsimError, InputError
 
-__all__ = ["run"]
-
 _SHOWN = 6
 """Differences shown of a case."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from gridsim.questions.changes import WhatIf
 
-__all__ = ["run"]
-
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each, tell."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from gridsim.workload.audit import Audit, Machine
     from gridsim.workload.problems import Problem
 
-__all__ = ["run"]
-
 
 def _audit_files(args: Namespace) -> None:
     """Audit, and say what was found; `CheckFailed` where rows or amounts got lost."""

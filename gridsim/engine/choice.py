@@ -14,8 +14,6 @@ from gridsim.model.workload import Workload
 from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 
-__all__ = ["compiled_run_of"]
-
 _SMALL = 20_000
 """Jobs below which a run of SimPy is over before the loops are compiled."""
 

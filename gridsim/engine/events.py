@@ -14,10 +14,6 @@ import numpy as np
 from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["ASKING", "BATCHED", "COME", "CORES", "ENDS", "EXTEND", "FAILED", "FREE", "LOOKS", "MORE", "NEXT", "NOW"]
-__all__ += ["NUMBERS", "ORDER", "OVER", "RUNG", "SHORT", "TICK", "TOTAL", "Events", "Step", "begin", "cut_short"]
-__all__ += ["next_late", "next_step"]
-
 NUMBERS = range(18)
 NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]
 BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME, ASKING, MORE = NUMBERS[9:]

@@ -13,8 +13,6 @@ from gridsim.model.time import NEVER
 from gridsim.policy.admission.decision import admit
 from gridsim.policy.admission.plan_cycle import PlanQueue, change, compress, in_pool
 
-__all__ = ["guaranteed"]
-
 
 class Admission(NamedTuple):
     """An arrival enters the plan if it can be promised an end.

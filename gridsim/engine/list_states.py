@@ -23,9 +23,6 @@ from gridsim.policy.scheduler.random_selection import draw_order
 from gridsim.policy.scheduler.sequential_selection import Selection, run_selection
 from gridsim.policy.scheduler.sequential_selection import take_ended as take_in_selection
 
-__all__ = ["LinearState", "ListSchedulerState", "SelectionState", "linear_state", "list_in_pool", "list_on_nodes"]
-__all__ += ["list_state_in_pool", "put_in_order", "selected", "selection_state", "strict_lines"]
-
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
 """Flags of a list scheduler: what sorts the queue, and the requests behind the reservations; whether run times are
 predicted; whether an order is drawn even if nothing can start; whether a blocked first request waits for the next end,

@@ -14,9 +14,6 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import expect_end
 from gridsim.model.time import NEVER
 
-__all__ = ["arrived", "decide", "effort", "ended", "expect_late", "needs_python", "overran", "run_loop", "settled"]
-__all__ += ["take_ended", "wake"]
-
 
 @inline_verb
 def wake(state):  # type: ignore[no-untyped-def]

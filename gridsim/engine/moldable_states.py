@@ -20,8 +20,6 @@ from gridsim.policy.scheduler.core_count_choice import ESTIMATE as AS_ASKED
 from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.moldable_cycle import ANEW, STARTED, MoldableQueue, run_moldable_cycle
 
-__all__ = ["choose_size", "molded"]
-
 
 class MoldableSchedulerState(NamedTuple):
     """A queue whose requests get their cores when they start, on one pool.

@@ -14,8 +14,6 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as plans
 from gridsim.policy.admission.plan_cycle import PlanQueue, in_pool, on_nodes
 
-__all__ = ["PlanState", "enter_plan", "plan_in_pool", "plan_in_pool_in_sizes", "plan_on_nodes"]
-
 
 class PlanState(NamedTuple):
     """A plan on any machine.

@@ -15,8 +15,6 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.linear_priority import larger
 from gridsim.policy.scheduler.random_selection import draw_below
 
-__all__ = ["ALL_KINDS", "NOWHERE", "Routes", "measure_left", "measure_start", "place_job"]
-
 ALL_KINDS = NOWHERE = -1
 
 FIRST_CHILD, LAST_CHILD, FIRST_LEAF, LAST_LEAF = range(4)

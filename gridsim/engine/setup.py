@@ -28,8 +28,6 @@ from gridsim.policy.protocols import Answers, Passes, name_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-__all__ = ["CompiledRun", "Earlier", "Engine", "Setup"]
-
 Engine = Literal["auto", "simpy", "compiled"]
 
 _SLICE = 0.05
@@ -286,7 +284,7 @@ class CompiledRun:
 def _loop(name: str) -> Any:
     """A loop by its name."""
     modules = (list_states, plan_states, guarantees, moldable_states)
-    return next(getattr(module, name) for module in modules if name in module.__all__)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def _taken(requests: Requests, outcome: Outcome) -> IntArray:

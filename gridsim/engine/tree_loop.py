@@ -60,8 +60,6 @@ from gridsim.machine.running_set import RUNNING, expect_end
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.list_cycle import AGAIN, PLACE, QUEUE, READY
 
-__all__ = ["Jobs", "list_in_pool", "selected", "strict_lines"]
-
 SHORT_AT, LENDS, AT_ONCE, TOGETHER, BY_READY, WAITS = range(len(NUMBERS), len(NUMBERS) + 6)
 SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 6, len(NUMBERS) + 14)
 """Numbers besides those of `gridsim.engine.events`: on which cluster too few cores were free; whether one has lent

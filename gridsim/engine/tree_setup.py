@@ -36,8 +36,6 @@ from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 from gridsim.record import Status
 
-__all__ = ["CompiledTreeRun", "why_not"]
-
 _KINDS_IN_TURN = 10
 """Kinds of tasks that may take turns: round robin has a turn for every set of them."""
 

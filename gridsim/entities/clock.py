@@ -11,8 +11,6 @@ from gridsim.entities.instant import At, Instant
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND
 
-__all__ = ["Clock"]
-
 
 class Clock(Environment):
     """A SimPy environment whose delays are whole microseconds.

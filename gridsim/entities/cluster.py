@@ -38,8 +38,6 @@ from gridsim.policy.protocols import (
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-__all__ = ["Cluster"]
-
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
 """Statuses of a piece after which its chain does not go on."""
 

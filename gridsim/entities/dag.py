@@ -11,8 +11,6 @@ from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.link import Links
 from gridsim.model.tasks import Tasks
 
-__all__ = ["DagJob", "DagJobs"]
-
 
 class DagJobs:
     """What the DAG jobs of a run share.

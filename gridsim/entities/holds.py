@@ -10,8 +10,6 @@ from gridsim.entities.resource import Release, Request
 from gridsim.entities.submissions import Submissions
 from gridsim.model.demand import Demand
 
-__all__ = ["Holds"]
-
 
 class Holds:
     """Tells the scheduler of a cluster what others than its jobs hold, and gives it back when its time is over.

@@ -7,8 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from simpy import Environment, Event
 
-__all__ = ["BATCHED", "PER_EVENT", "At", "Instant", "Mode", "Ring", "modes"]
-
 Mode = Literal["batched", "per-event"]
 
 

@@ -18,8 +18,6 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Beyond, Promises, Reasons, Record, Refusal, Status
 
-__all__ = ["CHAINED", "Limited", "Limits", "limited"]
-
 Limits = Literal["refuse", "clip", "split"]
 
 CHAINED = "chained"

@@ -15,8 +15,6 @@ from gridsim.model.tasks import Tasks
 if TYPE_CHECKING:
     from gridsim.entities.cluster import Cluster
 
-__all__ = ["Links", "Receiver", "links_of"]
-
 
 class Receiver(Protocol):
     """Who waits for data."""

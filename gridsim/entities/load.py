@@ -7,8 +7,6 @@ import numpy as np
 from gridsim.entities.outcome import WAITING
 from gridsim.policy.queue import Requests
 
-__all__ = ["Load"]
-
 
 class Load:
     """Work of the requests placed on a cluster, kept on trees of several clusters and for DAG jobs.

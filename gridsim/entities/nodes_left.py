@@ -13,8 +13,6 @@ from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray
 from gridsim.policy.protocols import Placement
 
-__all__ = ["Held", "NodesLeft"]
-
 
 class Held(NamedTuple):
     """What somebody holds of nodes, as columns.

@@ -13,8 +13,6 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-__all__ = ["DONE", "NEW", "RUNNING", "WAITING", "Outcome"]
-
 NEW, WAITING, RUNNING, DONE = range(4)
 """States of a request."""
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from gridsim.policy.queue import Requests
 
-__all__ = ["Piece"]
-
 
 class Piece:
     """Tasks of one job, in task order.

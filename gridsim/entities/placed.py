@@ -11,8 +11,6 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.protocols import Pieces, Placement
 
-__all__ = ["Placed"]
-
 
 class Placed:
     """A row a run and a row a piece of it, in columns that grow; the record is made of them when the run is over."""

@@ -17,8 +17,6 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Predictions, Promises, Reasons, Record, Status, TaskRecord
 
-__all__ = ["recorded"]
-
 
 def recorded(
     workload: Workload,

@@ -20,8 +20,6 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, whole
 from gridsim.policy.protocols import Placement, name_of
 
-__all__ = ["Machine", "Release", "Request"]
-
 
 class Request(Get["Machine"]):
     """Cores or whole nodes for a process of somebody's own: happens when they are idle; who asked before comes first.

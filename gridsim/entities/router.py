@@ -12,8 +12,6 @@ from gridsim.entities.cluster import Cluster
 from gridsim.entities.piece import Piece
 from gridsim.policy.balancing import pick_of
 
-__all__ = ["Root", "Router", "Split"]
-
 Split = Literal["task", "kind-group"]
 """How a piece that no child can hold whole is split: task by task, or kind by kind first."""
 

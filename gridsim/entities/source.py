@@ -13,8 +13,6 @@ from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 
-__all__ = ["Reacting", "Source"]
-
 _EVERY = 2048  # jobs between two words about progress
 
 

@@ -27,8 +27,6 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-__all__ = ["Submission", "Submissions", "with_room"]
-
 
 @dataclass(frozen=True, slots=True)
 class Submission:

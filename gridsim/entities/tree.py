@@ -31,8 +31,6 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 
-__all__ = ["TreeOptions", "admission", "clusters_of"]
-
 
 class TreeOptions(Protocol):
     """Options of a run that its tree is made with."""

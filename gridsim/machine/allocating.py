@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from gridsim.machine.njit import njit
 
-__all__ = ["FREE", "NO_PLACE", "SHORT", "carry"]
-
 FREE, SHORT, NO_PLACE = range(3)
 """All was free; some was not, and is taken all the same; that is no place on these nodes, and nothing is taken."""
 

@@ -15,8 +15,6 @@ from gridsim.machine.node_profile import SPARE, SPARES, NodeProfile, Workspace
 from gridsim.machine.placing import Rule, lay
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["Holdings", "Place"]
-
 
 class Place(NamedTuple):
     """Where a request is laid down: nodes ascending, tasks on each, thousandths of each GPU there."""

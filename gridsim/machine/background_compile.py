@@ -18,8 +18,6 @@ from typing import Any
 
 from gridsim.machine.njit import is_heard, is_kept
 
-__all__ = ["compile_ahead"]
-
 
 def compile_ahead(loop: Any, arguments: tuple[Any, ...]) -> subprocess.Popen[bytes] | None:
     """Have a loop compiled for arguments like these while this process goes on; the process that does so.

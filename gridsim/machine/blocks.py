@@ -17,30 +17,6 @@ import numpy as np
 
 from gridsim.machine.njit import inline, njit_noalloc
 
-__all__ = [
-    "add",
-    "block_at",
-    "change",
-    "copied",
-    "earlier",
-    "earliest",
-    "earliest_from",
-    "enough",
-    "falls",
-    "fits",
-    "fits_before",
-    "forget",
-    "joined",
-    "latest",
-    "lowest",
-    "move",
-    "opened",
-    "put",
-    "release",
-    "reserve",
-    "short_within",
-]
-
 # -- one block: the only places where the width matters ---------------------------------------------------------------
 
 

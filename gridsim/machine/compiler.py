@@ -45,7 +45,6 @@ from gridsim.files import distrust, warn
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["load_target", "make", "make_verb", "register"]
 
 _OPTIONS: Any = numba.config
 

@@ -16,8 +16,6 @@ from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.time import IntArray
 
-__all__ = ["Columns", "DemandClasses"]
-
 
 class Columns(NamedTuple):
     """Names of the columns of a machine and of what is asked of it, and what it has.

@@ -30,8 +30,6 @@ from gridsim.machine.node_profile import (
 )
 from gridsim.model.time import NEVER
 
-__all__ = ["WHOLE", "can_place", "first_place", "fit", "fits_over", "largest", "not_before", "refusals", "totals_over"]
-
 WHOLE = 1000
 """Thousandths of a GPU."""
 

@@ -21,8 +21,6 @@ from gridsim.machine.nodes import FULL, LAID, LOGGED, ROW, Nodes, hold_place, lo
 from gridsim.model.demand import Demands
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["MoldableNodes", "SizeClasses", "class_on", "classes_of_sizes", "fill", "sizes_on_nodes"]
-
 LEAST, MOST, EACH, PLACE, AS_ASKED, OWN, OWN_FITS = range(7)
 _CLASS, _FITS = range(2)
 

@@ -24,20 +24,6 @@ import numpy as np
 
 from gridsim.files import distrust, warn
 
-__all__ = [
-    "Loop",
-    "folder",
-    "inline",
-    "inline_verb",
-    "is_heard",
-    "is_kept",
-    "listen",
-    "njit",
-    "njit_noalloc",
-    "pays",
-]
-__all__ += ["preload", "records", "state_of", "tell_compiling", "verb", "when_compiling"]
-
 
 def _setting(name: str) -> Any:
     """A setting of the compiler: its own where it is loaded or has a file of settings, else that of the environment."""

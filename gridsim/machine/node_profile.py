@@ -17,46 +17,6 @@ from gridsim.machine.blocks import change, forget
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import IntArray
 
-__all__ = [
-    "BLOCKS",
-    "ENDS",
-    "EXCLUSIVE",
-    "FIRST",
-    "GPU",
-    "HOSTS",
-    "MAX_NODES",
-    "MIN_NODES",
-    "NOW",
-    "PER_NODE",
-    "PROMISE",
-    "PROMISED",
-    "PROMISES",
-    "SINCE",
-    "SIZE",
-    "SPARE",
-    "SPARES",
-    "TASK",
-    "TASKS",
-    "UNTIL",
-    "Classes",
-    "NodeProfile",
-    "Workspace",
-    "advance",
-    "as_running",
-    "drop",
-    "hold",
-    "is_alike",
-    "keep",
-    "let_go",
-    "lift",
-    "lower",
-    "mark",
-    "postpone",
-    "prepare",
-    "roomy",
-    "where",
-]
-
 SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
 """Places of `NodeProfile.meta`: blocks of the totals, ends of holds, first spare piece, their number, the present, and
 holds that are promises: without any, what is free never falls."""

@@ -19,9 +19,6 @@ from gridsim.machine.placing import KIND, OUTSIDE, Rule, lay
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["BY_RULE", "DONE", "FULL", "LAID", "LOGGED", "RISES", "ROW", "START", "Log", "Nodes"]
-__all__ += ["hold_place", "log_place"]
-
 ROW, START, LAID, LOGGED, RISES = range(5)
 """Places of a state: the request that is placed, when it starts, and whether its place is in the sketch; pieces in the
 log; how often free capacity may have risen in the present."""

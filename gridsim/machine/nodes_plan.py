@@ -17,8 +17,6 @@ from gridsim.machine.nodes import FULL, LAID, LOGGED, RISES, ROW, START, Log, ho
 from gridsim.machine.placing import Rule
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["PLACES", "NodesPlan"]
-
 OPEN = RISES + 1
 PLACES = OPEN + 1
 """Places of the state, behind those of `gridsim.machine.nodes`: how many nodes have capacity that was given back, which

@@ -12,20 +12,6 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.node_profile import GPU, MAX_NODES, MIN_NODES, TASK, TASKS, Classes, Workspace
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = [
-    "FINE",
-    "FIRST_NODE",
-    "FRAGMENTS",
-    "KIND",
-    "OUTSIDE",
-    "PACK",
-    "PRODUCT_HIGH",
-    "PRODUCT_LOW",
-    "SPREAD",
-    "WEIGHT",
-]
-__all__ += ["WEIGHT", "Rule", "begin", "fragments", "give", "lay", "may_take", "ready", "take"]
-
 FIRST_NODE, PACK, SPREAD, WEIGHT, PRODUCT_HIGH, PRODUCT_LOW, FRAGMENTS, OUTSIDE = range(8)
 """Kinds of placement rules; those `OUTSIDE` are written in Python."""
 

@@ -17,8 +17,6 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, running_profile
 from gridsim.model.time import IntArray
 
-__all__ = ["BLOCKS", "DIPS", "LEFT", "TIMES", "Pool", "PoolProfile", "is_too_full"]
-
 LEFT, AVAILABLE = range(2)
 """Rows of the free amounts: outside a cycle, of several amounts only; in a cycle, in which requests whose expected end
 has passed hold nothing."""

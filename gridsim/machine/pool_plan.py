@@ -12,8 +12,6 @@ from gridsim.machine.running_set import only_running
 from gridsim.machine.search_cache import BOUND, forget_bounds, kind_of
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["SIZE", "PoolPlan"]
-
 SIZE = TAIL + 1
 """Count of the blocks of the profile, beside those of the running and of the waiting requests."""
 

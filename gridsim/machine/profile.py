@@ -9,8 +9,6 @@ import numpy as np
 from gridsim.machine import blocks
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["Block", "Profile"]
-
 
 class Block(NamedTuple):
     """A maximal stretch of constant free cores, ``[start, end)`` in whole microseconds."""

@@ -17,20 +17,6 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.running_set import OWN
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = [
-    "HEAD",
-    "TAIL",
-    "before",
-    "comes_before",
-    "in_order",
-    "index_of",
-    "insert",
-    "sort",
-    "sort_first",
-    "sort_in",
-    "take_out",
-]
-
 HEAD, TAIL = range(OWN, OWN + 2)
 
 

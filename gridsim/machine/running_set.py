@@ -17,20 +17,6 @@ import numpy as np
 from gridsim.machine.blocks import add, copied, put
 from gridsim.machine.njit import njit_noalloc
 
-__all__ = [
-    "HELD",
-    "OWN",
-    "RUNNING",
-    "TOTAL",
-    "available_now",
-    "begin_running",
-    "end_running",
-    "expect_end",
-    "most_running",
-    "only_running",
-    "running_profile",
-]
-
 RUNNING, HELD, TOTAL, OWN = range(4)
 
 

@@ -23,8 +23,6 @@ import numpy as np
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import IntArray
 
-__all__ = ["BOUND", "KINDS", "forget_bounds", "kind_of", "no_bounds"]
-
 KINDS, SLOTS = 128, 256
 CORES, LENGTH, BOUND, COLUMN = range(4)
 

@@ -9,11 +9,6 @@ from __future__ import annotations
 
 from gridsim.machine.njit import verb
 
-__all__ = ["cancel", "close_cycle", "close_turn", "earlier", "earliest", "earliest_on", "fits_now", "fits_on"]
-__all__ += ["fits_until", "is_full", "keeps_reservations", "move", "nothing_fits", "open_cycle", "open_profile"]
-__all__ += ["postpone", "release", "reserve", "reserve_on"]
-__all__ += ["resume_cycle", "start"]
-
 
 @verb
 def open_cycle(machine, now):  # type: ignore[no-untyped-def]

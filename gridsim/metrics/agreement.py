@@ -29,18 +29,6 @@ from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.record import Record, Status
 
-__all__ = [
-    "Agreement",
-    "Disagreement",
-    "ModelFailures",
-    "agreement",
-    "agreement_by_group",
-    "failed_jobs",
-    "largest_disagreements",
-    "model_failures",
-    "start_error",
-]
-
 RESAMPLES = 1000
 """Bootstrap samples."""
 

@@ -44,8 +44,6 @@ from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import MARGIN, NAN, RESAMPLES, Better
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["Paired", "PolicyComparison", "Rows", "compare_policies", "corrected", "tidy"]
-
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 """Stored numbers, one row a value: ``kind``, ``workload``, ``load``, ``policy``, ``metric``, ``value``; ``decile`` from
 1, or None for a value of the whole schedule. A list of mappings, or a mapping of columns."""

@@ -22,21 +22,6 @@ from gridsim.metrics.groups import Groups
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.record import Record
 
-__all__ = [
-    "CLASSES",
-    "CategorySlowdowns",
-    "Classes",
-    "categories",
-    "category_slowdowns",
-    "core_class",
-    "core_class_bounds",
-    "qos_charge",
-    "queued_work",
-    "requested_slowdown",
-    "resource_charge",
-    "time_class",
-]
-
 CLASSES = 16
 """Classes of runtime, and of cores, where no bounds are given."""
 

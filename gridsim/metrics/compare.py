@@ -41,18 +41,6 @@ from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
 
-__all__ = [
-    "BLOCKS",
-    "FEWEST_JOBS",
-    "FEWEST_REPLICAS",
-    "Difference",
-    "Verdict",
-    "holm",
-    "paired",
-    "widened",
-    "winners_and_losers",
-]
-
 Verdict = Literal["better", "worse", "no clear difference", "too little data", "equal"]
 
 BLOCKS = 8

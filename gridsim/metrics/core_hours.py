@@ -8,8 +8,6 @@ from gridsim.metrics.charges import resource_charge
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
 
-__all__ = ["CoreHours"]
-
 
 @dataclass(frozen=True)
 class CoreHours:

@@ -28,19 +28,6 @@ from gridsim.metrics.fairness import SPREADS, standard_deviation
 from gridsim.metrics.schedule import Origin, Schedule
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = [
-    "DAG_METRICS",
-    "DagMetric",
-    "Deciles",
-    "cumulative_completion",
-    "dag_metrics",
-    "interval_metrics",
-    "job_columns",
-    "peak_in_flight",
-    "slr_by_decile",
-    "utilisation",
-]
-
 NAN = float("nan")
 
 Class = Literal["utilisation", "responsiveness", "fairness"]

@@ -21,23 +21,6 @@ from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.model.time import NEVER, FloatArray
 from gridsim.record import Record, Status
 
-__all__ = [
-    "OUTCOMES",
-    "asked",
-    "broken",
-    "by_group",
-    "concerns_deadlines",
-    "deadline_metrics",
-    "granted",
-    "met",
-    "missed",
-    "offered",
-    "outcomes",
-    "refused",
-    "taken",
-    "terciles",
-]
-
 BoolArray = npt.NDArray[np.bool_]
 
 

@@ -17,20 +17,6 @@ from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 
-__all__ = [
-    "FEWEST_USERS",
-    "SPREADS",
-    "FairnessOverTime",
-    "fairness_over_time",
-    "gini",
-    "jain",
-    "large_users",
-    "max_over_median",
-    "p99",
-    "period",
-    "standard_deviation",
-]
-
 NAN = float("nan")
 
 

@@ -15,20 +15,6 @@ from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 
-__all__ = [
-    "LABELLED",
-    "Groups",
-    "by_group",
-    "by_label",
-    "called",
-    "largest",
-    "length_classes",
-    "rows_by_group",
-    "size_classes",
-    "users",
-    "weight_classes",
-]
-
 MINUTE, HOUR = 60, 3600
 
 LENGTHS = (

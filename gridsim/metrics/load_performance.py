@@ -14,8 +14,6 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
 from gridsim.record import Record
 
-__all__ = ["DAY", "LEAST", "LOADS", "SLOWDOWNS", "Joint", "LoadBin", "joint", "load_bins", "midnight"]
-
 DAY = 86_400.0
 """Usual period, s."""
 

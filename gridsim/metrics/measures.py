@@ -19,8 +19,6 @@ from gridsim.errors import InputError, UnknownNameError, call
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
 
-__all__ = ["Measure", "Metric", "measures"]
-
 
 class Metric(NamedTuple):
     """What a number is: its *unit* (empty for counts and ratios), which way is *better*, and a line about it."""

@@ -15,8 +15,6 @@ from gridsim.machine.njit import inline, njit
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray
 
-__all__ = ["ORDER", "SEVERAL", "Events", "Levels", "Pieces", "Snapshot", "Tasks", "Typical", "replay"]
-
 NOTHING = -1
 """No constraint is left out."""
 

@@ -20,24 +20,6 @@ from gridsim.errors import InputError
 from gridsim.model.streams import stream
 from gridsim.model.time import FloatArray
 
-__all__ = [
-    "CERTAIN",
-    "MARGIN",
-    "NAN",
-    "RESAMPLES",
-    "ROUNDING",
-    "Better",
-    "Dominance",
-    "PairedTest",
-    "bootstrap_means",
-    "clopper_pearson",
-    "dominance",
-    "equivalence",
-    "log_ratios",
-    "t_test",
-    "wilcoxon",
-]
-
 CERTAIN = 0.95
 """Share of the replicas of a workload that must agree for an answer not to be noise."""
 

@@ -8,8 +8,6 @@ from gridsim.metrics.measures import Metric
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.record import Predictions, Record
 
-__all__ = ["PREDICTION_METRICS", "PROMISE_METRICS", "concerns_predictions", "prediction_metrics"]
-
 PREDICTION_METRICS: dict[str, Metric] = {
     "prediction_accuracy": Metric("", "higher", "smaller over larger of first prediction and run time, mean over jobs"),
     "prediction_under": Metric("", None, "share of the jobs that ran longer than first predicted"),

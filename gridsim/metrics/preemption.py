@@ -14,18 +14,6 @@ from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 
-__all__ = [
-    "CutRuns",
-    "LoggedRuns",
-    "by_owner",
-    "by_owners",
-    "concerns_preemption",
-    "cut_runs",
-    "logged_runs",
-    "preemption_metrics",
-    "told_by",
-]
-
 _HOUR = 3600.0
 
 

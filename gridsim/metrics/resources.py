@@ -14,8 +14,6 @@ from gridsim.model.demand import Demands
 from gridsim.model.time import NEVER, IntArray
 from gridsim.record import Record, Requested
 
-__all__ = ["allocated", "asked_of_nodes", "concerns_resources", "held", "only_arrivals", "runs", "share_held"]
-
 Held = tuple[IntArray, IntArray, IntArray]
 """When something was held, from and until in whole microseconds, and how much of it."""
 

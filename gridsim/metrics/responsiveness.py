@@ -15,24 +15,6 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import FloatArray, seconds
 from gridsim.record import Record
 
-__all__ = [
-    "BOUND",
-    "DAG_MEASURES",
-    "MEASURES",
-    "SUMMARY",
-    "backfilled_share",
-    "bounded_slowdown",
-    "mean_ranks",
-    "measure",
-    "overtook",
-    "response",
-    "slowdown",
-    "slr",
-    "summarise",
-    "wait",
-    "weighted_quantiles",
-]
-
 BOUND = 10.0
 """Runtimes below this many seconds count as this many in the bounded slowdown, unless the caller says otherwise."""
 

@@ -12,8 +12,6 @@ from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.record import Record
 
-__all__ = ["Origin", "Schedule", "TaskTimes"]
-
 Origin = Literal["first-arrival", "absolute"]
 """What the clock of the numbers begins at: the first arrival (the rule), or the 0 of the schedule as it is."""
 

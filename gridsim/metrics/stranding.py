@@ -26,18 +26,6 @@ from gridsim.model.demand import NO_LIMIT, Demands, TypicalTasks, WordSets, typi
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.record import Record, Requested, Status
 
-__all__ = [
-    "ORDER",
-    "SEVERAL",
-    "Stood",
-    "lacking",
-    "resource_metrics",
-    "short_of",
-    "stood",
-    "waits_by_reason",
-    "waits_short_of",
-]
-
 ORDER = "order"
 """The word for jobs that could start and waited for their turn."""
 

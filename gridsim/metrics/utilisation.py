@@ -16,28 +16,6 @@ from gridsim.errors import InputError
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.record import Record
 
-__all__ = [
-    "Interval",
-    "Steps",
-    "arrival_window",
-    "busy_cores",
-    "interval_us",
-    "keeps_up",
-    "longest_queue",
-    "makespan",
-    "makespan_window",
-    "mean_queue_length",
-    "offered_load",
-    "overlap",
-    "queue_length",
-    "steps",
-    "throughput",
-    "useful_utilisation",
-    "utilisation",
-    "waiting_area",
-    "waits",
-]
-
 HOUR = 3600.0
 
 _AT_ONCE = 1 << 20

@@ -10,8 +10,6 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 
-__all__ = ["POOLS", "UNKNOWN_TASKS", "Allocations", "numbered_runs"]
-
 POOLS = -1
 """Number of the node of what belongs to none: cores of a machine without nodes, licences …"""
 

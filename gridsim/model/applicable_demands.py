@@ -19,8 +19,6 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 
-__all__ = ["LEFT_ASIDE", "suited"]
-
 LEFT_ASIDE = "demands_left_aside"
 """Entry of a provenance: how many jobs ask for what that does not count here, by what it is."""
 

@@ -13,8 +13,6 @@ import numpy as np
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import IntArray
 
-__all__ = ["GPU", "WHOLE_GPU", "Capacity", "NodeChange", "NodeGroup", "node_changes", "with_more"]
-
 WHOLE_GPU = 1000
 """Thousandths of a GPU."""
 

@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
-__all__ = ["UNDATED", "Calendar", "calendar_of", "epoch_of", "zone_name_of", "zone_of"]
-
 UNDATED = "undated"
 """What the provenance of a workload holds whose arrivals are no longer those of any date."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, IntArray
 
-__all__ = ["MOST_CORES", "exact", "integers", "rational", "rounded", "shown", "whole_seconds"]
-
 MOST_CORES = 2**31 - 1
 """Most cores of a machine, a job or a task."""
 

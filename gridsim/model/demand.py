@@ -17,19 +17,6 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import IntArray
 
-__all__ = [
-    "ANY",
-    "NO_LIMIT",
-    "POPULARITY",
-    "Demand",
-    "Demands",
-    "TypicalTasks",
-    "WordSets",
-    "columns_of",
-    "demands_of",
-    "typical_tasks",
-]
-
 NO_LIMIT = 0
 """Of most nodes and most tasks on a node: as many as the job has tasks."""
 

@@ -15,8 +15,6 @@ from gridsim.errors import InputError
 from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 
-__all__ = ["DATED", "UNITS", "card", "dates_of", "frame"]
-
 DATED = ("submit", "start", "end", "deadline")
 """Columns of instants that get a column of dates beside them, named so with ``_at`` behind it."""
 

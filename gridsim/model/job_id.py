@@ -20,7 +20,6 @@ from gridsim.model.time import IntArray
 if TYPE_CHECKING:
     from gridsim.model.workload import Workload
 
-__all__ = ["ABSENT", "SEVERAL", "JobId", "JobIds", "fields_of", "read_id"]
 
 ABSENT, SEVERAL = -1, -2
 """Task of a job that is none of an array; of a line that stands for several tasks."""

@@ -12,8 +12,6 @@ from gridsim.errors import InputError
 from gridsim.model.speedup import Speedup, useful_maximum, work
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 
-__all__ = ["Moldable", "weight_bounds", "weight_category"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moldable:

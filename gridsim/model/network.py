@@ -12,8 +12,6 @@ from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import rational
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["Network"]
-
 
 @dataclass(frozen=True, slots=True)
 class Network:

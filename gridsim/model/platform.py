@@ -17,8 +17,6 @@ from gridsim.model.shares import ShareTree
 if TYPE_CHECKING:
     from gridsim.model.workload import Workload
 
-__all__ = ["ClusterSpec", "Platform", "RouterSpec", "check_cores", "machine_cores"]
-
 
 _SHOWN = 4
 """Clusters that the text of a platform names."""

@@ -19,8 +19,6 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 
-__all__ = ["TABLES", "groups_of", "platform_of", "platform_of_tree", "read_platform", "tree_of"]
-
 TABLES = ("platform", "network", "shares")
 """Tables of a platform, in a file of its own or in a recipe."""
 

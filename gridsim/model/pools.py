@@ -12,8 +12,6 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 
-__all__ = ["CLUSTER", "PARTITION", "Partitions", "Ways", "names_of", "partitions_named", "ways"]
-
 PARTITION, CLUSTER = "partition", "cluster"
 """Labels by which jobs may be pinned."""
 

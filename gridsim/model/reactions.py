@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = ["NOBODY", "Batches", "Reactions"]
-
 NOBODY = -1
 """Number of no batch."""
 

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from gridsim.errors import InputError
 
-__all__ = ["ShareTree"]
-
 
 @dataclass(frozen=True)
 class ShareTree:

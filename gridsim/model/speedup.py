@@ -16,8 +16,6 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["Amdahl", "Downey", "Linear", "Speedup", "Table", "fitted", "useful_maximum", "work"]
-
 _EQUAL = 1e-12
 """Runtimes that differ by less than this part are equal: rounding, not speed."""
 _GUARD = 1e-9

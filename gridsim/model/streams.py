@@ -6,8 +6,6 @@ import zlib
 
 import numpy as np
 
-__all__ = ["of_replica", "stream"]
-
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
     """Generator of the role that *names* spell, the same for the same seed and names on every machine.

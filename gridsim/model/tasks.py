@@ -16,7 +16,6 @@ from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["ANY_KIND", "Job", "Task", "Tasks"]
 
 ANY_KIND = "any"
 """Architecture of tasks that name none."""

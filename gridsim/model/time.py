@@ -7,8 +7,6 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MICROSECOND", "NEVER", "FloatArray", "IntArray", "of_whole_seconds", "seconds", "whole"]
-
 IntArray = npt.NDArray[np.int64]
 """Whole numbers; times are microseconds."""
 

@@ -18,8 +18,6 @@ from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
-__all__ = ["LABELS", "UNKNOWN", "Workload", "frame_of_jobs", "recorded", "with_plugins"]
-
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns that name something: whole numbers of the source, `UNKNOWN` where it says nothing."""
 

@@ -13,35 +13,6 @@ from gridsim.errors import PolicyError
 from gridsim.policy.protocols import Capabilities, Changes, Decision, Quote, Stop, name_of, starts_of
 from gridsim.policy.queue import ClusterView
 
-__all__ = [
-    "Earlier",
-    "OrderingCapabilities",
-    "adapted",
-    "ages",
-    "asked_once",
-    "begin",
-    "blocks",
-    "capabilities_of",
-    "compares_quotes",
-    "corrects_by_rule",
-    "counts_in_columns",
-    "draws_alone",
-    "first_of",
-    "fixes_sizes",
-    "is_own",
-    "keeps_holders",
-    "knows_runtimes",
-    "limits_in_columns",
-    "of_ordering",
-    "on_nodes",
-    "picks_gpus",
-    "predicts_in_columns",
-    "scope_of",
-    "scores_in_columns",
-    "search_of",
-    "shifts_left",
-]
-
 _CHANGES = get_args(Changes)
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from gridsim.errors import GridsimError, PolicyError
 from gridsim.policy.protocols import name_of
 
-__all__ = ["own"]
-
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), type)
 

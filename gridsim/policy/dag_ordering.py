@@ -12,8 +12,6 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import Queue
 
-__all__ = ["FifoTask", "LongestRemaining", "ProjectedSlr", "ProjectedSlrStarvationFree", "ShortestRemaining"]
-
 _SOURCE = "Burkimsher, Bate, Indrusiak"
 
 

@@ -11,8 +11,6 @@ from gridsim.model.time import FloatArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import Queue
 
-__all__ = ["DominantShare"]
-
 
 @dataclass
 class DominantShare:

@@ -16,8 +16,6 @@ from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.usage import UsageTree
 
-__all__ = ["FairShare"]
-
 
 @dataclass
 class FairShare:

@@ -21,30 +21,6 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
 
-__all__ = [
-    "ADDED",
-    "AVERAGE",
-    "CORRECTIONS",
-    "DOUBLE",
-    "DOUBLE_OR_LESS",
-    "FIRST",
-    "PRESENT",
-    "RECENT",
-    "REQUEST",
-    "RUN",
-    "SIMILAR",
-    "STEPS",
-    "TOLD",
-    "Beliefs",
-    "Histories",
-    "answer",
-    "correct",
-    "corrected",
-    "learn",
-    "nobody_believes",
-    "predict",
-]
-
 FIRST, PRESENT, CORRECTIONS, USER, ALIKE, RUN = range(6)
 PREDICTOR, CORRECTOR, TICK, MEAN_OF = range(4)
 RECENT, AVERAGE, SIMILAR, TOLD = range(4)

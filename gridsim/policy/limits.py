@@ -23,8 +23,6 @@ from gridsim.machine.running_set import TOTAL as ALL
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
 
-__all__ = ["Limits", "allow", "allow_one", "limits_of", "take_down", "total"]
-
 RULE, WEIGHT, SCOPE = range(3)
 TOLD, ANY, SHARE = range(3)
 """Rules: limits that are asked for in Python, any size, a share of the work."""

@@ -12,8 +12,6 @@ from gridsim.policy import limits
 from gridsim.policy.limits import Limits
 from gridsim.policy.queue import Queue, Requests
 
-__all__ = ["Asked", "Greedy", "ShareOfWork", "largest"]
-
 Grid = Literal["geometric", "linear"]
 """How the sizes tried are spread over the range: by equal ratios, or evenly."""
 

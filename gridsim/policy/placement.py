@@ -34,17 +34,6 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Nodes
 from gridsim.schema import Number, read_json
 
-__all__ = [
-    "DotProduct",
-    "First",
-    "Fragmentation",
-    "Pack",
-    "Random",
-    "Spread",
-    "Weight",
-    "fragments_of",
-]
-
 
 @dataclass
 class First:

@@ -21,8 +21,6 @@ from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Pieces, Placement, call, name_of
 from gridsim.policy.queue import ClusterView
 
-__all__ = ["Laid", "holdings_of", "pieces_of", "place_of", "placement_at"]
-
 
 def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
     """Nothing held yet on a cluster; tasks go where a rule says."""

@@ -21,8 +21,6 @@ from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.site_policy import SiteChange, own_machine
 
-__all__ = ["changed_platform", "in_pools", "resized", "seen_by", "with_nodes_of"]
-
 UNSIZED = "how many cores each has is not known (a slurm.conf says it, --platform slurm.conf)"
 ASKED = "as --partitions pooled asks for"
 

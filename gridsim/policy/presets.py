@@ -13,8 +13,6 @@ from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.registry import Spec
 
-__all__ = ["PRESETS", "Preset", "checked_label", "label_of", "policy"]
-
 _SPEC = frozenset("?(:&")
 """Letters that a label has none of: before the first ``=`` they say that it is one of a parameter."""
 

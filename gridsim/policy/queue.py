@@ -19,8 +19,6 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.usage import kept, weighted
 
-__all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests", "readable"]
-
 
 def _writable(column: IntArray) -> IntArray:
     """Column as the kernels want it: contiguous and writable, so that they are compiled once."""

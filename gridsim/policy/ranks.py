@@ -8,8 +8,6 @@ from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import IntArray
 
-__all__ = ["unavoidable_delays", "upward_ranks"]
-
 
 def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
     """Upward rank of every task, whole microseconds (grid spec, section 6).

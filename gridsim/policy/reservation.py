@@ -15,8 +15,6 @@ from gridsim.policy.capabilities import blocks
 from gridsim.policy.protocols import Lanes, lanes_of
 from gridsim.policy.queue import Queue
 
-__all__ = ["Category", "Depth", "Easy", "FirstFit", "Selective", "Strict"]
-
 
 def _one_lane(queue: Queue, capacity: int) -> Lanes:
     return Lanes(np.zeros(len(queue), dtype=np.int64), np.array([capacity], dtype=np.int64))

@@ -11,8 +11,6 @@ from gridsim.model.site import ORIGIN
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 
-__all__ = ["Nodes", "SiteChange", "changed", "fitted", "like", "machine", "machine_of", "nodes_to", "own_machine"]
-
 
 class SiteChange(NamedTuple):
     """Changes of a machine as texts, several of a kind with semicolons; empty for none.

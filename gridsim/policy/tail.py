@@ -12,8 +12,6 @@ from gridsim.model.time import FloatArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import Queue
 
-__all__ = ["InQueue", "Shortest"]
-
 
 @dataclass
 class InQueue:

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["UsageTree", "kept", "weighted"]
-
 Number = TypeVar("Number", bound=np.generic)
 
 

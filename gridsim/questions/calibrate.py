@@ -35,8 +35,6 @@ from gridsim.scenario import simulate_all
 from gridsim.simulation import run
 from gridsim.workers import Workers
 
-__all__ = ["DEFAULT_POLICIES", "calibrate", "own_policy", "replay_of", "replays_once_more"]
-
 DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
 """Who is replayed when nobody says what the site's own policy is."""
 

@@ -36,21 +36,6 @@ from gridsim.workload.transform.load_factor import LoadFactor
 if TYPE_CHECKING:
     from gridsim.policy.slurm.binding import BindingLimit
 
-__all__ = [
-    "GPU_JOBS",
-    "NOW",
-    "Change",
-    "Effect",
-    "JobPart",
-    "LimitEffect",
-    "PartEffect",
-    "WhatIf",
-    "changes_beside",
-    "changes_of",
-    "job_parts",
-    "site_changes",
-]
-
 
 GPU_JOBS = "GPU jobs"
 """Name of the jobs that request GPUs of any type."""
@@ -161,8 +146,6 @@ def _requested_pools(workload: Workload) -> Iterator[JobPart]:
         if name not in names:
             yield JobPart("pool", name, f"pool {name}", amounts > 0)
 
-
-__all__ += ["sized"]
 
 NOW = "as it is"
 """Label of what everything is compared with."""

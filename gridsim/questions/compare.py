@@ -32,8 +32,6 @@ from gridsim.scenario import simulate_all
 from gridsim.workers import Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
-__all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "evidence_without_flurries", "pending_changes"]
-
 DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
 """Policies that are compared by default; the first is the base."""
 

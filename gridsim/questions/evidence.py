@@ -29,8 +29,6 @@ from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record, Status
 
-__all__ = ["COMPARED", "MATTERS", "MATTERS_SECONDS", "Evidence", "GroupRow", "best"]
-
 COMPARED = ("wait", "bounded_slowdown")
 """Metrics whose differences are tested; each is a family of tests of its own."""
 

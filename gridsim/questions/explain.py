@@ -21,8 +21,6 @@ from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Refusal
 from gridsim.words import when
 
-__all__ = ["SHOWN", "Explanation", "Other", "explain", "waits"]
-
 SHOWN = 5
 """Other jobs that are told one by one."""
 

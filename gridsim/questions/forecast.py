@@ -32,8 +32,6 @@ from gridsim.questions.quotation import Forecast
 from gridsim.record import Record
 from gridsim.simulation import Moment, run
 
-__all__ = ["Setup", "as_of_now", "expected_start", "forecast", "quantiles"]
-
 FEWEST = 20
 """Jobs that had to wait below which nothing is said of how such expectations turned out."""
 

@@ -19,9 +19,6 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import checked_label, label_of
 from gridsim.run_setup import notices_of as notices_under
 
-__all__ = ["folders", "labelled", "notices_of"]
-
-
 _WHEN = frozenset({"boot", "timezone", "epoch"})
 """Parameters that say when a log was, and not what a policy does."""
 

@@ -16,8 +16,6 @@ from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.record import Record, Refusal
 from gridsim.run_folder import read_run_table
 
-__all__ = ["Parts", "parts_of", "parts_read", "rows_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:

@@ -12,8 +12,6 @@ from gridsim.model.dates import Calendar
 from gridsim.model.demand import Demand
 from gridsim.record import Refusal
 
-__all__ = ["Alternative", "Answer", "Forecast", "Price", "Quoted", "State"]
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -42,9 +42,6 @@ from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
 from gridsim.words import when
 
-__all__ = ["DEFAULT_POLICIES", "LABELS", "busiest_moment", "last_event", "numbered", "owned", "quote"]
-
-
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Who is asked when nobody says who."""
 

@@ -26,8 +26,6 @@ from gridsim.run_folder import read_numbers, read_run, read_run_table
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
 from gridsim.tables import columns_in, read_names
 
-__all__ = ["Recorded", "recorded"]
-
 _LABELS = ("user", "group", "account", "partition", "qos")
 _TOLD = frozenset(
     {*_LABELS, "job", "cores", "submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown"}

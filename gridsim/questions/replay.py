@@ -19,8 +19,6 @@ from gridsim.questions.schedules import JobSchedule
 from gridsim.run_folder import read_run
 from gridsim.words import duration
 
-__all__ = ["FAR", "NEAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy", "usual_policy"]
-
 FAR = 2.0
 """Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
 

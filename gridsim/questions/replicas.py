@@ -16,8 +16,6 @@ from gridsim.metrics.compare import Difference, widened
 from gridsim.metrics.paired_tests import CERTAIN, log_ratios, t_test
 from gridsim.model.time import FloatArray
 
-__all__ = ["Pair", "Replicated", "Role", "Spread", "mean_of", "settled"]
-
 Role = Literal["shake", "resample"]
 
 Verdict = Literal["does not change", "turned round", "noise"]

@@ -26,8 +26,6 @@ from gridsim.workers import Awaited, Workers
 from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
-__all__ = ["SHAKES", "Arm", "Family", "PendingReplicas", "default_shakes", "families", "with_replicas"]
-
 _MOST = 10_000
 """Replicas that can be asked for."""
 

@@ -22,8 +22,6 @@ from gridsim.record import Record
 from gridsim.run_folder import read_run, read_run_table
 from gridsim.tables import read_names
 
-__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules"]
-
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
 

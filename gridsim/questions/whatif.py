@@ -37,8 +37,6 @@ from gridsim.simulation import run
 from gridsim.workers import Awaited, Known, Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
-__all__ = ["Pending", "cores_for", "whatif"]
-
 
 def whatif(
     workload: Workload,

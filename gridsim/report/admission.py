@@ -16,7 +16,6 @@ from gridsim.words import counted, duration, listed, number, percent
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["answer", "caveats", "job_counts", "of_deadlines"]
 
 _text = texts("rejections")
 

@@ -10,8 +10,6 @@ from gridsim.report.markup import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
 
-__all__ = ["COLUMNS", "as_json", "facts", "findings", "rows", "verdict"]
-
 _text = texts("audit")
 
 COLUMNS = text_table("audit", "columns")["cells"]

@@ -7,8 +7,6 @@ from typing import Any
 
 from gridsim.model.dates import Calendar
 
-__all__ = ["embedded", "offsets", "ticks"]
-
 _DAY = 86_400
 
 

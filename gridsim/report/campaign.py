@@ -35,19 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-__all__ = [
-    "against",
-    "figures",
-    "label",
-    "latex",
-    "page",
-    "pictures",
-    "sentences",
-    "terminal",
-    "title",
-    "unit",
-    "write_tables",
-]
 
 _text = texts("campaign")
 

@@ -25,8 +25,6 @@ from gridsim.report.markup import texts
 from gridsim.report.whatif_text import node_text
 from gridsim.words import between, counted, duration, listed, number, percent
 
-__all__ = ["caveats"]
-
 _text = texts("caveats")
 
 

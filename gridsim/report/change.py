@@ -15,9 +15,6 @@ from typing import NamedTuple
 from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
 from gridsim.words import duration, percent, times
 
-__all__ = ["ABOVE", "BELOW", "EXTREME", "HIGHER", "LONGER", "MORE", "Words", "at_least"]
-__all__ += ["signed", "signed_span", "span", "times_span", "told"]
-
 EXTREME = 100.0
 """Ratio beyond which, or below whose inverse, the end of an interval is only named as such."""
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gridsim.report.gallery import Gallery
     from gridsim.report.page import PageParts
 
-__all__ = ["FILES", "PAGE", "Comparison"]
 
 PAGE = "report.html"
 """Name of the page."""

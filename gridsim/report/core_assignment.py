@@ -15,8 +15,6 @@ from gridsim.errors import InputError
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 
-__all__ = ["CoreAssignment", "assign_cores"]
-
 
 class CoreAssignment(NamedTuple):
     """Contiguous pieces of cores, grouped by job.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,18 +20,6 @@ from gridsim.report import admission
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = [
-    "BINS",
-    "FILES",
-    "PERIODS",
-    "busy_share",
-    "busy_share_by",
-    "distribution",
-    "fairness",
-    "joints",
-    "tables",
-    "waiting",
-]
 
 BINS = 120
 """Equal bins of time of the figures over time."""
@@ -205,9 +193,9 @@ def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[An
         "deadlines.csv": _deadlines(comparison),
     }
     for name, rows in found.items():
-        written = [astuple(row) for row in rows]
-        if written:
-            yield name, [field.name for field in fields(FILES[name])], written
+        columns = [field.name for field in fields(FILES[name])]
+        if written := [tuple(getattr(row, column) for column in columns) for row in rows]:
+            yield name, columns, written
 
 
 def _distributions(comparison: Evidence) -> Iterator[DistributionRow]:

@@ -19,19 +19,6 @@ from gridsim.report.markup import texts
 from gridsim.words import counted, duration, listed, number, percent, times
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
-__all__ = [
-    "MOST",
-    "Terms",
-    "changed",
-    "findings",
-    "group_name",
-    "intervals_are_of",
-    "no_common_job",
-    "saturated",
-    "shortage",
-    "sure",
-]
-
 _text = texts("comparison")
 
 CONFIDENCE = 0.95

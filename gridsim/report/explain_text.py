@@ -12,8 +12,6 @@ from gridsim.record import Refusal
 from gridsim.report.markup import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 
-__all__ = ["from_log", "refusal", "sentences"]
-
 _text = texts("explain")
 
 

@@ -34,29 +34,6 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
 
     from gridsim.questions.evidence import GroupRow
 
-__all__ = [
-    "DASHES",
-    "INK",
-    "ON_PAPER",
-    "PALETTE",
-    "RC",
-    "deadlines",
-    "drawing",
-    "groups",
-    "inequality",
-    "job_by_job",
-    "largest_share",
-    "legend",
-    "load_against_slowdown",
-    "queue",
-    "responses",
-    "schedule_lengths",
-    "short_labels",
-    "slowdowns",
-    "svg",
-    "utilisation",
-    "waits",
-]
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#f0e442")
 """Colours of policies in their order (Okabe and Ito 2008, without black); after the last one they begin again."""

@@ -16,8 +16,6 @@ from gridsim.report.tables import shown
 from gridsim.words import between, counted, listed, number, percent, times
 from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
 
-__all__ = ["answer", "caveats", "in_log", "named", "rows", "without"]
-
 _text = texts("caveats")
 
 _NUMBERS = re.compile(r"[\d.,]+(?: ?(?:%|d|h|min|s|times)\b)*")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from gridsim.record import Record
     from gridsim.report.pictures import Picture
 
-__all__ = ["FOLDER", "Gallery", "Kind", "of_comparison", "of_run", "save"]
 
 Kind = Literal["pdf", "svg", "png"]
 """Formats of files: two of lines and letters, one of points."""

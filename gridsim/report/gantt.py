@@ -42,8 +42,6 @@ from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
 from gridsim.report.markup import texts
 from gridsim.words import between, duration
 
-__all__ = ["MOST_JOBS", "MOST_ROWS", "critical_tasks", "pack", "placement", "task_placement", "task_window", "window"]
-
 _text = texts("gantt")
 
 

@@ -21,9 +21,6 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
-__all__ = ["MOST_BANDS", "MOST_ROWS", "Axis", "Bands", "by_node", "by_partition", "placed"]
-
-
 MOST_BANDS = 10
 """Partitions with a band of their own; the smaller ones share one more."""
 

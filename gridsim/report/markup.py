@@ -18,19 +18,6 @@ from gridsim import words
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = [
-    "TEMPLATES",
-    "breakable",
-    "environment",
-    "p_shown",
-    "prose",
-    "ratio_shown",
-    "style",
-    "templates",
-    "text_table",
-    "texts",
-]
-
 TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -14,7 +14,6 @@ from gridsim.words import counted, listed, number
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["caveats", "demands_left_aside", "facts", "left_aside", "sentences"]
 
 _MOST = 8
 """Words that are not followed which a sentence names."""

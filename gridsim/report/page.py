@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
     from gridsim.record import Record
 
-__all__ = ["PageParts", "draw", "render", "told_of"]
 
 _text = texts("comparison")
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence, GroupRow
     from gridsim.record import Record
 
-__all__ = ["Drawing", "Picture", "Shown", "caption_of_groups", "over_users", "pictures", "winners"]
 
 _text = texts("pictures")
 

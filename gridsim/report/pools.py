@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
     from gridsim.record import Record
 
-__all__ = ["answer", "empty", "of_one", "pooled"]
 
 _MOST = 4
 """Partitions that a sentence names at most."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FILES", "PROMPTS", "description", "figures"]
 
 _text = texts("audit")
 

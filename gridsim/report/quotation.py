@@ -19,15 +19,6 @@ from gridsim.words import clock, counted, duration, listed, number, percent, whe
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = [
-    "Quotation",
-    "alternatives_table",
-    "answers_table",
-    "forecasts_table",
-    "prices_table",
-    "sentences",
-    "state_lines",
-]
 
 _text = texts("quotation")
 

@@ -19,7 +19,6 @@ from gridsim.words import counted, listed, number, percent
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["NOTABLE", "answer", "caveats", "failures", "preempted", "preempted_in_log", "refused"]
 
 _text = texts("rejections")
 

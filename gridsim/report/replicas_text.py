@@ -18,25 +18,6 @@ from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = [
-    "AGAIN",
-    "FILES",
-    "HEAD",
-    "TITLES",
-    "VERDICTS",
-    "Line",
-    "answer",
-    "as_dict",
-    "caption",
-    "caveats",
-    "cells",
-    "few",
-    "files",
-    "lead",
-    "lines",
-    "table",
-    "tables",
-]
 
 _text = texts("caveats")
 

@@ -13,7 +13,6 @@ from gridsim.words import listed, percent
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence, GroupRow
 
-__all__ = ["FEWEST", "WeightCategory", "answer", "categories"]
 
 _text = texts("comparison")
 

@@ -24,8 +24,6 @@ from gridsim.report.differences import (
 from gridsim.report.markup import text_table, texts
 from gridsim.words import counted, duration, listed, number
 
-__all__ = ["answer"]
-
 _text = texts("comparison")
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # rich is imported where a table is made
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["WIDTH", "broken", "either", "fits", "sheet"]
 
 WIDTH = 80
 """Characters of a line where nobody says how many there are."""

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from gridsim.report.robustness import WeightCategory
 
-__all__ = [
-    "SHOWN",
-    "SHOWN_DAGS",
-    "SHOWN_DEADLINES",
-    "SHOWN_MOLDABLE",
-    "Cell",
-    "Row",
-    "changed",
-    "changes",
-    "csv_text",
-    "rows",
-    "shown",
-    "terminal",
-]
 
 SHOWN: Mapping[str, str] = text_table("metrics", "shown")
 """Metrics of the table with their short titles, in its order."""

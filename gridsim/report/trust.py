@@ -18,8 +18,6 @@ from gridsim.report.admission import job_counts
 from gridsim.report.markup import texts
 from gridsim.words import counted, duration, number, percent
 
-__all__ = ["Trust", "alone", "as_dict", "interval", "sentences", "trust", "trust_in", "why"]
-
 _text = texts("validation")
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence
     from gridsim.record import Record
 
-__all__ = ["REACTING_TO_CHANGES", "caveats", "inequality", "large_users_held"]
 
 _text = texts("caveats")
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["changes", "figures", "pictures", "render", "sizes"]
 
 _text = texts("whatif")
 

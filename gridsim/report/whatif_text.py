@@ -30,27 +30,6 @@ from gridsim.words import counted, duration, listed, number
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = [
-    "FILE",
-    "FILES",
-    "NOTE",
-    "PARTS_CAPTION",
-    "PARTS_FILE",
-    "SHOWN",
-    "as_dict",
-    "csv_text",
-    "lead",
-    "lines",
-    "node_text",
-    "part_file_rows",
-    "part_rows",
-    "part_table",
-    "replica_files",
-    "replica_lines",
-    "replica_table",
-    "sentences",
-    "table",
-]
 
 _text = texts("whatif")
 

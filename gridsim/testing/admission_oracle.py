@@ -27,9 +27,6 @@ from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record
 from gridsim.testing.oracle import Interval, Job, Machine, Watcher, decimal, earliest, jobs_of, play, record_of
 
-__all__ = ["FOR_GOOD", "PRICES", "RANKS", "Algorithm", "Guarantor", "Plan", "View", "admitted", "mrt", "msb", "qops"]
-__all__ += ["terms_of"]
-
 Algorithm = Literal["msb", "mrt", "qops", "fqops"]
 
 Plan = dict[Job, int]

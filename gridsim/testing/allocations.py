@@ -14,8 +14,6 @@ from gridsim.model.allocations import POOLS, UNKNOWN_TASKS, Allocations
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import IntArray, whole
 
-__all__ = ["parse_allocations"]
-
 _TIMES = ("start", "end")
 _FIXED = ("job", "run", "node", "tasks", "gpus", *_TIMES)
 _NEEDED = ("job", "node", "cores", *_TIMES)

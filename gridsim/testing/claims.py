@@ -13,16 +13,6 @@ import numpy as np
 from gridsim.model.time import NEVER
 from gridsim.record import Record
 
-__all__ = [
-    "Promise",
-    "fcfs_order_kept",
-    "heads_delayed",
-    "heads_kept_waiting",
-    "promises_broken",
-    "shadow_times",
-    "work",
-]
-
 
 def work(record: Record) -> int:
     """Cores times the time they were held, summed over all jobs, core-microseconds."""

@@ -20,8 +20,6 @@ from gridsim.model.time import IntArray
 from gridsim.testing.pieces import Runs, oversubscribed, undisturbed
 from gridsim.testing.violation import Violation, marked
 
-__all__ = ["misplaced_tasks", "of_sizes", "over_pools", "reasons"]
-
 Mask = npt.NDArray[np.bool_]
 
 

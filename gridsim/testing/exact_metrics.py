@@ -14,8 +14,6 @@ from gridsim.errors import InputError
 from gridsim.metrics.schedule import Origin, Schedule
 from gridsim.model.time import IntArray
 
-__all__ = ["Exact", "exact_jobs", "exact_metrics"]
-
 Exact = int | Fraction | float
 """A whole number, a fraction; a float for a standard deviation, NaN where there is no number."""
 

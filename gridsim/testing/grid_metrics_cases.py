@@ -12,8 +12,6 @@ from gridsim.metrics.schedule import Schedule
 from gridsim.record import Record
 from gridsim.testing.exact_metrics import Exact, exact_jobs, exact_metrics
 
-__all__ = ["check_metrics_case", "compare_metrics", "schedule_of_case"]
-
 PROSE = ("id", "kind", "title", "note", "printed_in_paper")
 """Keys of a case that hold nothing to compare."""
 

@@ -23,8 +23,6 @@ from gridsim.workload.synthetic.lublin_parameters import (
     size_probabilities,
 )
 
-__all__ = ["check_case", "mean_runtime", "mean_size", "runtime_cdf", "runtime_quantile"]
-
 
 class Comparison(NamedTuple):
     """What is compared, what the case expects, what we have, and the decimals that the case prints, if few."""

@@ -27,23 +27,6 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.oracle import Interval, Job, Machine, Watcher, decimal, earliest, jobs_of, play, record_of
 
-__all__ = [
-    "ALGORITHMS",
-    "AtStart",
-    "AtSubmit",
-    "Claim",
-    "Place",
-    "Rules",
-    "Shape",
-    "category",
-    "largest",
-    "limit",
-    "machine_of",
-    "molded",
-    "sizes",
-    "soonest",
-]
-
 Algorithm = Literal["conservative", "submit-greedy", "submit-fair-share", "aggressive-fair-share"]
 
 EQUAL = 1

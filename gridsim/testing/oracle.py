@@ -20,8 +20,6 @@ from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 
-__all__ = ["ORDERS", "Watcher", "schedule"]
-
 Interval = tuple[int, int, int]
 """Cores held from an instant until before another: ``(begin, end, cores)``."""
 

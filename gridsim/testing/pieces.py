@@ -13,8 +13,6 @@ from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray, seconds
 from gridsim.testing.violation import Violation, marked
 
-__all__ = ["Runs", "misplaced", "oversubscribed", "undisturbed"]
-
 Mask = npt.NDArray[np.bool_]
 
 

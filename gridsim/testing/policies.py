@@ -28,8 +28,6 @@ from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
 
-__all__ = ["check_ordering", "check_reservation", "check_scheduler", "small_workload"]
-
 CORES = 16
 """Size of the machine on which policies are tried."""
 

@@ -29,17 +29,6 @@ from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.testing.allocations import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
 
-__all__ = [
-    "ALIASES",
-    "STATUS_WORDS",
-    "nodes_of",
-    "overrun_of",
-    "parse_columns",
-    "read_allocations",
-    "read_jobs",
-    "read_schedule",
-]
-
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
     "submit": ("submit", "submit_time", "submission_time", "submitted", "arrival", "arrival_time"),

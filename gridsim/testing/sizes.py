@@ -13,8 +13,6 @@ from gridsim.policy.partition import Greedy
 from gridsim.policy.queue import Requests
 from gridsim.workload.transform.moldable import MoldableJobs
 
-__all__ = ["Compared", "choices_compared"]
-
 _CORES = 64
 _BLOCKS = 12
 _LONGEST = 500

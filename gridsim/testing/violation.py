@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from gridsim.model.time import IntArray, seconds
 
-__all__ = ["DEMAND_KINDS", "KINDS", "PIECE_KINDS", "TASK_KINDS", "USER_KINDS", "Violation", "marked"]
-
 KINDS: Mapping[str, str] = {
     "unknown-job": "the schedule has a job that the workload does not",
     "duplicate-job": "a job stands in the schedule more than once",

@@ -25,8 +25,6 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.asked import told
 from gridsim.workload.transform.slice import Slice
 
-__all__ = ["SHORTEST_KEY", "anonymised", "check_key", "pseudonym", "read_key"]
-
 SHORTEST_KEY = 16
 """Bytes that a key has at least: shorter ones can be found by trying."""
 

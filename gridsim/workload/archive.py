@@ -18,8 +18,6 @@ from pooch import HTTPDownloader
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import checksum, write_atomically
 
-__all__ = ["ARCHIVE", "CITATION", "LOGS", "MIRROR", "ArchiveLog", "DownloadProgress", "fetch", "find"]
-
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 """Where the archive is."""
 

@@ -12,8 +12,6 @@ from gridsim.errors import InputError
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 
-__all__ = ["Blocks", "joined", "out_of_order", "whole_instants"]
-
 
 class Blocks(Protocol):
     """Jobs of a source that can be gone through block by block, as often as one likes.

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from gridsim.model.time import IntArray, seconds, whole
 from gridsim.model.workload import UNKNOWN, Workload
 
-__all__ = ["describe"]
-
 _QUANTILES = {"p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99}
 
 

@@ -15,8 +15,6 @@ from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
 
-__all__ = ["KINDS", "RULES", "SHOWN_LINES", "Kind", "Problem", "Problems", "option"]
-
 SHOWN_LINES = 5
 """Line numbers kept of each kind: enough to go and look."""
 

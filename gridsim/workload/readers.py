@@ -16,8 +16,6 @@ from gridsim.workload.formats.swf import looks_like_swf, read_swf
 from gridsim.workload.formats.table import read_mapped
 from gridsim.workload.formats.wfformat import looks_like_wfformat, read_workflows
 
-__all__ = ["Gwf", "Pbs", "Reader", "Sacct", "Swf", "Table", "Wfformat"]
-
 
 class Reader(Protocol):
     """A format that can be read.

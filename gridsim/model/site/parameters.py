@@ -12,19 +12,6 @@ from gridsim.model.capacity import GPU
 from gridsim.model.site.tres import NO_LIMITS, TresLimits, Weights
 from gridsim.model.time import NEVER
 
-__all__ = [
-    "PARENT",
-    "Allowed",
-    "Association",
-    "Node",
-    "Preemption",
-    "Priority",
-    "Qos",
-    "Reservation",
-    "Scheduling",
-    "SitePartition",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -11,23 +11,6 @@ from dataclasses import dataclass, fields
 
 from gridsim.model.capacity import GPU
 
-__all__ = [
-    "BILLING",
-    "CPU",
-    "GPUS",
-    "JOBS",
-    "LICENCE",
-    "MEMORY",
-    "NODE",
-    "NO_LIMITS",
-    "Amounts",
-    "TresLimits",
-    "Weights",
-    "gpu_type",
-    "licence",
-    "licences_asked",
-]
-
 CPU, MEMORY, NODE, BILLING = "cpu", "mem", "node", "billing"
 JOBS = "jobs"
 """For limits on the number of jobs: no TRES."""

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["LABELS", "Effect", "Notice", "Word", "canonical", "known", "matters", "notices"]
-
 
 class Effect(IntEnum):
     """How much of a schedule a word changes, the most first; `none` for what is operational only."""

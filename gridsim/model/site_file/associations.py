@@ -14,17 +14,6 @@ from gridsim.model.site import PARENT, Association, Qos
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.words import decimal, integer, limit, lines_of, minutes, table, with_limits
 
-__all__ = [
-    "ASSOCIATION_LIMITS",
-    "QOS_LIMITS",
-    "association_fields",
-    "qos_fields",
-    "read_associations",
-    "read_groups",
-    "read_qos",
-    "with_usage",
-]
-
 ASSOCIATION_COMMANDS = (
     "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' say who is below whom"
 )

@@ -17,8 +17,6 @@ from gridsim.model.site_file.parameters import general
 from gridsim.model.site_file.words import ConfLine, minutes, span, weights
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["GROUPS", "partition_of", "read_slurm_conf"]
-
 
 def read_slurm_conf(path: str | Path) -> Site:
     """Nodes, partitions and scheduling parameters of a ``slurm.conf``.

@@ -14,8 +14,6 @@ from gridsim.model.site_file.words import ConfLine, integer, minutes
 from gridsim.model.site_file.words import weights as tres_weights
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["general"]
-
 
 def _of_seconds(text: str) -> int:
     """Whole microseconds of a number of seconds."""

@@ -19,8 +19,6 @@ from gridsim.model.site import Allowed, Node, Reservation
 from gridsim.model.site_file.words import expanded, lines_of, minutes, span, table
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["SiteClock", "read_reservations"]
-
 COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=Name,Start,End,NodeNames,Flags,TRES'"
 
 

@@ -16,8 +16,6 @@ from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS,
 from gridsim.model.site_file.conf import partition_of
 from gridsim.model.site_file.words import ConfLine, named, with_limits, words
 
-__all__ = ["SetLimit", "set_limits"]
-
 _FIELD = "set-limit"
 
 _PARTITION = {"maxtime": "longest", "maxnodes": "most_nodes", "minnodes": "least_nodes", "maxcpuspernode": "node_cores"}

@@ -18,22 +18,6 @@ from gridsim.files import read_text
 from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = [
-    "ConfLine",
-    "decimal",
-    "expanded",
-    "integer",
-    "limit",
-    "lines_of",
-    "mebibytes",
-    "minutes",
-    "named",
-    "span",
-    "table",
-    "weights",
-    "with_limits",
-]
-
 
 def lines_of(path: Path, expected: str) -> list[str]:
     """Lines of a file; *expected* tells what should have been there."""

@@ -8,8 +8,6 @@ from typing import ClassVar
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
 
-__all__ = ["Conservative"]
-
 
 @dataclass
 class Conservative:

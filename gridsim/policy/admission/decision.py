@@ -38,8 +38,6 @@ from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
 from gridsim.policy.protocols import name_of
 
-__all__ = ["admit", "numbers_of", "why_not"]
-
 SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
 PARAMETERS = slice(10, 15)
 NUMBERS = 15

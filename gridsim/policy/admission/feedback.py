@@ -15,8 +15,6 @@ from gridsim.policy.admission.restart import Restart
 from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 
-__all__ = ["Feedback"]
-
 
 @dataclass
 class Feedback:

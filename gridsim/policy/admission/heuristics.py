@@ -9,8 +9,6 @@ from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray
 from gridsim.policy.queue import Promised, Queue
 
-__all__ = ["AscendingScheduledTime", "EarliestDeadlineAndStart"]
-
 
 @dataclass
 class AscendingScheduledTime:

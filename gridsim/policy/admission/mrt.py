@@ -15,8 +15,6 @@ from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, la
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 
-__all__ = ["MRT"]
-
 
 @dataclass
 class MRT:

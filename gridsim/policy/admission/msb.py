@@ -14,8 +14,6 @@ from gridsim.policy.admission.price import PRICES, TIE, Price, term
 from gridsim.policy.admission.trial import LATE, count_unmoved, has_moved, keep, keep_first, lay_down, restore, save
 from gridsim.policy.protocols import Offer
 
-__all__ = ["MSB"]
-
 
 @dataclass
 class MSB:

@@ -26,8 +26,6 @@ from gridsim.policy.capabilities import is_own
 from gridsim.policy.protocols import Arrangement, Offer, Passes, Start, ranks_of, starts_of, whole_numbers
 from gridsim.policy.queue import Promised, Requests, readable
 
-__all__ = ["Admission", "Plan", "Search", "offer_of"]
-
 
 class Admission(Protocol):
     """Can this request be taken without breaking a promise, and where?

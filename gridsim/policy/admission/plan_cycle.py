@@ -20,22 +20,6 @@ from gridsim.machine.running_set import RUNNING, begin_running, end_running, exp
 from gridsim.machine.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
 from gridsim.model.time import NEVER, IntArray
 
-__all__ = [
-    "PlanQueue",
-    "adopt",
-    "adopt_in_pool",
-    "change",
-    "compress",
-    "due",
-    "end",
-    "enter",
-    "enter_earliest",
-    "expect",
-    "in_pool",
-    "on_nodes",
-]
-__all__ += ["act_in_pool", "act_on_nodes", "settle"]
-
 COMPRESS, EVERY, HOLES, FRONTIER, OVERRAN, UNSETTLED = range(SIZE + 1, SIZE + 7)
 NONE, IN_ORDER, BY_RANK, BY_CALL = range(4)
 """Counts of a plan behind those of its machine: how it is compressed; whether after every end; whether a request may

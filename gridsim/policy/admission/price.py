@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from gridsim.machine.njit import njit, njit_noalloc
 
-__all__ = ["PRICES", "TIE", "Price", "plan_cost", "term"]
-
 Price = Literal["slack", "wait", "work_wait", "slowdown", "disturbance"]
 """Sums over all jobs of a plan: the share of its slack that each job has used, its wait, its wait times cores, its wait
 over estimate, and how much later than before it would start."""

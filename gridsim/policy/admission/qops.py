@@ -14,8 +14,6 @@ from gridsim.policy.admission.trial import keep_first, lay_down, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 
-__all__ = ["QoPS"]
-
 
 @dataclass
 class QoPS:

@@ -17,20 +17,6 @@ from gridsim.policy.admission.restart import Restart
 from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.protocols import Offer
 
-__all__ = [
-    "Ask",
-    "Disturbance",
-    "Guarantee",
-    "asking",
-    "disturbance",
-    "earliest_guarantee",
-    "keeps_deadlines",
-    "keeps_starts",
-    "killing",
-    "lost_work",
-    "search",
-]
-
 Ask = Callable[[int], Offer | None]
 """An offer for a deadline, or a later one that says so in ``granted``; None for a refusal."""
 

@@ -11,8 +11,6 @@ from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 
-__all__ = ["Restart"]
-
 
 @dataclass
 class Restart:

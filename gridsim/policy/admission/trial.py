@@ -18,9 +18,6 @@ from gridsim.machine.queue_order import comes_before
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission.price import term
 
-__all__ = ["LATE", "PoolTrial", "all_in_time", "bring_up", "count_unmoved", "has_moved", "keep", "keep_first"]
-__all__ += ["lay_down", "pool_trial", "restore", "save", "sort_jobs", "take_off"]
-
 LATE, BASE, WORK, KEPT = range(4)
 """State of a trial: whether the last request that was not laid down would have been late; on a pool the blocks of the
 profile of kept requests, those of the profile of all (-1: as that of the kept ones), and how many are kept."""

@@ -22,8 +22,6 @@ from gridsim.policy.admission.price import term
 from gridsim.policy.admission.trial import LATE
 from gridsim.policy.protocols import Arrangement, Offer
 
-__all__ = ["NodeSearch", "NodeTrial"]
-
 AT, NOW, LASTING, PRICE, LAID = range(5)
 """Of laying down in an order: the place in it, the present, whether places are for ever, which price counts (-1 for
 none), whether the request there has its place already."""

@@ -50,8 +50,6 @@ from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import InQueue
 from gridsim.record import Predictions as PredictionRecord
 
-__all__ = ["Backfilling"]
-
 
 @dataclass(repr=False)
 class Backfilling:

@@ -17,9 +17,6 @@ from gridsim.machine.njit import inline, njit_noalloc, verb
 from gridsim.machine.pool import BLOCKS, TIMES, Pool, PoolProfile
 from gridsim.model.time import NEVER, FloatArray, IntArray
 
-__all__ = ["ASKED", "BEYOND", "CURVE", "ESTIMATE", "FALLS", "LEAST", "MOST", "NAMED", "Sizes", "by_blocks"]
-__all__ += ["choose", "choose_by_profile", "cores_now", "falling", "on", "scaled", "spread", "tried", "tried_on_nodes"]
-
 ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
 
 

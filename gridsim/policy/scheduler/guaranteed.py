@@ -24,8 +24,6 @@ from gridsim.policy.protocols import Answers, Capabilities, Decision, Offer, Pas
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
 
-__all__ = ["Guaranteed"]
-
 DAY = 86400.0
 
 

@@ -18,8 +18,6 @@ from gridsim.machine.running_set import available_now, begin_running, end_runnin
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.list_cycle import CORES, ESTIMATE, JOB, PLACE, QUEUE, READY
 
-__all__ = ["BLOCK", "Slots", "larger", "precedes", "sort_linear", "strict_linear"]
-
 BLOCK = 64
 """Slots in a block."""
 

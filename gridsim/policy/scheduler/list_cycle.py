@@ -18,8 +18,6 @@ from gridsim.machine.queue_order import HEAD, TAIL, sort, sort_first, sort_in, t
 from gridsim.machine.running_set import available_now, begin_running, end_running
 from gridsim.model.time import IntArray
 
-__all__ = ["ListQueue", "begin_at", "catch_up", "first_of_groups", "rank_by_age", "run_cycle", "sort_by_age", "take_in"]
-
 BLOCKING, RANKED, OPEN, PENDING, MADE, SURE, AT, COUNT = range(DIPS + 1, DIPS + 9)
 LAST, WITHIN, ACTION, ROW, FITS, BEHIND, FEW, STOPPED, AGAIN = range(DIPS + 9, DIPS + 18)
 META = DIPS + 18

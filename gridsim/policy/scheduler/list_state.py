@@ -25,8 +25,6 @@ from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.random_selection import nothing_drawn
 from gridsim.policy.tail import Shortest
 
-__all__ = ["EVERYONE", "ListState", "Order", "tells_alone"]
-
 EVERYONE = 1 << 60
 """As many starts in a pass as there may be."""
 

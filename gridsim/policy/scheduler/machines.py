@@ -19,8 +19,6 @@ from gridsim.policy.protocols import Passes, Placement, Start, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.list_cycle import CORES, COUNT, STOPPED, ListQueue, catch_up, run_cycle, take_in
 
-__all__ = ["NodesMachine", "PoolMachine", "in_pool", "on_nodes"]
-
 Arrays = tuple[IntArray, ...]
 
 

@@ -19,8 +19,6 @@ from gridsim.policy.limits import Limits, allow
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, Sizes, choose, cores_now, on
 from gridsim.policy.scheduler.machines import in_pool, on_nodes
 
-__all__ = ["MoldableQueue", "moldable_cycle_in_pool", "moldable_cycle_on_nodes", "run_moldable_cycle"]
-
 BEST, BY_QUEUE, HOLDERS, STARTED, ANEW, WITHIN, AT, HELD_BEFORE, ACTION = range(DIPS + 1, DIPS + 10)
 META = DIPS + 10
 """Numbers of a cycle in ``meta``: whether a request without a reservation starts only if no later start ends earlier;

@@ -18,8 +18,6 @@ from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.moldable_state import MoldableState
 from gridsim.policy.tail import InQueue
 
-__all__ = ["Molding"]
-
 
 @dataclass
 class Molding(Backfilling):

@@ -26,8 +26,6 @@ from gridsim.policy.scheduler import moldable_cycle
 from gridsim.policy.scheduler.machines import NodesMachine, PoolMachine
 from gridsim.policy.scheduler.moldable_cycle import ANEW, CORES, DUE, LANE, STARTED, STARTING
 
-__all__ = ["MoldableState", "Shapes"]
-
 
 class _Earliest(NamedTuple):
     """A machine in Python, of which the earliest starts on so many cores are known; its nodes can hold some sizes."""

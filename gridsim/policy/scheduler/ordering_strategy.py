@@ -20,8 +20,6 @@ from gridsim.policy.scheduler.list_state import ListState, Order
 from gridsim.policy.scheduler.random_selection import drawing, nothing_drawn
 from gridsim.policy.scheduler.sequential_selection import NOBODY
 
-__all__ = ["Cycle", "cycle_for"]
-
 Cycle = Callable[[int], Sequence[int]]
 """A scheduling cycle at an instant: the requests that it starts."""
 

@@ -46,8 +46,6 @@ from gridsim.policy.scheduler.moldable_state import Shapes
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.record import Predictions as PredictionRecord
 
-__all__ = ["Planned"]
-
 
 @dataclass(repr=False)
 class Planned:

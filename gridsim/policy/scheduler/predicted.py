@@ -26,8 +26,6 @@ from gridsim.policy.prediction import Clairvoyant
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Queue
 
-__all__ = ["Predictions"]
-
 
 class Predictions:
     """What is believed of the requests of a cluster, and what a predictor learns.

@@ -18,8 +18,6 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.queue_order import HEAD, TAIL, sort
 from gridsim.policy.scheduler.linear_priority import product
 
-__all__ = ["draw_below", "draw_order", "drawing", "nothing_drawn"]
-
 _STATE, _STEP, _KEPT = 0, 2, 4
 _LOWER = 0xFFFFFFFF
 _FACTOR = (0x2360ED051FC65DA4, 0x4385DF649FCCF645)

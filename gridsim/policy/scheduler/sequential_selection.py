@@ -12,8 +12,6 @@ from gridsim.model.time import IntArray
 from gridsim.policy.scheduler.list_cycle import CORES, QUEUE, begin_at, first_of_groups, take_in
 from gridsim.policy.scheduler.random_selection import draw_below
 
-__all__ = ["NOBODY", "Selection", "run_selection", "take_ended"]
-
 NOBODY = -1
 NEXT, HOLDS, AGAIN = range(3)
 _USED, _WEIGHT, _PLACE = range(3)

@@ -70,8 +70,6 @@ from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.record import Reasons, Record, Refusal, Requested
 from gridsim.words import between, when
 
-__all__ = ["Slurm"]
-
 LATER = SECOND // 4
 """Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
 

@@ -29,8 +29,6 @@ from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES,
 from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
 from gridsim.policy.slurm.space import CHOSEN, LATER, STRONG
 
-__all__ = ["NUMBERS", "backfill_pass"]
-
 FITS, LEAST, TRIED, START, COULD, NUMBERS = range(6)
 """What a pass finds of all entries with one number: by kind, on how many nodes what is free now would hold them (-1:
 unknown), and before when they cannot start (-1: unknown); of those that ask for the same, after how many changes of

@@ -22,8 +22,6 @@ from gridsim.policy.slurm.reasons import WORDS
 from gridsim.policy.slurm.tres import AT_ONCE, UNLIMITED, amount_on
 from gridsim.record import Record
 
-__all__ = ["BindingLimit", "binding_limits"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BindingLimit:

@@ -11,8 +11,6 @@ from gridsim.model.time import NEVER
 from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.reservations import Reservations, next_change
 
-__all__ = ["Bookings"]
-
 
 class Bookings:
     """Reservations of a run.

@@ -21,8 +21,6 @@ from gridsim.policy.slurm.limits import Counter, Limits
 from gridsim.policy.slurm.tres import RUNNING, UNLIMITED, USED, USED_SAFELY, columns_of
 from gridsim.policy.usage import kept, weighted
 
-__all__ = ["Budgets"]
-
 Bools = npt.NDArray[np.bool_]
 
 SECOND = 1_000_000

@@ -11,8 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["ANY_NODE", "Constraint", "Features", "constraint", "meets"]
-
 Features = tuple[frozenset[str], ...]
 """Ways to do: sets of features of which a node has to have one whole."""
 

@@ -12,8 +12,6 @@ from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.demand import Demand
 from gridsim.model.site import Node, Site
 
-__all__ = ["labels_of"]
-
 
 def labels_of(demand: Demand, site: Site) -> dict[str, int | str]:
     """Labels (`gridsim.model.site.LABELS`) by which a job requests what a demand does.

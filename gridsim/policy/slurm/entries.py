@@ -20,8 +20,6 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.owner import Owner
 
-__all__ = ["Entries", "entries_of", "label_of", "names_of", "owners_of", "reservation_names"]
-
 UNHEARD_OF = -2
 """A reservation that the site does not have."""
 

@@ -32,9 +32,6 @@ from gridsim.policy.slurm.nodes import (
 )
 from gridsim.policy.slurm.preemption import preemptable
 
-__all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_for", "find_ends"]
-__all__ += ["first_fit", "forget_rooms", "rooms_for", "rooms_of", "rounded", "rounded_up", "words_to"]
-
 
 class BackfillParameters(NamedTuple):
     """How far a backfill pass looks; whole microseconds and numbers of jobs, 0 for no limit.

@@ -14,8 +14,6 @@ import numpy as np
 from gridsim.model.site import Priority
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["Factors", "age_factor", "size_factor", "weighted_of_one", "weighted_sum"]
-
 MINUTE = 60_000_000
 
 

@@ -17,8 +17,6 @@ from gridsim.model.site import PARENT, Association
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.usage import UsageTree, kept, weighted
 
-__all__ = ["FairShares"]
-
 
 class FairShares:
     """Usage of every user association, and the factors that follow from it.

@@ -20,8 +20,6 @@ from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 from gridsim.policy.slurm.preemption import Rules
 from gridsim.policy.slurm.tres import columns_of
 
-__all__ = ["go_on_holding", "go_on_limiting", "go_on_preempting", "kept_of", "laid_out", "nodes_as_they_are"]
-
 
 def laid_out(requests: Requests, known: int) -> Requests:
     """The requests as entries are made of them; those behind the first *known* ones look like the first."""

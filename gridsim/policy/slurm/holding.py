@@ -13,9 +13,6 @@ from gridsim.policy.slurm.nodes import Bytes, Demands, move
 from gridsim.policy.slurm.reservations import count_inside
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 
-__all__ = ["STOPPED", "Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
-
-
 STOPPED = OWN
 """Place of `Held.counts`: how many entries were told to give way in this instant."""
 

@@ -25,8 +25,6 @@ from gridsim.policy.slurm.reservations import Reservations, next_change, seen_al
 from gridsim.policy.slurm.wishes import Wishes
 from gridsim.record import Refusal
 
-__all__ = ["Intake"]
-
 
 class Intake:
     """What is taken in of a site's jobs, and how many of whom wait or run."""

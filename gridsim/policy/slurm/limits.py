@@ -34,8 +34,6 @@ from gridsim.policy.slurm.tres import (
 )
 from gridsim.record import Refusal
 
-__all__ = ["AT_ONCE_RULES", "NO_LIMIT", "Counter", "Limits", "Submissions", "limits_of", "tres_names", "whose"]
-
 NO_LIMIT = 1 << 40
 
 Key = tuple[Any, ...]

@@ -19,16 +19,6 @@ from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.tres import tres_priority
 from gridsim.policy.slurm.wishes import Wishes, wishes_of
 
-__all__ = [
-    "demands_of",
-    "empty_nodes",
-    "fixed_factors",
-    "machine_of",
-    "rows_of_numbers",
-    "shares_of",
-    "use_factors",
-]
-
 SECOND = 1_000_000
 
 

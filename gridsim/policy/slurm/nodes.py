@@ -30,31 +30,6 @@ import numpy.typing as npt
 from gridsim.machine.njit import inline, njit_noalloc
 from gridsim.model.time import IntArray
 
-__all__ = [
-    "ALL",
-    "ANY",
-    "CAPS",
-    "FREE",
-    "GPUS",
-    "JOBS",
-    "MEMORY",
-    "WORD",
-    "Demands",
-    "NodeColumns",
-    "Trial",
-    "capped",
-    "choose",
-    "copy_state",
-    "memory_on",
-    "move",
-    "need_of",
-    "room_of",
-    "rooms",
-    "select",
-    "spread",
-    "trial_on",
-]
-
 Bytes = npt.NDArray[np.uint8]
 
 ALL = -1

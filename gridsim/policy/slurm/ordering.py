@@ -17,8 +17,6 @@ from gridsim.policy.slurm.needs import SECOND, demands_of
 from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.tres import Bills
 
-__all__ = ["FairTree", "Multifactor"]
-
 NOWHERE: IntArray = np.zeros(0, dtype=np.int64)
 """Nodes of which an ordering knows nothing."""
 

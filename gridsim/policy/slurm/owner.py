@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Owner"]
-
 
 class Owner(NamedTuple):
     """Whose a request is: account, user, QOS, QOS of its partition; array and its throttle, -1 for none."""

@@ -32,8 +32,6 @@ from gridsim.policy.slurm.reasons import (
 from gridsim.policy.slurm.reservations import in_time, open_nodes
 from gridsim.policy.slurm.space import CHOSEN
 
-__all__ = ["main_pass"]
-
 
 @njit_noalloc
 def main_pass(  # type: ignore[no-untyped-def]

@@ -25,8 +25,6 @@ from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Dia
 from gridsim.policy.slurm.repeats import Stillness
 from gridsim.policy.slurm.timing import Timing
 
-__all__ = ["RECORDED_WAIT", "Pending"]
-
 RECORDED_WAIT = "recorded_wait_us"
 """Label: the wait in a log, microseconds after the submission. Jobs with this label start after it, without a decision.
 

@@ -15,8 +15,6 @@ from gridsim.policy.protocols import Placement
 from gridsim.policy.slurm.holding import Held
 from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 
-__all__ = ["Placing"]
-
 
 class Placing:
     """Tells the placement of each entry that starts, and keeps the numbers of free GPUs.

@@ -16,8 +16,6 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import WORD
 
-__all__ = ["Plan", "clear_nodes", "clear_plan", "is_clear", "keep_clear", "next_opening", "plan_for", "reserve"]
-
 
 class Plan(NamedTuple):
     """Intervals of time, one after the other, in which the same nodes are planned: blocks of `gridsim.machine.blocks`.

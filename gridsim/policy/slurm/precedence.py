@@ -15,8 +15,6 @@ from gridsim.machine.njit import njit_noalloc, records
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import Bytes
 
-__all__ = ["Precedence", "by_levels", "in_order", "levels_of", "place_of", "precedence_of"]
-
 
 class Precedence(NamedTuple):
     """What is looked at.

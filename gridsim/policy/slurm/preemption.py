@@ -22,8 +22,6 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
 from gridsim.policy.slurm.owner import Owner
 
-__all__ = ["CANCEL", "PICKED", "REQUEUE", "VICTIMS", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
-
 OFF, REQUEUE, CANCEL = range(3)
 """What happens to a preempted job."""
 

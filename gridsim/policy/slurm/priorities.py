@@ -17,8 +17,6 @@ from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, place_of, precedence_of
 
-__all__ = ["Priorities"]
-
 
 class Priorities:
     """Priorities of the requests of a run; usage is brought up to date once in a ``PriorityCalcPeriod``.

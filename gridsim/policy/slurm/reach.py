@@ -14,8 +14,6 @@ from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, capped, need_of, room_of
 from gridsim.policy.slurm.reservations import open_nodes
 
-__all__ = ["pools_of", "reach_of"]
-
 
 @njit_noalloc
 def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no-untyped-def]

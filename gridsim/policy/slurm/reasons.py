@@ -21,27 +21,6 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.tres import over_limit
 
-__all__ = [
-    "BEGIN_TIME",
-    "DEPENDENCY",
-    "LICENSES",
-    "NONE",
-    "NOT_AVAILABLE",
-    "OVER",
-    "PRIORITY",
-    "RESERVATION",
-    "RESOURCES",
-    "WORDS",
-    "Diary",
-    "ReasonCodes",
-    "behind",
-    "codes_of",
-    "is_limit",
-    "limit_of",
-    "note",
-    "tres_word",
-]
-
 _GROUP = {
     "cpu": ("CpuLimit", "CPUMinutesLimit", "CPURunMinutesLimit"),
     "mem": ("MemLimit", "MemMinutes", "MemRunMinutes"),

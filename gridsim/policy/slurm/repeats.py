@@ -10,8 +10,6 @@ from gridsim.model.time import IntArray
 from gridsim.policy.slurm.needs import SECOND
 from gridsim.policy.slurm.reservations import Reservations, seen_all
 
-__all__ = ["ENDLESS", "Repeats", "Stillness"]
-
 ENDLESS = 1000
 """How often one job is preempted, with no job that comes or ends meanwhile, until it is taken to go on so for ever."""
 

@@ -19,8 +19,6 @@ from gridsim.model.time import NEVER
 from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
 
-__all__ = ["Reservations", "count_inside", "in_time", "next_change", "open_nodes", "reservations_of", "seen_all"]
-
 
 class Reservations(NamedTuple):
     """Reserved nodes, one row a node of a reservation.

@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 
 from gridsim.model.site_file import SiteClock
 
-__all__ = ["last_reset"]
-
 SECOND = 1_000_000
 
 

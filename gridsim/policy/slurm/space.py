@@ -14,9 +14,6 @@ from gridsim.policy.slurm.nodes import Bytes, Demands, NodeColumns, Trial, trial
 from gridsim.policy.slurm.planned import Plan, plan_for
 from gridsim.policy.slurm.preemption import PICKED
 
-__all__ = ["CHOSEN", "LATER", "STRONG", "Space", "space_for"]
-
-
 STRONG, LATER, CHOSEN = range(3)
 """Rows of `Space.states`."""
 

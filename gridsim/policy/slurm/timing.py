@@ -10,8 +10,6 @@ from gridsim.model.site import Scheduling
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.needs import SECOND
 
-__all__ = ["Timing"]
-
 
 class Timing:
     """The clock of a scheduler, and what happened since each pass.

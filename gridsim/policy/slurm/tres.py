@@ -26,9 +26,6 @@ from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
 
-__all__ = ["Bills", "Tracked", "TresColumns", "amount_on", "begin_tres", "columns_of", "count_tres"]
-__all__ += ["tracked_of", "tres_priority", "with_billed"]
-
 FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
 """How much of a resource is held: what was asked for, or what the nodes have given."""
 OF_NODE, OF_GRES, OF_SITE = range(3)

@@ -21,8 +21,6 @@ from gridsim.policy.slurm.constraints import ANY_NODE, Constraint, Features, con
 from gridsim.policy.slurm.entries import Entries, names_of
 from gridsim.policy.slurm.nodes import Bytes
 
-__all__ = ["Kind", "Wish", "Wishes", "wishes_of"]
-
 BAD_FEATURES = ("BadConstraints", "the features that it asks for")
 BAD_TEXT = ("BadConstraints", "a constraint that is none")
 BAD_NODES = ("ReqNodeNotAvail", "all nodes that it names")

@@ -13,8 +13,6 @@ from gridsim.testing.conformance import charges, deadline, grid, machine, moldab
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 from gridsim.testing.conformance.schemas import SCHEMAS
 
-__all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "case_files", "check", "family", "read_case", "read_cases"]
-
 CASES = Path(__file__).parents[1] / "cases"
 """Cases that come with gridsim: a folder for each family that is built, with what each case shows."""
 

@@ -21,9 +21,6 @@ from gridsim.record import Promises, Record, Status
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
 from gridsim.testing.conformance.running import PROSE, known_only, rigid_workload
 
-__all__ = ["check_charges"]
-
-
 TOLERANCE = 1e-12
 """Relative, of ratios and their sums; classes and core-seconds are compared exactly."""
 

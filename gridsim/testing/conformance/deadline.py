@@ -13,8 +13,6 @@ from gridsim.testing.conformance.running import PROSE, expected_of, known_only, 
 from gridsim.workload.transform.deadlines import requested_deadlines
 from gridsim.workload.transform.duplicate import Expand
 
-__all__ = ["WORDS", "check_deadline_assignment", "check_load_expansion", "check_schedule"]
-
 _SAME = ("status", "start", "end", "cores", "granted", "offer", "kills", "lost_core_seconds", "artificial_doublings")
 WORDS = {"id": "job", "guarantee_broken": "guarantee_broken", **{word: word for word in _SAME}}
 """The family's words for columns that gridsim produces."""

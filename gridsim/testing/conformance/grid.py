@@ -19,8 +19,6 @@ from gridsim.testing.conformance.running import known_only
 from gridsim.testing.grid_metrics_cases import check_metrics_case, compare_metrics
 from gridsim.testing.policies import Wrapper
 
-__all__ = ["WORDS", "check_metrics", "check_schedule"]
-
 WORDS = {
     "arrival": "submit",
     "exec": "runtime",

@@ -16,8 +16,6 @@ from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.running import PROSE, known_only, rows_of
 
-__all__ = ["RULES", "Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
-
 RULES = ("first", "pack", "spread", "weight", "dot-product", "fragmentation")
 """Names of the placement rules."""
 

@@ -16,8 +16,6 @@ from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupp
 from gridsim.testing.conformance.ranges import PROSE, moldable_workload
 from gridsim.testing.conformance.running import expected_of, known_only, rows_of, run
 
-__all__ = ["WORDS", "check_choices", "check_limits", "check_lublin", "check_partition", "check_schedule"]
-
 WORDS = {"id": "job", "processors": "cores", "start": "start", "end": "end"}
 """The family's words for columns that gridsim produces."""
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-__all__ = ["Comparison", "Outcome", "Run", "Unsupported"]
-
 Status = Literal["passed", "failed", "unsupported"]
 
 

@@ -15,8 +15,6 @@ from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.running import PROSE, expected_of, known_only, rigid_workload
 
-__all__ = ["check_schedule"]
-
 _POLICIES: dict[str, tuple[str, ...]] = {
     "easy": ("predict", "correct", "backfill_order"),
     "conservative": ("predict", "correct"),

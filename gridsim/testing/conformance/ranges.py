@@ -20,8 +20,6 @@ from gridsim.workload.transform.load_factor import LoadFactor
 from gridsim.workload.transform.moldable import MoldableJobs, factor_range
 from gridsim.workload.transform.profiles import profile_range
 
-__all__ = ["check_profile", "check_range", "check_speedup", "check_table", "moldable_workload"]
-
 PROSE = (*running.PROSE, "tolerance")
 
 

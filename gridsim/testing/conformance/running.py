@@ -13,8 +13,6 @@ from gridsim.record import Record, Status
 from gridsim.testing.conformance.outcome import Comparison, Unsupported
 from gridsim.testing.policies import Wrapper
 
-__all__ = ["PROSE", "expected_of", "known_only", "rigid_workload", "rows_of", "run"]
-
 PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 """Fields that describe a case."""
 

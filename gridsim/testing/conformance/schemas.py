@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.schema import ANY, NUMBER, WHOLE, Number, Schema
 
-__all__ = ["SCHEMAS"]
-
 _CORES = Number(1, MOST_CORES, whole=True)
 _AMOUNT = Number(0, 2**53, whole=True)
 _SECONDS = Number(0, 1e11)

@@ -14,8 +14,6 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.workload.audit.rows import Block, Busy, Rows, Seen, Tally, keys_of, only
 from gridsim.workload.audit.usage import Bins, Machine, Steps, Usage
 
-__all__ = ["KEPT", "Audit", "Demand", "Infeasible", "audit"]
-
 KEPT = 1 << 18
 """Rows that are kept, so that peaks are exact; of more only means of bins are known."""
 

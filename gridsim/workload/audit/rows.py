@@ -22,8 +22,6 @@ from gridsim.workload.formats.table.mapping import TableMapping
 from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, texts_of, words
 from gridsim.workload.problems import SHOWN_LINES
 
-__all__ = ["MOST", "Block", "Busy", "LogRows", "Rows", "Seen", "TableRows", "Tally", "keys_of", "only"]
-
 MOST = 1 << 20
 """Rows with repeated names that are looked at; there may be more, which is told."""
 

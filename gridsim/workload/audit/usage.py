@@ -15,8 +15,6 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.workload.formats.table.mapping import TableMapping
 
-__all__ = ["BINS", "Bins", "Machine", "Steps", "Usage"]
-
 BINS = 2048
 """Into which the time is cut where rows are too many to be kept."""
 

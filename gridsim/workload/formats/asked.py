@@ -12,8 +12,6 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import IntArray
 
-__all__ = ["GPU_TYPES", "demands_of", "told"]
-
 GPU_TYPES = "gpu_types"
 """Logged column, and its names: types of the GPUs that each job had, between bars."""
 

@@ -12,8 +12,6 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.workload.problems import Problems
 
-__all__ = ["MOST_IN_USE", "Column", "Screen", "most_in_use", "most_of", "plain"]
-
 
 def plain(value: float) -> str:
     """A number as it would stand in a file."""

@@ -16,8 +16,6 @@ from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.asked import demands_of, told
 
-__all__ = ["Graph", "Submit", "assembled", "check_tick", "cycle", "in_ticks"]
-
 Submit = float | Sequence[float]
 """Submit time of all workflows (s), or one for each: more than there are repeat them in turn."""
 

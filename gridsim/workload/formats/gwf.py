@@ -19,8 +19,6 @@ from gridsim.workload.formats.swf_header import decoded
 from gridsim.workload.formats.swf_rows import USER
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
-__all__ = ["FIELDS", "TICK", "looks_like_gwf", "read_gwf"]
-
 # fmt: off
 FIELDS = (
     "JobID", "SubmitTime", "WaitTime", "RunTime", "NProcs", "AverageCPUTimeUsed", "UsedMemory", "ReqNProcs", "ReqTime",

@@ -12,8 +12,6 @@ import numpy as np
 from gridsim.machine.njit import njit_noalloc, pays
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["table_of"]
-
 _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _NINE = b"\t\n\r +-.09"
 _EXACT = 10**15
 """Digits below this are a float of their own, and so is each power of ten that they are divided by."""

@@ -15,8 +15,6 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.tables import require_table
 from gridsim.workload.blocks import out_of_order
 
-__all__ = ["ParquetJobs"]
-
 _BLOCK = 1 << 16
 _NEEDED = ("submit", "runtime", "cores")
 _WHOLE = ("job", "cores", "user", "group")

@@ -56,8 +56,6 @@ from gridsim.workload.formats.swf_rows import (
 )
 from gridsim.workload.problems import Problems
 
-__all__ = ["looks_like_pbs", "read_pbs"]
-
 _BEGINNING = re.compile(rb"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", re.MULTILINE)
 
 _NO_PROJECT = b"_pbs_project_default"

@@ -17,26 +17,6 @@ import numpy as np
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.swf_header import CANCELLED
 
-__all__ = [
-    "OF_JOBS",
-    "PARENT",
-    "RECORD",
-    "EarlierRun",
-    "Fields",
-    "Name",
-    "Needs",
-    "Open",
-    "Past",
-    "asked",
-    "duration",
-    "fields_of",
-    "got",
-    "name_of",
-    "needs",
-    "status",
-    "time",
-]
-
 RECORD = re.compile(rb"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)", re.DOTALL)
 _JOB = re.compile(rb"(\d{1,15})(?:\[(\d{0,15})\]|-(\d{1,15}))?(?:\.(\S*))?")
 _FIELD = re.compile(rb"""(?:^|(?<= ))([\w.]+)=("[^"]*"|'[^']*'|.*?)(?= [\w.]+=|$)""", re.DOTALL)

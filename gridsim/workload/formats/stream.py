@@ -18,19 +18,6 @@ from typing import IO, Any
 from gridsim.errors import InputError
 from gridsim.files import DAMAGED, encoding_of
 
-__all__ = [
-    "Digesting",
-    "Paths",
-    "blocks",
-    "compressing",
-    "digest_of",
-    "files_in",
-    "files_of",
-    "head",
-    "name_of_all",
-    "opened",
-]
-
 _BLOCK = 1 << 20
 """Bytes parsed at once."""
 

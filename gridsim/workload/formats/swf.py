@@ -21,8 +21,6 @@ from gridsim.workload.formats.swf_header import FIELDS
 from gridsim.workload.formats.swf_rows import MEMORY, SwfRows
 from gridsim.workload.problems import Problems
 
-__all__ = ["SwfLines", "looks_like_swf", "read_swf"]
-
 
 def looks_like_swf(beginning: bytes) -> bool:
     """Whether a file that begins so is probably an SWF log: comments after semicolons, lines of 18 fields."""

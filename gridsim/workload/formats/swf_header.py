@@ -7,8 +7,6 @@ from collections.abc import Mapping
 
 from gridsim.model.decimal_numbers import MOST_CORES
 
-__all__ = ["CANCELLED", "FIELDS", "STATUSES", "Header", "decoded"]
-
 FIELDS = (
     "job number",
     "submit time",

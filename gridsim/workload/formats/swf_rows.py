@@ -22,20 +22,6 @@ from gridsim.workload.formats.columns import Column, Screen, plain
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS, Header, decoded
 from gridsim.workload.problems import Problems
 
-__all__ = [
-    "ALLOCATED",
-    "ESTIMATE",
-    "JOB",
-    "MEMORY",
-    "REQUESTED",
-    "RUNTIME",
-    "STATUS",
-    "SUBMIT",
-    "USER",
-    "WAIT",
-    "SwfRows",
-]
-
 JOB, SUBMIT, WAIT, RUNTIME, ALLOCATED, REQUESTED, ESTIMATE, STATUS, USER = 0, 1, 2, 3, 4, 7, 8, 10, 11
 PRECEDING, THINK = 16, 17
 MEMORY = {"used": 6, "requested": 9}

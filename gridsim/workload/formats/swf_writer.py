@@ -20,8 +20,6 @@ from gridsim.record import Record, Status
 from gridsim.workload.formats.stream import compressing
 from gridsim.workload.formats.swf_header import CANCELLED, Header
 
-__all__ = ["write_swf"]
-
 _ROWS = 1 << 16
 
 

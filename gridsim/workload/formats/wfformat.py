@@ -22,17 +22,6 @@ from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_ti
 from gridsim.workload.formats.stream import opened
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
-__all__ = [
-    "FILE_SUFFIXES",
-    "TICK",
-    "VERSIONS",
-    "JsonPlace",
-    "looks_like_wfformat",
-    "read_json",
-    "read_workflows",
-    "workflow_files",
-]
-
 MOST = sys.float_info.max
 """Largest number that is read where nothing less is asked for."""
 

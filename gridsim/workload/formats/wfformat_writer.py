@@ -13,8 +13,6 @@ from gridsim.model.tasks import ANY_KIND, Tasks
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 
-__all__ = ["write_workflow"]
-
 _FOREIGN = re.compile(r"[^0-9A-Za-z_.#:/-]")
 """Letters that an id may not hold."""
 

@@ -16,30 +16,6 @@ import numpy as np
 from gridsim.errors import check_parameters
 from gridsim.model.time import FloatArray
 
-__all__ = [
-    "ALL",
-    "BATCH",
-    "BUCKET",
-    "BUCKETS",
-    "CYCLE_OFFSET",
-    "DAY",
-    "INTERACTIVE",
-    "KINDS",
-    "LONGEST_LOG_GAP",
-    "LONGEST_LOG_RUNTIME",
-    "REFERENCE_CORES",
-    "DailyClock",
-    "JobClass",
-    "TruncatedGamma",
-    "cycle",
-    "expected_load",
-    "mean_area",
-    "runtime_given_size",
-    "short_share",
-    "short_weight",
-    "size_probabilities",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TruncatedGamma:

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from gridsim.errors import check_parameters
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["Law", "Mix", "Modal", "customary_maximum"]
-
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 _POPULAR = (

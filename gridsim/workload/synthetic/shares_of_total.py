@@ -12,8 +12,6 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["REDRAWS", "bounded", "loguniform", "rounded", "simplex", "simplexes", "uniform", "uunifast"]
-
 REDRAWS = 1_000
 """Draws thrown away for a part above the limit before discarding counts as hopeless."""
 

@@ -14,8 +14,6 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
-__all__ = ["NATURES", "Cirne", "named_counts", "parallelisms", "sigmas", "smallest_sizes", "unilog"]
-
 NATURES = {"rigid": 0.02, "powers of two": 0.10, "squares": 0.02, "even": 0.08, "multiples of four": 0.08, "any": 0.70}
 """Kinds of sizes that a job can have, and their shares, where they are not told from its request."""
 

@@ -14,8 +14,6 @@ from gridsim.model.workload import Workload, recorded
 from gridsim.record import Record
 from gridsim.registry import Spec
 
-__all__ = ["Deadlines", "Tolerance", "by_number", "requested_deadlines", "tolerances"]
-
 
 @dataclass(frozen=True)
 class Deadlines:

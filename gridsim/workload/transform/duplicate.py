@@ -12,8 +12,6 @@ from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload, recorded
 
-__all__ = ["LARGEST_LOAD", "Duplicate", "Expand"]
-
 LARGEST_LOAD = 1000
 """Largest load, in multiples of the workload's own."""
 

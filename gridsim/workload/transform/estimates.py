@@ -12,8 +12,6 @@ from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.deadlines import by_number
 
-__all__ = ["BetterEstimates", "ExactEstimates", "NoisyEstimates", "with_estimates"]
-
 _WIDEST = 5.0
 """Largest spread: there, one job in a thousand is estimated wrongly by a factor of five million."""
 _BEST = 1e6

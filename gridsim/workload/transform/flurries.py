@@ -11,8 +11,6 @@ from gridsim.errors import InputError, UnknownNameError, check_parameters
 from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
-__all__ = ["Flurries", "Flurry", "WithoutFlurries", "flurries", "kept"]
-
 WEEK = 7 * 86_400.0
 
 Flurries = Literal["keep", "drop", "both"]

@@ -12,8 +12,6 @@ from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload, recorded
 
-__all__ = ["Inflate"]
-
 ENDLESS = 10**9
 """Runtime and estimate of jobs that outlast every run of this kind, s: 31 years."""
 

@@ -15,8 +15,6 @@ from gridsim.model.platform import machine_cores
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload, recorded
 
-__all__ = ["LoadFactor", "OfferedLoad"]
-
 _SMALLEST, _LARGEST = 0.0001, 100_000.0
 """Bounds of load factors, percent; of offered loads as fractions."""
 

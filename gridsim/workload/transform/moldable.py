@@ -16,8 +16,6 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload, recorded
 from gridsim.registry import name_of
 
-__all__ = ["MoldableJobs", "factor_range", "facts", "rigid_within"]
-
 
 @dataclass(frozen=True)
 class MoldableJobs:

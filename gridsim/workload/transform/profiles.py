@@ -18,8 +18,6 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
-__all__ = ["Profiles", "profile_range", "read_profiles"]
-
 _COLUMNS = (("application", "cores", "seconds"), ("benchmark", "class", "processes", "time_s"))
 """Columns that a file of profiles has: of applications, or of runs of the NAS Parallel Benchmarks."""
 

@@ -15,8 +15,6 @@ from gridsim.model.speedup import Downey, Linear, Speedup
 from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
-__all__ = ["Ranges"]
-
 _NEEDED = ("job", "minimum", "maximum")
 
 

@@ -13,8 +13,6 @@ from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
-__all__ = ["FEW_USERS", "FEW_WEEKS", "Resample"]
-
 _WEEK = 7 * 86_400 * MICROSECOND
 _TRIES = 1_000
 """Draws of users until their work is as wanted; then the nearest."""

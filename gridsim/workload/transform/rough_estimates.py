@@ -13,8 +13,6 @@ from gridsim.model.workload import Workload, recorded
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
 from gridsim.workload.transform.estimates import with_estimates
 
-__all__ = ["ModalEstimates", "RoughEstimates"]
-
 Error = Literal["normal", "power", "multiple", "add", "multiply"]
 
 _LARGEST = 1e12

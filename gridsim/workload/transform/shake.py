@@ -11,8 +11,6 @@ from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
-__all__ = ["Shake"]
-
 _LARGEST = 7 * 86_400
 
 

@@ -10,8 +10,6 @@ from gridsim.errors import InputError
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload, recorded
 
-__all__ = ["Slice", "there"]
-
 
 @dataclass(frozen=True)
 class Slice:

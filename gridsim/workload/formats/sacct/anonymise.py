@@ -36,8 +36,6 @@ from gridsim.workload.formats.sacct.values import (
 from gridsim.workload.formats.stream import Paths, compressing, files_of, name_of_all
 from gridsim.workload.problems import Problems
 
-__all__ = ["SHIFTED", "anonymise_sacct"]
-
 SHIFTED = 946_684_800
 """First submit of a log whose times were moved: 2000-01-01 00:00, so that they are still times to every reader."""
 

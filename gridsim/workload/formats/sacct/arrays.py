@@ -12,8 +12,6 @@ import numpy as np
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumns, codes, task_ranges
 
-__all__ = ["tasks_left"]
-
 _MOST = 1 << 22
 """Tasks of a list that are looked at; Slurm allows no larger arrays."""
 

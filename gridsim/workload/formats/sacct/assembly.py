@@ -23,8 +23,6 @@ from gridsim.workload.formats.sacct.screening import SacctIntake
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 from gridsim.workload.formats.swf_header import CANCELLED
 
-__all__ = ["Assembly", "Kept"]
-
 _ENOUGH = 20
 """Jobs from which on it is strange that none completed, or that all are one user's."""
 

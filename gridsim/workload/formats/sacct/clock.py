@@ -14,8 +14,6 @@ from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumns
 
-__all__ = ["Zone", "on_one_clock"]
-
 _DAY = 86400
 _FALL = 1200
 """Seconds by which local time must step back from one job to the next to be taken for a change of the clock."""

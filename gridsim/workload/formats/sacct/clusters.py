@@ -13,8 +13,6 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import BoolArray, SacctColumns
 
-__all__ = ["ALL", "Clusters"]
-
 ALL = "all"
 """Asks for all clusters of a log, kept apart."""
 

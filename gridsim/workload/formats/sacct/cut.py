@@ -21,8 +21,6 @@ from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumn
 from gridsim.workload.formats.stream import Paths, blocks, compressing, files_of, name_of_all, opened
 from gridsim.workload.problems import Problems
 
-__all__ = ["cut_sacct"]
-
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 

@@ -16,8 +16,6 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.sacct.values import tres
 
-__all__ = ["demands", "named"]
-
 _TELLING = (
     *("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task"),
     *("gpu_type", "licenses", "nodelist", "exclude"),

@@ -12,8 +12,6 @@ from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.sacct.values import BoolArray
 
-__all__ = ["Edges", "chained"]
-
 
 @dataclass(slots=True)
 class Edges:

@@ -13,8 +13,6 @@ from gridsim.files import DAMAGED
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.text import UNIT, Form
 
-__all__ = ["COLUMNS", "Document", "looks_like_document"]
-
 _BLOCK = 1 << 20
 _LONGEST = 1 << 26
 _SPACE = re.compile(r"[ \t\r\n]*")

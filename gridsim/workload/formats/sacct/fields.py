@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gridsim.errors import InputError
 
-__all__ = ["COMMAND", "FREE", "TEXTS", "canonical", "missing", "refusal", "refuse_missing"]
-
 COMMAND = (
     "SLURM_TIME_FORMAT=%s sacct -a -X -D -P --delimiter=$'\\x1f' -S 2026-01-01 -E now -o JobID,JobIDRaw,User,Group,"
     "Account,Partition,QOS,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,"

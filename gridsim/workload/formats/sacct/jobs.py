@@ -31,8 +31,6 @@ from gridsim.workload.formats.sacct.values import (
 )
 from gridsim.workload.problems import Problems
 
-__all__ = ["Jobs"]
-
 _GRACE = 600
 """Seconds beyond its limit after which a running job is taken for a runaway: Slurm looks about every 30 s."""
 

@@ -15,8 +15,6 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import A_CORE, ABSENT, BoolArray
 
-__all__ = ["needs"]
-
 _SPREAD = 2
 """Times as many cores as were asked for that a job may have without having whole nodes: the threads of its cores."""
 

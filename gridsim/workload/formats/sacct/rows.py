@@ -14,8 +14,6 @@ from gridsim.workload.formats.sacct.submitted import TEXTS, throttle
 from gridsim.workload.formats.sacct.text import Cells
 from gridsim.workload.formats.sacct.values import ABSENT, INVALID, BoolArray, Lookup
 
-__all__ = ["NAMED", "Codes", "Parser"]
-
 NAMED: Mapping[str, str] = {
     "user": "User",
     "group": "Group",

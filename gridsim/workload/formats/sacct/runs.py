@@ -17,8 +17,6 @@ import numpy.typing as npt
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 
-__all__ = ["JOINED", "Runs", "late_numbers"]
-
 JOINED = ("repair", "sum")
 """Rules of ``earlier-run`` that make one job of the runs."""
 

@@ -31,8 +31,6 @@ from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 from gridsim.workload.formats.swf_header import decoded
 from gridsim.workload.problems import Problems
 
-__all__ = ["SacctIntake"]
-
 _ABOVE = 20
 """Lines that may stand above the header: warnings, a date."""
 

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from gridsim.workload.formats.sacct.values import A_CORE, A_NODE, ABSENT
 
-__all__ = ["NUMBERS", "TELLING", "TEXTS", "Submitted", "submitted", "throttle"]
-
 _AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
 _THROTTLE = re.compile(rb"%(\d{1,9})")
 _OPTION = re.compile(

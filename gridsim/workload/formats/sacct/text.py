@@ -16,22 +16,6 @@ import numpy.typing as npt
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.fields import FREE, TEXTS, canonical
 
-__all__ = [
-    "BREAKS_JOINED",
-    "MOST_TOKENS",
-    "UNIT",
-    "Alike",
-    "Cells",
-    "Division",
-    "Form",
-    "TextLines",
-    "align",
-    "divisions",
-    "header_of",
-    "is_ruler",
-    "looks_headless",
-]
-
 _SPANS = 6
 """Pieces that a time, a state or a name of tasks falls into at most, where the delimiter occurs in it."""
 

@@ -13,29 +13,6 @@ import numpy.typing as npt
 from gridsim.model.job_id import JobId, fields_of
 from gridsim.model.time import IntArray
 
-__all__ = [
-    "ABSENT",
-    "INVALID",
-    "PARTITION",
-    "STATES",
-    "UNLIMITED",
-    "BoolArray",
-    "Facts",
-    "Lookup",
-    "SacctColumns",
-    "counts",
-    "duration",
-    "identity",
-    "limit",
-    "memory",
-    "minutes",
-    "state",
-    "task_count",
-    "task_ranges",
-    "times",
-    "tres",
-]
-
 BoolArray = npt.NDArray[np.bool_]
 
 ABSENT = -1

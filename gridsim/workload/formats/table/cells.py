@@ -21,8 +21,6 @@ from gridsim.workload.formats.stream import opened
 from gridsim.workload.formats.table.mapping import Joined, TableMapping
 from gridsim.workload.formats.table.objects import Objects
 
-__all__ = ["BLOCK", "Cells", "JoinedTable", "TableFile", "csv_cells", "joined", "joined_files"]
-
 BLOCK = 1 << 16
 """Rows that become columns together."""
 

@@ -13,8 +13,6 @@ from typing import Any
 from gridsim.errors import InputError, UnknownNameError, check_keys
 from gridsim.files import read_toml
 
-__all__ = ["FIELDS", "FORMATS", "STATUSES", "ColumnRule", "Joined", "TableMapping", "mapping_of", "presets"]
-
 FIELDS: Mapping[str, str] = {
     "job": "text",
     "name": "text",

@@ -10,8 +10,6 @@ from typing import IO, Any
 from gridsim.errors import InputError
 from gridsim.files import DAMAGED, integer
 
-__all__ = ["Objects"]
-
 _CHUNK = 1 << 20
 _STEP = re.compile(r"\[(-?\d+|\*)\]|\.?([^.\[\]]+)")
 

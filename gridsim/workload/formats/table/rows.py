@@ -36,8 +36,6 @@ from gridsim.workload.formats.table.mapping import TableMapping
 from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, texts_of, words
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
-__all__ = ["TableRows"]
-
 _MOST_DAMAGED = 0.05
 """Share of damaged rows from which on it is the mapping that is wrong."""
 

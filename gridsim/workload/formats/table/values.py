@@ -16,8 +16,6 @@ import numpy as np
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.workload.formats.table.mapping import TIMES, ColumnRule, TableMapping
 
-__all__ = ["ABSENT", "AMOUNTS", "Facts", "TextCodes", "Wrong", "facts_of", "numbers", "texts_of", "words"]
-
 ABSENT = frozenset(("", "nan", "NaN", "None", "NULL", "NA", "Unknown"))
 """What stands in a cell in which nothing stands."""
 

@@ -17,8 +17,6 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.tables import write_table
 from gridsim.workload.formats.swf_header import CANCELLED
 
-__all__ = ["COLUMNS", "TableColumn", "columns_of", "write_jobs"]
-
 
 class TableColumn(NamedTuple):
     """A column of the table.
