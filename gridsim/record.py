@@ -240,9 +240,9 @@ class Reasons:
         chosen = np.flatnonzero(place[self.job] >= 0)
         chosen = chosen[np.argsort(place[self.job[chosen]], kind="stable")]
         refused = {int(place[job]): why for job, why in self.refused.items() if place[job] >= 0}
-        stretches = (place[self.job], self.word, self.since_us, self.until_us)
-        of_jobs = (column[rows] for column in (self.reach, self.free, self.pool))
-        return Reasons(self.words, *(column[chosen] for column in stretches), *of_jobs, refused)
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("word", "since_us", "until_us")}
+        columns |= {name: getattr(self, name)[rows] for name in ("reach", "free", "pool")}
+        return replace(self, job=place[self.job[chosen]], refused=refused, **columns)
 
 
 def _places(count: int, rows: Any) -> IntArray:
@@ -634,9 +634,10 @@ class Record:
         if self.workload.tasks is not None and self.tasks is not None:
             kept = self.workload.tasks.rows_of(rows)
             task = self.tasks
-            columns: tuple[Any, ...] = (task.ready_us, task.start_us, task.end_us, task.status, task.cluster)
+            names = ("ready_us", "start_us", "end_us", "status", "cluster")
+            columns: dict[str, Any] = {name: getattr(task, name)[kept] for name in names}
             used = None if task.cores_used is None else task.cores_used[kept]
-            parts["tasks"] = TaskRecord(*(column[kept] for column in columns), used)
+            parts["tasks"] = replace(task, **columns, cores_used=used)
             parts["rank"] = None if self.rank is None else self.rank[kept]
         if self.allocations is not None:
             several = "tasks" in parts
