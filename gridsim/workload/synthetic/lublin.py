@@ -381,8 +381,8 @@ def default_workload(
     return model.generate(1 if seed is None else seed)
 
 
-def zipf_users(n: int, users: int, rng: np.random.Generator, *, exponent: float = 1.0) -> IntArray:
-    """User of each of *n* jobs, numbered from 1: user k has a share in proportion to ``k ** -exponent``.
+def zipf_users(n: int, users: int, rng: np.random.Generator) -> IntArray:
+    """User of each of *n* jobs, numbered from 1: user k has a share in proportion to ``1 / k``.
 
     Parameters
     ----------
@@ -405,7 +405,7 @@ def zipf_users(n: int, users: int, rng: np.random.Generator, *, exponent: float 
     """
     if users < 1:
         raise InputError(f"is {users}; expected at least 1 user", field="users")
-    reached = np.cumsum(np.arange(1, users + 1) ** -exponent)
+    reached = np.cumsum(np.arange(1, users + 1) ** -1.0)
     return np.searchsorted(reached[:-1] / reached[-1], rng.random(n), side="right").astype(np.int64) + 1
 
 

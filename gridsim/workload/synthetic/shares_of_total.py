@@ -66,19 +66,19 @@ def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, mo
     return _capped(rounded(least + room * bounded(n, free / room, rng), total, least), most)
 
 
-def simplexes(totals: IntArray, counts: IntArray, rng: np.random.Generator, *, least: int = 1) -> IntArray:
+def simplexes(totals: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
     """As `uunifast` for many totals at once: ``counts[i]`` parts of ``totals[i]``, one group after the other."""
     first = np.cumsum(counts) - counts
     draws = rng.standard_exponential(int(counts.sum()))
-    scale = (totals - least * counts) / np.add.reduceat(draws, first)
+    scale = (totals - counts) / np.add.reduceat(draws, first)
     above = draws * np.repeat(scale, counts)
     parts = np.floor(above)
     group = np.repeat(np.arange(len(counts)), counts)
-    rest = totals - least * counts - np.add.reduceat(parts, first).astype(np.int64)
+    rest = totals - counts - np.add.reduceat(parts, first).astype(np.int64)
     order = np.lexsort((parts - above, group))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    whole = parts.astype(np.int64) + least + (place - np.repeat(first, counts) < np.repeat(rest, counts))
+    whole = parts.astype(np.int64) + 1 + (place - np.repeat(first, counts) < np.repeat(rest, counts))
     missing = totals - np.add.reduceat(whole, first)
     for row in np.flatnonzero(missing):  # an ulp too much before the floor
         members = whole[first[row] : first[row] + counts[row]]

@@ -90,10 +90,10 @@ def missing(names: Iterable[str]) -> list[str]:
     return [f"{' or '.join(columns)} ({what})" for columns, what in _NEEDED if there.isdisjoint(columns)]
 
 
-def refuse_missing(names: Iterable[str], path: object, line: int | None = None) -> None:
+def refuse_missing(names: Iterable[str], path: object) -> None:
     """Raise `InputError` where columns of these names do not carry enough."""
     if lacking := missing(names):
-        raise refusal(f"has no column {'; no '.join(lacking)}", path, line)
+        raise refusal(f"has no column {'; no '.join(lacking)}", path)
 
 
 def refusal(reason: str, path: object, line: int | None = None) -> InputError:
