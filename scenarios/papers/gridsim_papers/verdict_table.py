@@ -119,7 +119,7 @@ def overall(found: Iterable[Judged]) -> dict[str, Answer]:
     }
 
 
-_HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "what was found")
+_HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "result")
 
 
 def markdown(found: Sequence[Ruling]) -> str:
@@ -142,7 +142,7 @@ def markdown(found: Sequence[Ruling]) -> str:
 
 def _summary(found: Iterable[Ruling]) -> list[str]:
     """A line a claim: its answer over all circumstances, and in each."""
-    lines = ["| id | claim | verdict | in which circumstances |", "|---|---|---|---|"]
+    lines = ["| id | claim | verdict | circumstances |", "|---|---|---|---|"]
     for one in found:
         answers = {it.verdict.verdict for it in one.judged}
         told = "; ".join(f"{one.where(it)}: {it.verdict.verdict}" for it in one.judged) if len(answers) > 1 else "all"
