@@ -187,7 +187,7 @@ def margin_text(margin: float) -> str:
 
 def note_of(ruling: Ruling, one: Judged) -> str:
     """What was found, and whether among synthetic jobs."""
-    mark = f"synthetic jobs in place of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
+    mark = f"synthetic jobs instead of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
     return "; ".join(filter(None, (mark, one.verdict.note)))
 
 
