@@ -171,14 +171,14 @@ def _policy(make_policy: Callable[[Any], Any], algorithm: str, parameters: Mappi
         if name in given:
             rule.parameters[name] = given.pop(name)
     if "typical" in given:
-        rule.parameters["typical"] = _words(given.pop("typical"))
+        rule.parameters["typical"] = _as_parameters(given.pop("typical"))
     spec = registry.Spec(algorithm, {"k" if name == "depth" else name: value for name, value in given.items()})
     found = make_policy(spec)
     found.placement = registry.make("placement", rule)
     return found
 
 
-def _words(typical: Sequence[tuple[Demand, int]]) -> list[dict[str, Any]]:
+def _as_parameters(typical: Sequence[tuple[Demand, int]]) -> list[dict[str, Any]]:
     """Typical tasks as a placement rule takes them."""
     return [
         {"each": task.each, "gpu": task.gpu, "gpu_kinds": task.gpu_kinds, "count": count} for task, count in typical
@@ -220,4 +220,4 @@ def _fragments(
 
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
-    return fragments_of(cluster.capacity, _words(typical), free, gpus)
+    return fragments_of(cluster.capacity, _as_parameters(typical), free, gpus)
