@@ -30,7 +30,7 @@ from gridsim.testing.conformance.running import rigid_workload, rows_of
 from gridsim.testing.oracle import Job
 from tests.oracles.backfilling import Rule, State
 from tests.oracles.strategies import workloads
-from tests.oracles.translated import compared
+from tests.oracles.translated import MOST, compared
 
 CORES = 8
 INSTANTS = ("batched", "per-event")
@@ -113,6 +113,12 @@ SIZES = (
     *(Molding(partition=Halves()), Molding(ordering=Oldest(), partition=Halves(), promise_order="queue")),
     *("easy", "conservative", "sjf", "easy++"),
 )
+WITHOUT_ORACLE = {
+    *("moldable-greedy?choices=3&grid=linear&compress=none", "planned?partition=fair-share&compress=arrival"),
+    *("moldable-start?reserve=depth(k=3)&grid=linear", "moldable-base?ordering=sjf", "moldable-combined?ordering=wfp3"),
+    *("moldable-base?ordering=random", str(SIZES[-6]), str(SIZES[-5])),
+}
+"""Policies of moldable jobs whose rules the specification does not have; no oracle covers them."""
 LAWS = (Linear(), Amdahl(0.1), Downey(parallelism=6, sigma=1), Downey(parallelism=3.5, sigma=0.5))
 
 
@@ -158,10 +164,8 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
             assert ours == theirs, field.name
     for (name, ours), (_, theirs) in zip(one.workload.columns(), other.workload.columns(), strict=True):
         assert ours.tobytes() == theirs.tobytes(), name
-    import os
-    ok = compared(one, workload, policy, cores, **options)
-    if os.environ.get("ORC"):
-        open(os.environ["ORC"], "a").write(f"{ok} {len(workload) > 30} {policy}\n")
+    covered = compared(one, workload, policy, cores, **options)
+    assert covered or len(workload) > MOST or str(policy) in WITHOUT_ORACLE
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)

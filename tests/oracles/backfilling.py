@@ -7,7 +7,7 @@ those of `gridsim.testing.oracle`; nothing of the core is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -18,19 +18,19 @@ from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing import oracle
-from gridsim.testing.oracle import Interval, Job, Machine, earliest, fits, jobs_of, play, record_of
+from gridsim.testing.oracle import Interval, Job, Machine, earliest, jobs_of, play, record_of
 
-__all__ = ["DRAWN", "KEYS", "Beliefs", "Key", "List", "Rule", "State", "listed"]
+__all__ = ["DRAWN", "KEYS", "Beliefs", "Cycles", "Key", "Rule", "State", "listed"]
 
 
 class State(Protocol):
     """What a key may look at besides the job: the running jobs, and what jobs are predicted to run."""
 
-    waiting: list[Job]
-    running: list[Job]
+    waiting: list[Any]
+    running: list[Any]
     tick: int
 
-    def predicted(self, job: Job) -> int: ...
+    def predicted(self, job: Any) -> int: ...
 
 
 Key = Callable[[Job, int, State], Any]
@@ -165,63 +165,86 @@ class Rule:
     strict: bool = False
 
 
-class List(Machine):
-    """A machine under a list policy."""
+class Cycles:
+    """List policies on any machine: what happens at an instant, and a cycle."""
 
     by: Key
     rule: Rule
     beliefs: Beliefs
-    behind: Key | None = None
-    draws: Generator | None = None
+    behind: Key | None
+    draws: Generator | None
+    coming: list[Any]
+    waiting: list[Any]
+    running: list[Any]
+    extend: bool
+    tick: int
     now = -1
 
-    def predicted(self, job: Job) -> int:
+    # -- the machine -------------------------------------------------------------------------------------------------
+
+    def leave(self, job: Any, now: int) -> Any:
+        """Take an ended job from the machine."""
+        raise NotImplementedError
+
+    def arrive(self, job: Any, now: int) -> None:
+        """Let a job wait, or reject it."""
+        raise NotImplementedError
+
+    def soonest(self, job: Any, reserved: list[Any], now: int) -> tuple[int, Any]:
+        """The earliest start beside running jobs and reservations, and what the job holds from then on."""
+        raise NotImplementedError
+
+    def starts_on(self, job: Any, now: int, held: Any) -> None:
+        """Start a job."""
+        raise NotImplementedError
+
+    # -- what happens ------------------------------------------------------------------------------------------------
+
+    def predicted(self, job: Any) -> int:
         return self.beliefs.present[job]
 
     def next_instant(self) -> int:
-        limits = [job.start + job.estimate for job in self.running if self.extend and job.end > job.start + job.estimate]
-        corrected = [job.expected for job in self.running]
-        passed = [instant for instant in limits if instant > self.now]
-        return min([super().next_instant(), *passed, *(end for end in corrected if end > self.now)], default=NEVER)
+        instants = [job.submit for job in self.coming[:1]]
+        for job in self.running:
+            limit = job.start + job.estimate
+            instants += [job.end, *(instant for instant in (job.expected, limit) if self.now < instant < job.end)]
+        return min(instants, default=NEVER)
 
     def batched(self, now: int) -> None:
-        """Section 4.5."""
+        """Section 4.5; no cycle after corrections alone [P12]."""
         self.now, changed = now, False
         for job in [job for job in self.running if job.end == now]:
-            self.leave(job, now)
+            self.ended(job, now)
             changed = True
         changed |= self.corrections(now)
         while self.coming and self.coming[0].submit == now:
-            self.arrive(self.coming.pop(0), now)
-            changed = True
-        if changed:  # none after corrections alone [P12]
+            changed |= self.arrives(self.coming.pop(0), now)
+        if changed:
             self.starts(now)
 
     def per_event(self, now: int) -> None:
         self.now = now
         overran = self.corrections(now)
         while self.coming and self.coming[0].submit == now:
-            self.arrive(self.coming.pop(0), now)
-            self.starts(now)
-        for job in sorted(self.running, key=lambda job: job.turn):
+            if self.arrives(self.coming.pop(0), now):
+                self.starts(now)
+        for job in list(self.running):
             if job.end == now:
-                self.leave(job, now)
+                self.ended(job, now)
                 self.starts(now)
         if overran:
             self.starts(now)
 
-    def arrive(self, job: Job, now: int) -> None:
-        if job.cores <= self.cores:
+    def arrives(self, job: Any, now: int) -> bool:
+        """Whether the job is taken; a rejected one has no cycle."""
+        self.arrive(job, now)
+        if job in self.waiting:
             self.beliefs.arrived(job)
-        super().arrive(job, now)
+        return job in self.waiting
 
-    def leave(self, job: Job, now: int) -> bool:
+    def ended(self, job: Any, now: int) -> None:
         self.beliefs.ended(job)
-        return super().leave(job, now)
-
-    def begin(self, job: Job, now: int) -> None:
-        super().begin(job, now)
-        job.expected = now + self.beliefs.present[job]
+        self.leave(job, now)
 
     def corrections(self, now: int) -> bool:
         """Corrected predictions, and overruns of requests; whether there was an overrun."""
@@ -238,10 +261,9 @@ class List(Machine):
                 found = True
         return found
 
-    def queue(self, now: int) -> list[Job]:
-        return self.ordered(sorted(self.waiting, key=lambda job: job.row), self.by, now)
+    # -- a cycle -----------------------------------------------------------------------------------------------------
 
-    def ordered(self, jobs: list[Job], key: Key, now: int) -> list[Job]:
+    def ordered(self, jobs: list[Any], key: Key, now: int) -> list[Any]:
         """Sorted by a key, ties as they are; or drawn, each next one from those that are left."""
         if key is not DRAWN:
             return sorted(jobs, key=lambda job: key(job, now, self))
@@ -250,43 +272,56 @@ class List(Machine):
         return [left.pop(int(self.draws.integers(len(left)))) for _ in jobs]
 
     def starts(self, now: int) -> None:
-        queue, left, reserved = self.queue(now), list(self.rule.capacity), list[Interval]()
+        """Sections 4.1 and 4.2."""
+        queue = self.ordered(sorted(self.waiting, key=lambda job: job.row), self.by, now)
+        left, reserved, blocked = list(self.rule.capacity), list[Any](), False
         ranked = [] if self.behind is None else self.ordered(queue, self.behind, now)
-        blocked = False
         while queue:
             if ranked and blocked and not any(left):
                 queue, ranked = [job for job in ranked if job in queue], []
             job = queue.pop(0)
-            held = [interval for interval in self.held() if interval[1] > now] + reserved
-            if fits(held, self.cores, job.cores, now, now + self.predicted(job)):
-                self.begin(job, now)
+            start, held = self.soonest(job, reserved, now)
+            if start == now:
+                self.starts_on(job, now, held)
+                job.expected = now + self.beliefs.present[job]
                 continue
             blocked = True
             if self.rule.strict:
                 return
             if left[self.rule.lane(job)]:
                 left[self.rule.lane(job)] -= 1
-                start = earliest(held, self.cores, job.cores, self.predicted(job), now)
-                reserved.append((start, start + self.predicted(job), job.cores))
+                reserved.append(held)
+
+
+class List(Cycles, Machine):
+    """One pool of cores."""
+
+    def leave(self, job: Job, now: int) -> bool:
+        return Machine.leave(self, job, now)
+
+    def arrive(self, job: Job, now: int) -> None:
+        Machine.arrive(self, job, now)
+
+    def soonest(self, job: Job, reserved: list[Interval], now: int) -> tuple[int, Interval]:
+        start = earliest([*self.held(), *reserved], self.cores, job.cores, self.predicted(job), now)
+        return start, (start, start + self.predicted(job), job.cores)
+
+    def starts_on(self, job: Job, now: int, held: Interval) -> None:
+        self.begin(job, now)
 
 
 def listed(
     workload: Workload,
     cores: int,
-    by: Key,
-    rule: Rule,
-    beliefs: Beliefs,
-    behind: Key | None = None,
+    policy: Mapping[str, Any],
     *,
     overrun: str = "kill",
     instant: str = "batched",
     tick: float = 1.0,
-    draws: Generator | None = None,
-) -> tuple[Record, Iterable[Job]]:
-    """Schedule of a small workload under a list policy, and its jobs, whose predictions are in *beliefs*."""
+) -> tuple[Record, Sequence[Job]]:
+    """Schedule of a small workload under a list policy (attributes of `Cycles`), and its jobs."""
     jobs = jobs_of(workload)
     machine = List(list(jobs), cores, "easy", compress="none", overrun=overrun, tick=whole(tick))
-    machine.by, machine.rule, machine.beliefs, machine.behind = by, rule, beliefs, behind
-    machine.draws = draws
+    vars(machine).update(policy)
     play(machine, instant, None)
     return record_of(workload, jobs, machine), jobs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.correction import Double
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.partition import Greedy, ShareOfWork
+from gridsim.policy.partition import Asked, Greedy, ShareOfWork
 from gridsim.policy.prediction import Average, Recent, Requested
 from gridsim.policy.presets import policy as scheduler_of
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
@@ -22,22 +23,54 @@ from gridsim.policy.scheduler.moldable_scheduler import Molding
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.policy.tail import InQueue
 from gridsim.record import Record, Status
-from gridsim.registry import name_of
-from gridsim.testing.moldable_oracle import AtStart, Rules, machine_of
-from gridsim.testing.oracle import ORDERS, play, record_of, schedule
+from gridsim.registry import name_of, parse
+from gridsim.testing.admission_oracle import SEARCHES, Guarantor, terms_of
+from gridsim.testing.moldable_oracle import Rules, machine_of
+from gridsim.testing.oracle import ORDERS, jobs_of, play, record_of, schedule
 from tests.oracles.backfilling import DRAWN, KEYS, Beliefs, Key, Rule, listed
 
-__all__ = ["MOST", "compared"]
+__all__ = ["MOST", "compared", "deadlines_compared", "of_list"]
 
 MOST = 30
 """Jobs, above which the oracles are slow."""
 
 
+PROMISED = ("granted_us", "offer_us", "doublings", "broken", "killed", "killed_start_us", "killed_end_us")
+
+
+def deadlines_compared(record: Record, workload: Workload, policy: str, cores: int, **options: Any) -> bool:
+    """Compare a record with the oracle of guaranteed deadlines; whether it covers the policy."""
+    spec = parse(policy)
+    given = dict(spec.parameters)
+    compress, at = given.pop("compress", "planned"), given.pop("compress_at", "early")
+    order = given.pop("ordering", None)
+    if len(workload) > MOST or spec.name not in SEARCHES:
+        return False
+    if workload.tolerance is not None:  # any offer is taken
+        workload = replace(workload, tolerance=np.minimum(workload.tolerance, 1e9))
+    if given.get("heuristic") == "fifo":
+        given["heuristic"] = "fcfs"
+    shared = {name: value for name, value in options.items() if value is not None}
+    how: dict[str, Any] = {"overrun": shared.get("overrun", "kill"), "tick": whole(shared.get("tick", 1.0))}
+    how["compress_by"] = None if order is None else ORDERS[order]
+    jobs = jobs_of(workload)
+    machine = Guarantor(list(jobs), cores, *terms_of(spec.name, given), compress=compress, compress_at=at, **how)
+    play(machine, shared.get("instant", "batched"), None)
+    expected = record_of(workload, jobs, machine, machine.promises(jobs))
+    _same(record, expected, ("start_us", "end_us", "status"))
+    _same(record.promises, expected.promises, PROMISED)
+    return True
+
+
+def _same(one: Any, other: Any, names: Sequence[str]) -> None:
+    for name in names:
+        assert getattr(one, name).tolist() == getattr(other, name).tolist(), f"{name}: engines and oracle differ"
+
+
 def compared(record: Record, workload: Workload, policy: Any, cores: int, **options: Any) -> bool:
     """Compare a record with the oracle of its policy; whether one covers the run.
 
-    A policy may name its key and its lanes for the oracle: attributes ``oracle_key`` of an ordering and ``oracle_rule``
-    of a reservation rule that a test defines.
+    An ordering that a test defines has its key for the oracle in ``oracle_key``, a reservation rule in ``oracle_rule``.
     """
     if len(workload) > MOST:
         return False
@@ -46,8 +79,7 @@ def compared(record: Record, workload: Workload, policy: Any, cores: int, **opti
     if found is None:
         return False
     expected, beliefs = found
-    for name in ("start_us", "end_us", "status", *(["given"] if expected.cores_used is not None else [])):
-        assert getattr(record, name).tolist() == getattr(expected, name).tolist(), f"{name}: engines and oracle differ"
+    _same(record, expected, ("start_us", "end_us", "status", *(["given"] if expected.cores_used is not None else [])))
     if record.predictions is not None and beliefs is not None:
         known = record.status != Status.rejected
         assert record.predictions.prediction_us[known].tolist() == np.array(beliefs[0])[known].tolist()
@@ -87,36 +119,44 @@ def _rule(reserve: Any) -> Rule | None:
     return own
 
 
-def _of_list(workload: Workload, scheduler: Backfilling, cores: int, options: dict[str, Any]) -> Found | None:
-    by, rule, behind = _key(scheduler.ordering), _rule(scheduler.reserve), scheduler.backfill_order
-    ranks = None if isinstance(behind, InQueue) else _key(behind)
-    if by is None or rule is None or (ranks is None and not isinstance(behind, InQueue)):
+def of_list(scheduler: Any, workload: Workload, options: dict[str, Any]) -> dict[str, Any] | None:
+    """Order, rule, beliefs, backfill order and draws of a list policy, for the oracles; None if they do not cover it."""
+    behind, predictor, corrector = scheduler.backfill_order, scheduler.predict, scheduler.correct
+    by, rule, ranks = _key(scheduler.ordering), _rule(scheduler.reserve), _key(behind)
+    in_queue = isinstance(behind, InQueue)
+    if by is None or rule is None or (ranks is None and not in_queue):
         return None
     if rule.strict and by is DRAWN:  # it draws one request at a time, and may hold it
         return None
-    predictor, corrector = scheduler.predict, scheduler.correct
     users = workload.labels.get("user", np.full(len(workload), -1)).tolist()
     beliefs = Beliefs(users, name_of(type(predictor)), corrector=name_of(type(corrector)))
     beliefs.n = predictor.n if isinstance(predictor, Recent) else 2
     beliefs.alpha = predictor.alpha if isinstance(predictor, Average) else 0.5
     beliefs.cap = not isinstance(corrector, Double) or corrector.cap
     beliefs.tick = whole(options.get("tick", 1.0))
-    record, jobs = listed(
-        workload, cores, by, rule, beliefs, ranks, draws=stream(options.get("seed", 1), "cluster", 0), **options
-    )
+    draws = stream(options.get("seed", 1), "cluster", 0)
+    return {"by": by, "rule": rule, "beliefs": beliefs, "behind": None if in_queue else ranks, "draws": draws}
+
+
+def _of_list(workload: Workload, scheduler: Backfilling, cores: int, options: dict[str, Any]) -> Found | None:
+    given = of_list(scheduler, workload, options)
+    if given is None:
+        return None
+    record, jobs = listed(workload, cores, given, **options)
+    beliefs = given["beliefs"]
     known = [[of.get(job, 0) for job in jobs] for of in (beliefs.first, beliefs.times)]
-    return record, None if isinstance(predictor, Requested) else (known[0], known[1])
+    return record, None if isinstance(scheduler.predict, Requested) else (known[0], known[1])
 
 
 def _of_plan(workload: Workload, scheduler: Planned, cores: int, options: dict[str, Any]) -> Found | None:
     if type(scheduler.admission) is not Conservative or not isinstance(scheduler.predict, Requested):
         return None
     if isinstance(scheduler.partition, Greedy | ShareOfWork):
-        if scheduler.ordering is not None or scheduler.compress != "planned" or scheduler.compress_at != "early":
+        if scheduler.ordering is not None or scheduler.compress != "planned":
             return None
-        given = _fields(scheduler.partition)
         algorithm = "submit-greedy" if isinstance(scheduler.partition, Greedy) else "submit-fair-share"
-        return _molded(workload, cores, algorithm, given, options)
+        every = scheduler.compress_at == "every"
+        return _molded(workload, cores, algorithm, _fields(scheduler.partition), options, at_every_end=every)
     order, compress = "fifo", scheduler.compress
     if scheduler.ordering is not None:
         names = _names(scheduler.ordering)
@@ -136,9 +176,13 @@ def _fields(thing: Any) -> dict[str, Any]:
 
 
 def _of_starts(workload: Workload, scheduler: Molding, cores: int, options: dict[str, Any]) -> Found | None:
-    if type(scheduler.ordering) is not Fifo or not isinstance(scheduler.partition, ShareOfWork):
+    if type(scheduler.ordering) is not Fifo or not isinstance(scheduler.partition, Asked | Greedy | ShareOfWork):
         return None
     reserve, given = scheduler.reserve, _fields(scheduler.partition)
+    if isinstance(scheduler.partition, Asked):
+        workload = replace(workload, moldable=None)
+    elif isinstance(scheduler.partition, Greedy):
+        given |= {"wf": 1e9, "gap": 1}  # the share of every job is the machine
     given |= {"backfill": scheduler.backfill, "promise_order": scheduler.promise_order}
     if isinstance(reserve, Selective):
         given["xfactor"], reserve = reserve.k, reserve.others
@@ -152,10 +196,16 @@ def _of_starts(workload: Workload, scheduler: Molding, cores: int, options: dict
 
 
 def _molded(
-    workload: Workload, cores: int, algorithm: Any, given: dict[str, Any], options: dict[str, Any]
-) -> Found | None:
+    workload: Workload,
+    cores: int,
+    algorithm: Any,
+    given: dict[str, Any],
+    options: dict[str, Any],
+    at_every_end: bool = False,
+) -> Found:
     jobs, machine = machine_of(workload, cores, algorithm, Rules(**given))
     machine.extend, machine.tick = options.get("overrun") == "extend", whole(options.get("tick", 1.0))
+    machine.at_every_end = at_every_end
     play(machine, options.get("instant", "batched"), None)
     sizes = np.array([job.cores for job in jobs], dtype=np.int64)
     return replace(record_of(workload, jobs, machine), cores_used=sizes), None
