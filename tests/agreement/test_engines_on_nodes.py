@@ -24,7 +24,7 @@ from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
 from tests.oracles.machine.compared import policy_of
 from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
-from tests.oracles.machine.listed import compared
+from tests.oracles.machine.listed import MOST, compared
 from tests.oracles.machine.parts import Machine
 from tests.oracles.machine.rules import RULES, Rule
 from tests.oracles.machine.translated import platform_of, workload_of
@@ -63,7 +63,7 @@ def assert_same(
             assert ours.corrections.tolist() == theirs.corrections.tolist()
         elif field.name not in ("workload", "capacity"):
             assert ours == theirs, field.name
-    compared(one, workload, platform, policy, rule, **options)
+    assert compared(one, workload, platform, policy, rule, **options) or len(workload) > MOST
 
 
 def assert_same_places(one: Allocations, other: Allocations) -> None:
