@@ -75,7 +75,7 @@ KEYS: Mapping[str, Key] = {
 DRAWN: Key = _static("fifo")
 """Marks an order that is drawn in each cycle."""
 
-# -- predictions ----------------------------------------------------------------------------------------------------------
+# -- predictions -------------------------------------------------------------------------------------------------------
 
 STEPS = (60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000)
 """Seconds, of section 3."""
@@ -153,7 +153,7 @@ class Beliefs:
         self.present[job] = new if self.corrector == "double" and not self.cap else min(job.estimate, new)
 
 
-# -- a cycle -----------------------------------------------------------------------------------------------------------
+# -- a cycle --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class Cycles:
                 found = True
         return found
 
-    # -- a cycle -----------------------------------------------------------------------------------------------------
+    # -- a cycle --------------------------------------------------------------------------------------------------------
 
     def ordered(self, jobs: list[Any], key: Key, now: int) -> list[Any]:
         """Sorted by a key, ties as they are; or drawn, each next one from those that are left."""

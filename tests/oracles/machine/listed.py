@@ -1,4 +1,4 @@
-"""List policies with predictions and backfill orders on machines of nodes: the cycles of `tests.oracles.backfilling`."""
+"""List policies with predictions on machines of nodes, and plans event by event: for comparison with the engines."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def compared(
     if len(workload) > MOST:
         return False
     machine, jobs = machine_of(platform), sorted(jobs_of(workload), key=lambda job: (job.submit, job.number))
-    tick, overrun, instant = whole(options.get("tick", 1.0)), options.get("overrun", "kill"), options.get("instant")
+    tick, extend, instant = whole(options.get("tick", 1.0)), options.get("overrun") == "extend", options.get("instant")
     if type(scheduler) is Planned and isinstance(scheduler.predict, Requested):
         plan = _Plan(
             machine, "conservative", rule or Rule(), k=0, compress=scheduler.compress, extend=overrun == "extend"
@@ -128,7 +128,7 @@ def compared(
         given = of_list(scheduler, workload, options)
         if given is None:
             return False
-        run = _List(machine, "easy", rule or Rule(), k=1, compress="none", extend=overrun == "extend")
+        run = _List(machine, "easy", rule or Rule(), k=1, compress="none", extend=extend)
         run.rule_of_places, run.tick = rule or Rule(), tick
         vars(run).update(given)
         slow = jobs
