@@ -261,7 +261,7 @@ class Cycles:
                 found = True
         return found
 
-    # -- a cycle --------------------------------------------------------------------------------------------------------
+    # -- a cycle ------------------------------------------------------------------------------------------------------
 
     def ordered(self, jobs: list[Any], key: Key, now: int) -> list[Any]:
         """Sorted by a key, ties as they are; or drawn, each next one from those that are left."""

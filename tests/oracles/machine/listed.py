@@ -113,9 +113,7 @@ def compared(
     machine, jobs = machine_of(platform), sorted(jobs_of(workload), key=lambda job: (job.submit, job.number))
     tick, extend, instant = whole(options.get("tick", 1.0)), options.get("overrun") == "extend", options.get("instant")
     if type(scheduler) is Planned and isinstance(scheduler.predict, Requested):
-        plan = _Plan(
-            machine, "conservative", rule or Rule(), k=0, compress=scheduler.compress, extend=overrun == "extend"
-        )
+        plan = _Plan(machine, "conservative", rule or Rule(), k=0, compress=scheduler.compress, extend=extend)
         plan.tick, plan.every = tick, scheduler.compress_at == "every"
         if scheduler.ordering is not None:
             names = (name_of(type(scheduler.ordering)), *getattr(scheduler.ordering, "aliases", ()))
