@@ -80,7 +80,7 @@ def compared(record: Record, workload: Workload, policy: Any, cores: int, **opti
         return False
     sizes = workload.moldable
     if sizes is not None and sizes.size_first is not None and (record.status == Status.rejected).any():
-        return True  # the specification does not have jobs none of whose named sizes fits the machine
+        return True  # the oracle does not reject jobs none of whose named sizes fits the machine
     options = {name: value for name, value in options.items() if value is not None}
     found = _expected(workload, scheduler_of(policy), cores, options)
     if found is None:
