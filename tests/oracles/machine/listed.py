@@ -18,6 +18,7 @@ from tests.oracles.backfilling import Cycles
 from tests.oracles.machine import schedule as plain
 from tests.oracles.machine.compared import told
 from tests.oracles.machine.parts import Hold
+from tests.oracles.machine.placing import earliest
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import jobs_of, machine_of, schedule_of
@@ -29,7 +30,7 @@ MOST = 30
 """Jobs, above which the oracle is slow."""
 
 
-class _List(Cycles, plain._Run):
+class _List(Cycles, plain._Run):  # type: ignore[misc]  # the cycles define the rule and the next instant
     """A machine of nodes under a list policy."""
 
     def leave(self, job: Job, now: int) -> int:  # type: ignore[override]
@@ -40,7 +41,7 @@ class _List(Cycles, plain._Run):
 
     def soonest(self, job: Job, reserved: list[Hold], now: int) -> tuple[int, Hold]:
         duration = self.predicted(job)
-        start, places = plain.earliest(
+        start, places = earliest(
             self.machine, self.rule_of_places, job.demand, duration, [*self.held(), *reserved], now
         )
         return start, Hold(job.demand, places, start, start + duration)
