@@ -239,7 +239,7 @@ def is_loop(function: Function) -> bool:
 
 
 def is_plan(function: Function) -> bool:
-    """Return whether a function plans anew after an overrun and else compresses the plan."""
+    """Return whether a function plans again after an overrun and else compresses the plan."""
     return "compress" in calls(function) and bool(calls(function) & {"replan", "uproot"})
 
 

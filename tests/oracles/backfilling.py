@@ -20,11 +20,11 @@ from gridsim.record import Record
 from gridsim.testing import oracle
 from gridsim.testing.oracle import Interval, Job, Machine, earliest, jobs_of, play, record_of
 
-__all__ = ["DRAWN", "KEYS", "Beliefs", "Cycles", "Key", "Rule", "State", "listed"]
+__all__ = ["DRAWN", "KEYS", "Cycles", "Key", "Predictions", "Rule", "State", "listed"]
 
 
 class State(Protocol):
-    """What a key may look at besides the job: the running jobs, and what jobs are predicted to run."""
+    """Arguments of a key besides the job: the running jobs and the predicted run times."""
 
     waiting: list[Any]
     running: list[Any]
@@ -82,7 +82,7 @@ STEPS = (60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_00
 
 
 @dataclass
-class Beliefs:
+class Predictions:
     """Predictors and correctors of sections 2 and 3; times are whole microseconds.
 
     Attributes
@@ -92,7 +92,7 @@ class Beliefs:
     rule : str
         ``requested``, ``clairvoyant``, ``recent``, ``average`` or ``similar``.
     corrector : str
-        ``request``, ``steps``, ``added`` or ``double``; without *cap* the last one passes the request.
+        ``request``, ``steps``, ``added`` or ``double``; without *cap* the last one exceeds the request.
     tick : int
         To whole ticks predictions are rounded down [P2].
     """
@@ -170,7 +170,7 @@ class Cycles:
 
     by: Key
     rule: Rule
-    beliefs: Beliefs
+    predictions: Predictions
     behind: Key | None
     draws: Generator | None
     coming: list[Any]
@@ -191,7 +191,7 @@ class Cycles:
         raise NotImplementedError
 
     def soonest(self, job: Any, reserved: list[Any], now: int) -> tuple[int, Any]:
-        """The earliest start beside running jobs and reservations, and what the job holds from then on."""
+        """Return the earliest start with running jobs and reservations, and the allocation of the job from then on."""
         raise NotImplementedError
 
     def starts_on(self, job: Any, now: int, held: Any) -> None:
@@ -201,7 +201,7 @@ class Cycles:
     # -- what happens ------------------------------------------------------------------------------------------------
 
     def predicted(self, job: Any) -> int:
-        return self.beliefs.present[job]
+        return self.predictions.present[job]
 
     def next_instant(self) -> int:
         instants = [job.submit for job in self.coming[:1]]
@@ -236,14 +236,14 @@ class Cycles:
             self.starts(now)
 
     def arrives(self, job: Any, now: int) -> bool:
-        """Whether the job is taken; a rejected one has no cycle."""
+        """Return whether the job is admitted; a rejected job causes no cycle."""
         self.arrive(job, now)
         if job in self.waiting:
-            self.beliefs.arrived(job)
+            self.predictions.arrived(job)
         return job in self.waiting
 
     def ended(self, job: Any, now: int) -> None:
-        self.beliefs.ended(job)
+        self.predictions.ended(job)
         self.leave(job, now)
 
     def corrections(self, now: int) -> bool:
@@ -254,8 +254,8 @@ class Cycles:
             if job.end <= now:
                 continue
             if job.expected == now < limit:
-                self.beliefs.correct(job)
-                job.expected = job.start + self.beliefs.present[job]
+                self.predictions.correct(job)
+                job.expected = job.start + self.predictions.present[job]
             elif now >= limit and now in (limit, job.expected):
                 job.expected = limit + max(2 * (now - limit), self.tick)
                 found = True
@@ -283,7 +283,7 @@ class Cycles:
             start, held = self.soonest(job, reserved, now)
             if start == now:
                 self.starts_on(job, now, held)
-                job.expected = now + self.beliefs.present[job]
+                job.expected = now + self.predictions.present[job]
                 continue
             blocked = True
             if self.rule.strict:

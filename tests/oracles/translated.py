@@ -27,7 +27,7 @@ from gridsim.registry import name_of, parse
 from gridsim.testing.admission_oracle import SEARCHES, Guarantor, terms_of
 from gridsim.testing.moldable_oracle import Rules, machine_of
 from gridsim.testing.oracle import ORDERS, jobs_of, play, record_of, schedule
-from tests.oracles.backfilling import DRAWN, KEYS, Beliefs, Key, Rule, listed
+from tests.oracles.backfilling import DRAWN, KEYS, Key, Predictions, Rule, listed
 
 __all__ = ["MOST", "compared", "deadlines_compared", "of_list"]
 
@@ -85,12 +85,12 @@ def compared(record: Record, workload: Workload, policy: Any, cores: int, **opti
     found = _expected(workload, scheduler_of(policy), cores, options)
     if found is None:
         return False
-    expected, beliefs = found
+    expected, predictions = found
     _same(record, expected, ("start_us", "end_us", "status", *(["given"] if expected.cores_used is not None else [])))
-    if record.predictions is not None and beliefs is not None:
+    if record.predictions is not None and predictions is not None:
         known = record.status != Status.rejected
-        assert record.predictions.prediction_us[known].tolist() == np.array(beliefs[0])[known].tolist()
-        assert record.predictions.corrections[known].tolist() == np.array(beliefs[1])[known].tolist()
+        assert record.predictions.prediction_us[known].tolist() == np.array(predictions[0])[known].tolist()
+        assert record.predictions.corrections[known].tolist() == np.array(predictions[1])[known].tolist()
     return True
 
 
@@ -127,7 +127,7 @@ def _rule(reserve: Any) -> Rule | None:
 
 
 def of_list(scheduler: Any, workload: Workload, options: dict[str, Any]) -> dict[str, Any] | None:
-    """Order, rule, beliefs, backfill order and draws of a list policy; None if the oracles do not cover it."""
+    """Order, rule, predictions, backfill order and draws of a list policy; None if the oracles do not cover it."""
     behind, predictor, corrector = scheduler.backfill_order, scheduler.predict, scheduler.correct
     by, rule, ranks = _key(scheduler.ordering), _rule(scheduler.reserve), _key(behind)
     in_queue = isinstance(behind, InQueue)
@@ -136,13 +136,13 @@ def of_list(scheduler: Any, workload: Workload, options: dict[str, Any]) -> dict
     if rule.strict and by is DRAWN:  # it draws one request at a time, and may hold it
         return None
     users = workload.labels.get("user", np.full(len(workload), -1)).tolist()
-    beliefs = Beliefs(users, name_of(type(predictor)), corrector=name_of(type(corrector)))
-    beliefs.n = predictor.n if isinstance(predictor, Recent) else 2
-    beliefs.alpha = predictor.alpha if isinstance(predictor, Average) else 0.5
-    beliefs.cap = not isinstance(corrector, Double) or corrector.cap
-    beliefs.tick = whole(options.get("tick", 1.0))
+    predictions = Predictions(users, name_of(type(predictor)), corrector=name_of(type(corrector)))
+    predictions.n = predictor.n if isinstance(predictor, Recent) else 2
+    predictions.alpha = predictor.alpha if isinstance(predictor, Average) else 0.5
+    predictions.cap = not isinstance(corrector, Double) or corrector.cap
+    predictions.tick = whole(options.get("tick", 1.0))
     draws = stream(options.get("seed", 1), "cluster", 0)
-    return {"by": by, "rule": rule, "beliefs": beliefs, "behind": None if in_queue else ranks, "draws": draws}
+    return {"by": by, "rule": rule, "predictions": predictions, "behind": None if in_queue else ranks, "draws": draws}
 
 
 def _of_list(workload: Workload, scheduler: Backfilling, cores: int, options: dict[str, Any]) -> Found | None:
@@ -150,8 +150,8 @@ def _of_list(workload: Workload, scheduler: Backfilling, cores: int, options: di
     if given is None:
         return None
     record, jobs = listed(workload, cores, given, **options)
-    beliefs = given["beliefs"]
-    known = [[of.get(job, 0) for job in jobs] for of in (beliefs.first, beliefs.times)]
+    predictions = given["predictions"]
+    known = [[of.get(job, 0) for job in jobs] for of in (predictions.first, predictions.times)]
     return record, None if isinstance(scheduler.predict, Requested) else (known[0], known[1])
 
 

@@ -86,7 +86,7 @@ class _Plan(plain._Run):
         self.planned_starts(now)
 
     def overruns(self, now: int) -> None:
-        """Those of jobs that go on."""
+        """Set new expected ends of jobs that exceed their estimate and continue."""
         late = [job for job in self.running if job.expected == now < job.end]
         for job in late:
             job.expected = job.start + job.estimate + max(2 * (now - job.start - job.estimate), self.tick)
