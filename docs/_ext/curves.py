@@ -104,7 +104,7 @@ class Hours(Directive):
             for hour, each in enumerate(share)
         ]
         most, least = int(share.argmax()), int(share.argmin())
-        label = f"Jobs by hour of submission: {share[most]:.1%} at {most} h, the most; {share[least]:.1%} at {least} h"
+        label = f"Jobs by hour of submission: from {share[least]:.1%} at {least} h to {share[most]:.1%} at {most} h"
         return [_figure(parts, label, f"share of {len(submit):,} jobs by hour of submission")]
 
 
