@@ -66,7 +66,7 @@ class RoughEstimates:
             raise InputError(f"a size of {self.size} for {self.error}; expected {bound} {least:g}", field="size")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """Return the *workload* with these estimates, which replace the existing ones; that of a DAG job is its longest chain."""
+        """Return the *workload* with these estimates; the estimate of a DAG job is its longest chain."""
         tick = whole(float(workload.provenance.get("tick", 1.0)))
         tasks = workload.tasks
         if tasks is None:
