@@ -90,7 +90,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/report: texts": 141,
     "gridsim/testing": 138,
     "gridsim/testing: texts": 18,
-    "gridsim/workload": 149,
+    "gridsim/workload": 23,
     "gridsim/workload: texts": 51,
     "gridsim: texts": 14,
     "scenarios": 207,
