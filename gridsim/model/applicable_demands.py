@@ -1,7 +1,7 @@
-"""What of the demands that a log holds counts on a machine: a log may know of memory, of which a machine says nothing.
+"""Restriction of logged demands to the resources that a machine description contains.
 
-Demands that somebody gives are taken at their word: what a machine has not is what it cannot hold. Those of a log are
-what there was to be read; on a machine that is described without them they are left aside, and that is told.
+Demands given by the user are used unchanged, so missing resources make them infeasible. Demands from a log are only
+the available data. Those without a counterpart in the machine description are dropped, and the report states them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 
 LEFT_ASIDE = "demands_left_aside"
-"""Entry of a provenance: how many jobs ask for what that does not count here, by what it is."""
+"""Entry of the provenance: number of jobs with dropped demands, by kind of demand."""
 
 
 def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Workload:
-    """The workload with what counts of its demands, where these were read from a log; else as it is.
+    """Drop demands for resources that the machine description does not have, if they were read from a log.
 
-    On a machine that is one pool of cores nothing counts but cores; on one of pools the totals of what there is a pool
-    of; on nodes all but memory and partitions of which no node says anything. The label ``partition`` of the jobs
-    becomes a demand where nodes have partitions.
+    On a single pool of cores, only cores are kept. On a machine of pools, totals of existing pools are kept. On nodes,
+    all demands are kept except memory and partitions that no node has. The label ``partition`` of the jobs becomes a
+    demand if nodes have partitions.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Wo
     platform : Platform
         The machine.
     sited : bool
-        Whether a policy decides that knows its own nodes, and reads the labels of the jobs instead.
+        Whether the policy has a node description of its own and reads the labels of the jobs instead.
 
     Returns
     -------
