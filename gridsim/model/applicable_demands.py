@@ -37,7 +37,7 @@ def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Wo
     platform : Platform
         The machine.
     sited : bool
-        Whether the policy has a node description of its own and reads the labels of the jobs instead.
+        Whether the policy has its own node description and reads the labels of the jobs instead.
 
     Returns
     -------

@@ -132,7 +132,7 @@ class JobIds:
 
     @property
     def known(self) -> bool:
-        """Whether any job has an id in addition to its number."""
+        """Return whether any job has an id in addition to its number."""
         return self.group is not None
 
     def at(self, row: int) -> JobId:

@@ -81,7 +81,7 @@ class Network:
 
     @property
     def free(self) -> bool:
-        """Whether transfers take no time."""
+        """Return whether transfers take no time."""
         return self.transfer == "ccr" and self._ratio == 0
 
     def volume(self, runtime: int, bytes_sent: float | None, tick: int) -> Fraction:

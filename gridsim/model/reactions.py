@@ -106,7 +106,7 @@ class Reactions:
 
     @property
     def answers(self) -> npt.NDArray[np.bool_]:
-        """Whether each job is a reaction to existing jobs."""
+        """Return whether each job is a reaction to existing jobs."""
         waits: npt.NDArray[np.bool_] = np.isin(self.batch, self.before)
         if self.then is not None:
             waits |= np.isin(self.batch, self.then)

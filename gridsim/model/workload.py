@@ -516,7 +516,7 @@ class Workload:
 
     @property
     def has_recorded_schedule(self) -> bool:
-        """Whether the source records a start of any of these jobs; False for DAG jobs and after a transform."""
+        """Return whether the source records a start of any of these jobs; False for DAG jobs and after a transform."""
         start = self.logged_start
         changed = self.tasks is not None or bool(self.provenance.get("transforms"))
         return start is not None and not changed and bool((start < NEVER).any())

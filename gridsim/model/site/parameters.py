@@ -142,7 +142,7 @@ class Reservation:
 
     @property
     def overlaps(self) -> bool:
-        """Whether it takes nodes from other reservations."""
+        """Return whether it takes nodes from other reservations."""
         return not self.flags.isdisjoint(("MAINT", "OVERLAP"))
 
     def admits(self, user: str, account: str) -> bool:
@@ -269,7 +269,7 @@ class Preemption:
     exempt : int
         ``PreemptExemptTime``: run time before which a job is not preempted.
     requeue : bool
-        ``JobRequeue``: whether jobs without an option of their own can be requeued.
+        ``JobRequeue``: whether jobs without a requeue option can be requeued.
     reorder : int
         ``preempt_reorder_count``.
     strict_order, youngest_first : bool

@@ -78,7 +78,7 @@ class Demand(NamedTuple):
 
     @property
     def conserved(self) -> bool:
-        """Whether the areas under both step functions equal those of the rows."""
+        """Return whether the areas under both step functions equal those of the rows."""
         pairs = zip((self.ran, self.unwaited), self.rows, strict=True)
         return all(use is None or abs(use.area - area) <= _LOST * max(abs(area), 1) for use, area in pairs)
 
@@ -134,12 +134,12 @@ class Audit:
 
     @property
     def rows_conserved(self) -> bool:
-        """Whether each row was kept, or excluded for a reason."""
+        """Return whether each row was kept, or excluded for a reason."""
         return self.tally.read == self.tally.kept + sum(self.tally.left_out.values())
 
     @property
     def conserved(self) -> bool:
-        """Whether all rows and all amounts are accounted for."""
+        """Return whether all rows and all amounts are accounted for."""
         return self.rows_conserved and all(it.conserved for it in self.demands)
 
 

@@ -37,7 +37,7 @@ _SHARED = 16
 
 
 def looks_like_gwf(beginning: bytes) -> bool:
-    """Whether a file with this beginning is probably a GWF trace: comments after ``#``, a header line, or 29 fields."""
+    """Return whether a file probably is a GWF trace: it begins with ``#``, a header line, or 29 fields."""
     lines = [line.strip() for line in beginning.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     if not lines:
         return False

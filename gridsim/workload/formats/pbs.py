@@ -82,7 +82,7 @@ _ROWS = 1 << 13
 
 
 def looks_like_pbs(beginning: bytes) -> bool:
-    """Whether a file with this beginning is probably an accounting log of PBS or Torque."""
+    """Return whether a file with this beginning is probably an accounting log of PBS or Torque."""
     return _BEGINNING.search(beginning) is not None
 
 
@@ -448,7 +448,7 @@ def _numbered(submit: IntArray, side: Mapping[str, IntArray], problems: Problems
 
 
 def _again(side: Mapping[str, IntArray], order: IntArray) -> npt.NDArray[np.bool_]:
-    """Whether each run repeats an earlier one in *order*."""
+    """Return whether each run repeats an earlier one in *order*."""
     keys = [side[name][order] for name in ("start", "element", "number", "server")]
     sorting = np.lexsort(keys)
     same = np.logical_and.reduce([key[sorting][1:] == key[sorting][:-1] for key in keys])

@@ -23,7 +23,7 @@ from gridsim.workload.problems import Problems
 
 
 def looks_like_swf(beginning: bytes) -> bool:
-    """Whether a file with this beginning is probably an SWF log: comments after semicolons, lines of 18 fields."""
+    """Return whether a file probably is an SWF log: it begins with a comment (``;``) or a line of 18 fields."""
     for line in beginning.splitlines():
         if line.strip():
             return line.lstrip()[:1] == b";" or len(line.split()) == len(FIELDS)

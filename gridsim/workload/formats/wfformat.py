@@ -146,7 +146,7 @@ Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def looks_like_wfformat(beginning: bytes) -> bool:
-    """Whether a file with this beginning is probably a workflow: a JSON object."""
+    """Return whether a file with this beginning is probably a workflow: a JSON object."""
     return beginning.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 

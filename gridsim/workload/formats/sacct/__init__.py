@@ -40,7 +40,7 @@ def _other(beginning: bytes) -> str | None:
 
 
 def looks_like_sacct(beginning: bytes) -> bool:
-    """Whether a file with this beginning was probably written by `sacct`, or by another Slurm tool for jobs.
+    """Return whether a file with this beginning was probably written by `sacct`, or by another Slurm tool for jobs.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class Clusters:
 
     @property
     def several(self) -> bool:
-        """Whether jobs of more than one cluster are read."""
+        """Return whether jobs of more than one cluster are read."""
         return len(self.names) > 1
 
     def parts(self, rows: BoolArray) -> Iterator[BoolArray]:

@@ -56,7 +56,7 @@ HEADER = Form(tuple(COLUMNS), tuple(COLUMNS.values()), UNIT, UNIT, (), b"")
 
 
 def looks_like_document(beginning: bytes) -> bool:
-    """Whether the beginning of a JSON document is that of Slurm's accounting."""
+    """Return whether the beginning of a JSON document is that of Slurm's accounting."""
     text = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text.startswith(b"{"):
         return False

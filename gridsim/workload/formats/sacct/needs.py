@@ -89,7 +89,7 @@ def _gpus(column: Callable[[str], IntArray], given: IntArray, cores: IntArray) -
 
 
 def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
-    """Whether jobs had the largest number of cores per node of all jobs in their partition."""
+    """Return whether jobs had the largest number of cores per node of all jobs in their partition."""
     each = np.where((nodes > 0) & (cores > 0), cores / np.maximum(nodes, 1), 0.0)
     most = np.zeros(int(partition.max(initial=0)) + 2)
     np.maximum.at(most, partition, each)

@@ -120,7 +120,7 @@ class Runs:
 
 
 def _goes_on(lines: SacctColumns, before: IntArray, after: IntArray) -> BoolArray:
-    """Whether a row is the next run of the job of the row before, for rows with the same number."""
+    """Return whether a row is the next run of the job of the row before, for rows with the same number."""
     ended = np.isin(lines.column("state", 0)[before], _BY_ITSELF)
     end, submit = lines.column("end")[before], lines.column("submit")[after]
     later = (end != ABSENT) & (submit > end + _SOON)

@@ -284,7 +284,7 @@ class SacctIntake:
         return found, len(parts)
 
     def _sound(self, header: Form, record: Mapping[str, bytes]) -> bool:
-        """Whether a record of a table has valid fields; divided records are already validated."""
+        """Return whether a record of a table has valid fields; divided records are already validated."""
         if not header.spans:
             return True
         cells = Cells.of_records(header, [record])
@@ -293,7 +293,7 @@ class SacctIntake:
         return bool(self.parser.read(cells, np.ones(1, dtype=bool))[1][0])
 
     def _is_step(self, header: Form, line: bytes) -> bool:
-        """Whether a line that does not fit the columns begins with the number of a step."""
+        """Return whether a line that does not fit the columns begins with the number of a step."""
         first = line.split(header.delimiter, 1)[0] if header.delimiter else line[slice(*header.spans[0])].strip()
         found = values.identity(first) if header.kinds[0] == "identity" else None
         return found is not None and found[4]

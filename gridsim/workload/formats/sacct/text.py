@@ -240,12 +240,12 @@ _LONGEST_NAME = 128
 
 
 def is_ruler(line: bytes) -> bool:
-    """Whether a line is the line of dashes below the names of a table."""
+    """Return whether a line is the line of dashes below the names of a table."""
     return _RULER.fullmatch(line) is not None
 
 
 def looks_headless(line: bytes) -> bool:
-    """Whether a line is a line of values of `sacct -n -P`."""
+    """Return whether a line is a line of values of `sacct -n -P`."""
     return _HEADLESS.match(line) is not None
 
 
@@ -284,7 +284,7 @@ class Form:
         return tuple(self.names.index(name) for name in FREE if name in self.names)
 
     def begins_record(self, line: bytes) -> bool:
-        """Whether a line certainly begins a record: its first column is the identity of a job."""
+        """Return whether a line certainly begins a record: its first column is the identity of a job."""
         return self.kinds[0] == "identity" and bool(
             _IDENTITY_FIRST.match(line[: self.spans[0][1]] if self.spans else line)
         )

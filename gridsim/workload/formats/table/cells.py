@@ -228,7 +228,7 @@ def _plain(text: str, delimiter: str, places: Mapping[str, int], width: int, fir
 
 
 def _even(text: str, delimiter: str, width: int) -> bool:
-    """Whether all lines have the same number of cells, if this is quick to determine."""
+    """Return whether all lines have the same number of cells, if this is quick to determine."""
     if not delimiter.isascii() or width == 1:
         return False
     letters = np.frombuffer(text.encode(), dtype=np.uint8)

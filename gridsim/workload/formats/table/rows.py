@@ -372,5 +372,5 @@ def _number(text: str) -> bool:
 
 
 def _names_jobs(number: IntArray) -> bool:
-    """Whether the jobs have unique numbers; job arrays repeat them."""
+    """Return whether the jobs have unique numbers; job arrays repeat them."""
     return bool((number > 0).all()) and len(np.unique(number)) == len(number)
