@@ -220,7 +220,7 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
         options = [
             action for action in options if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
         ]
-        if group.title == "damaged or impossible lines":
+        if group.title == "damaged or inconsistent lines":
             yield nodes.rubric(text=_title(group.title))
             yield _rules_of_lines()
         elif options:

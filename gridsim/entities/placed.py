@@ -57,15 +57,12 @@ class Placed:
     def fill(self, pieces: Pieces, start: IntArray, end: IntArray) -> None:
         """All that ran on a single cluster, at once; each request from its start to its end."""
         request = pieces.request
-        self._request.extend(request)
-        self._start.extend(start[request])
-        self._end.extend(end[request])
-        self._count.extend(np.ones_like(request))
-        self._node.extend(pieces.node)
-        self._tasks.extend(pieces.tasks)
+        columns = [self._request, self._start, self._end, self._count, self._node, self._tasks, *self._amounts.values()]
         none = np.zeros_like(request)
-        for name, column in self._amounts.items():
-            column.extend(pieces.amounts.get(name, none))
+        values = [request, start[request], end[request], np.ones_like(request), pieces.node, pieces.tasks]
+        values += [pieces.amounts.get(name, none) for name in self._amounts]
+        for column, added in zip(columns, values, strict=True):
+            column.frombytes(added.astype(np.int64, copy=False).tobytes())  # "extend" makes an object of each number
         self._gpus.extend(map(tuple, pieces.gpus.tolist()))
 
     def allocations(self) -> Allocations | None:
