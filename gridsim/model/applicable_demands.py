@@ -42,12 +42,12 @@ def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Wo
     Returns
     -------
     Workload
-        Its provenance says what was left aside (`LEFT_ASIDE`).
+        Its provenance has the number of dropped demands (`LEFT_ASIDE`).
 
     Raises
     ------
     InputError
-        When a job asks for nothing that the machine is said to have.
+        If a job has no demand for which the machine has a resource.
     """
     demands = workload.demands
     machines = [cluster.capacity for cluster in platform.clusters()]
@@ -70,7 +70,7 @@ def _anywhere(machines: Iterable[Capacity | None], name: str) -> bool:
 
 
 def _pooled(workload: Workload, demands: Demands, pools: set[str]) -> Workload:
-    """Jobs of a machine without nodes: so much of each pool, without tasks."""
+    """Return the jobs for a machine without nodes: totals of each pool, without tasks."""
     cores, job = workload.asked
     asked = {name: demands.total(name) for name in (*demands.each, *demands.pools, GPU)}
     told = {name: total for name, total in asked.items() if name != "cores" and total.any()}
@@ -94,7 +94,7 @@ def _with(workload: Workload, demands: Demands | None, aside: Mapping[str, int])
 
 
 def _in_partitions(workload: Workload, machines: Iterable[Capacity | None], default: str | None) -> Workload:
-    """The jobs with the partitions that they name, else the default one, where nodes are in partitions."""
+    """Return the jobs with demands for their partitions, or the default one, if nodes have partitions."""
     named = {name for it in machines if it is not None for each in it.partitions for name in each}
     column = workload.labels.get("partition", np.full(len(workload), UNKNOWN))
     if not named or ((column == UNKNOWN).all() and default is None):
@@ -108,7 +108,7 @@ def _in_partitions(workload: Workload, machines: Iterable[Capacity | None], defa
 
 
 def _words(column: IntArray, names: tuple[str, ...], default: str) -> WordSets:
-    """Partitions by the numbers of a label: of ``a,b`` both, of none the default."""
+    """Return partitions by the numbers of a label: both for ``a,b``, the default for none."""
     numbers, of = np.unique(column, return_inverse=True)
     texts = [names[it] if 0 <= it < len(names) else "" if it == UNKNOWN else str(it) for it in numbers.tolist()]
     texts = [text or default for text in texts]

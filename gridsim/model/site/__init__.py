@@ -68,7 +68,7 @@ class Site:
     nodes, partitions : tuple
         In the order of the configuration.
     default_partition : str
-        Partition of jobs that name none.
+        Partition of jobs that name none: the one with ``Default=YES``, else the first.
     associations, qos, reservations : tuple
         Empty if unknown: all users then have equal shares and no limits.
     memory : bool

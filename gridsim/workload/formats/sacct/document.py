@@ -69,7 +69,7 @@ def looks_like_document(beginning: bytes) -> bool:
 
 
 class _Cut(Exception):
-    """The document ends before the value does."""
+    """Raised if the document ends within a value."""
 
 
 class Document:
