@@ -195,7 +195,7 @@ def fetch(
         Address of a mirror with the folders of the archive.
     force : bool
         Replace an existing file of the same name with another content.
-    progress : Progress, optional
+    progress : DownloadProgress, optional
         Progress display of the download.
 
     Raises

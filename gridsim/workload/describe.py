@@ -81,9 +81,7 @@ def _shares(cores: IntArray) -> dict[str, float]:
 
 
 def _accuracy(workload: Workload) -> dict[str, Any]:
-    """Compare run times with estimates: their ratio, jobs that reach or exceed the estimate, and rounding of
-    estimates.
-    """
+    """Compare run times with estimates: ratio, jobs that reach or exceed their estimate, rounding of estimates."""
     ratio = workload.runtime / workload.estimate
     return {
         "mean": float(ratio.mean()),

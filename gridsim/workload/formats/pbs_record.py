@@ -311,7 +311,7 @@ class Open:
         Number of the last line.
     start : bytes or None
         Text of the start record of the current run.
-    earlier : list of Run
+    earlier : list of EarlierRun
         Runs before it.
     since : float
         Time at which the job was queued again (s), NaN if not requeued or unknown.

@@ -83,8 +83,8 @@ class Slice:
 def there(workload: Workload, since: float | None, until: float | None) -> Workload:
     """Return the jobs that were in the system at any time from *since* to before *until*, seconds of the log's clock.
 
-    These jobs were submitted before *until* and ended at or after *since*. Where the end is not logged, the submit
-    time replaces it. Times stay.
+    These jobs were submitted before *until* and ended after *since*. A job without a logged end has not ended if it
+    started; otherwise its submit time is used. Times stay.
 
     Raises
     ------

@@ -103,7 +103,7 @@ def _jobs(lines: SacctColumns) -> IntArray:
 
 
 def _there(lines: SacctColumns, jobs: IntArray, since: float | None, until: float | None) -> BoolArray:
-    """Return which jobs were submitted before *until* and did not end before *since*."""
+    """Return which jobs were submitted before *until* and ended after *since*, or have no end."""
     submit, end = lines.column("submit"), lines.column("end")
     count = int(jobs.max()) + 1
     came, left = np.full(count, np.inf), np.full(count, -np.inf)
