@@ -80,7 +80,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/machine: texts": 0,
     "gridsim/metrics": 190,
     "gridsim/metrics: texts": 26,
-    "gridsim/model": 230,
+    "gridsim/model": 4,
     "gridsim/model: texts": 20,
     "gridsim/policy": 916,
     "gridsim/policy: texts": 33,
