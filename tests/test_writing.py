@@ -90,7 +90,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/report: texts": 141,
     "gridsim/testing": 138,
     "gridsim/testing: texts": 18,
-    "gridsim/workload": 497,
+    "gridsim/workload": 3,
     "gridsim/workload: texts": 31,
     "gridsim: texts": 14,
     "scenarios": 205,
