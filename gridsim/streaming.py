@@ -80,45 +80,6 @@ def why_no_machine(platform: Platform) -> str:
     return "" if clusters[0].capacity is None else "the machine has nodes or pools"
 
 
-def ended_jobs(
-    blocks: Iterable[Workload],
-    platform: Platform,
-    policy: Any,
-    options: Run | None = None,
-    *,
-    progress: Callable[[int], None] | None = None,
-) -> Iterator[Ended]:
-    """Simulate to the last completion; what became of jobs, some time after they have ended.
-
-    The jobs of a block are simulated beside those of blocks before it that still wait or run: rows of a window, which
-    is made anew for each block. It holds nothing of jobs that are over. The same passes start the same jobs as in a run
-    that has all of them.
-
-    Parameters
-    ----------
-    blocks : iterable of Workload
-        Rigid jobs on plain cores, in order of their submit times.
-    policy : str or object
-        As `gridsim.policy.presets.policy` takes it.
-    progress : callable, optional
-        Told the number of jobs released so far, now and then.
-
-    Yields
-    ------
-    Ended
-        Of all jobs in the end, in no order but that of blocks.
-
-    Raises
-    ------
-    InputError
-        When the policy or an option needs all jobs at once, and for jobs that are not in order.
-    PolicyError
-        When the policy decides something impossible.
-    """
-    for found, _ in _ended(blocks, platform, policy, options or Run(), progress):
-        yield found
-
-
 class Frontier(NamedTuple):
     """What a run block by block continues from: jobs that wait or run after a block.
 
@@ -137,15 +98,46 @@ class Frontier(NamedTuple):
     left: tuple[IntArray, Workload] | None = None
 
 
-def _ended(
+def ended_jobs(
     blocks: Iterable[Workload],
     platform: Platform,
     policy: Any,
     options: Run,
-    progress: Callable[[int], None] | None,
+    *,
+    progress: Callable[[int], None] | None = None,
     frontier: Frontier = Frontier(),  # noqa: B008 (it is immutable)
 ) -> Iterator[tuple[Ended, Frontier]]:
-    """Jobs that are over after each block, and what the run continues from then."""
+    """Simulate to the last completion; what became of jobs, some time after they have ended.
+
+    The jobs of a block are simulated beside those of blocks before it that still wait or run: rows of a window, which
+    is made anew for each block. It holds nothing of jobs that are over. The same passes start the same jobs as in a run
+    that has all of them.
+
+    Parameters
+    ----------
+    blocks : iterable of Workload
+        Rigid jobs on plain cores, in order of their submit times.
+    policy : str or object
+        As `gridsim.policy.presets.policy` takes it.
+    progress : callable, optional
+        Told the number of jobs released so far, now and then.
+    frontier : Frontier
+        State after an earlier block, to continue from.
+
+    Yields
+    ------
+    Ended
+        Of all jobs in the end, in no order but that of blocks.
+    Frontier
+        State after the block, from which the run can continue.
+
+    Raises
+    ------
+    InputError
+        When the policy or an option needs all jobs at once, and for jobs that are not in order.
+    PolicyError
+        When the policy decides something impossible.
+    """
     for field, why in (("policy", why_not_streamed(policy, options)), ("platform", why_no_machine(platform))):
         if why:
             raise InputError(f"cannot be simulated block by block: {why}; leave out --stream", field=field)
@@ -313,7 +305,7 @@ def _write_jobs(
         if kept is None or not isinstance(kept, _Kept) or not table.has_parts(kept.table):
             kept = None
         frontier = Frontier() if kept is None else kept.frontier
-        ended = _ended(blocks, empty.platform, policy, options, progress, frontier)
+        ended = ended_jobs(blocks, empty.platform, policy, options, progress=progress, frontier=frontier)
         first = next(ended, None)  # refuses what cannot be, before anything is written or removed
         for name in ("run.json", "metrics.json"):
             (folder / name).unlink(missing_ok=True)

@@ -172,6 +172,13 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence
     return quantiles
 
 
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Ranks of the *values* from 1; equal values have the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
+
+
 def overtook(record: Record) -> npt.NDArray[np.bool_]:
     """Which jobs started while a job before them in job order was still waiting for the same cluster.
 

@@ -55,7 +55,7 @@ class Feedback:
 
     @property
     def left_shifted(self) -> bool:
-        """Whether the inner admission is left-shifted."""
+        """True if the inner admission is left-shifted."""
         return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:

@@ -41,7 +41,7 @@ class Restart:
 
     @property
     def left_shifted(self) -> bool:
-        """Whether the inner admission is left-shifted; a kill is followed by its own compression."""
+        """True if the inner admission is left-shifted; a kill is followed by its own compression."""
         return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
