@@ -82,7 +82,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/metrics: texts": 26,
     "gridsim/model": 4,
     "gridsim/model: texts": 20,
-    "gridsim/policy": 72,
+    "gridsim/policy": 9,
     "gridsim/policy: texts": 33,
     "gridsim/questions": 240,
     "gridsim/questions: texts": 17,
