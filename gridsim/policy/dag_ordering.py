@@ -19,11 +19,11 @@ def _remaining(queue: Queue, rank_of: str) -> FloatArray:
     if rank_of == "inclusive":
         return queue.rank
     requests, rows = queue.requests, queue.rows
-    return (requests.rank[rows] - requests.estimate[rows]) / 1e6  # whole numbers, so that equal ones stay equal
+    return (requests.rank[rows] - requests.estimate[rows]) / 1e6  # integers, so that equal ranks stay equal
 
 
 def _tick(queue: Queue) -> float:
-    """Length of a tick, s."""
+    """Return the length of a tick, s."""
     tick: float = queue.state.get("tick", 1.0)
     return tick
 

@@ -26,7 +26,7 @@ PREDICTOR, CORRECTOR, TICK, MEAN_OF = range(4)
 RECENT, AVERAGE, SIMILAR, TOLD = range(4)
 """Predictors: mean of the last jobs, exponential average, mean of similar jobs, true run times."""
 REQUEST, STEPS, ADDED, DOUBLE, DOUBLE_OR_LESS = range(5)
-"""Correctors; the last doubles up to the request."""
+"""Correctors; the last one doubles, up to the requested walltime."""
 UNKNOWN = -1
 _COUNT, _SUM = 0, 1
 _SIZES = 64

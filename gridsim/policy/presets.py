@@ -121,7 +121,7 @@ def policy(what: Any) -> Any:
     Raises
     ------
     UnknownNameError
-        With the nearest name and the list.
+        For an unknown name; the message has the nearest name and the list.
 
     Examples
     --------

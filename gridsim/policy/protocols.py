@@ -374,7 +374,7 @@ class Pieces(NamedTuple):
     gpus: IntArray
 
 
-_tuple = tuple.__new__  # takes a third of the time of Start(request), of which there are as many as jobs
+_tuple = tuple.__new__  # takes a third of the time of Start(request), which is made for each job
 
 
 def starts_of(requests: Iterable[int]) -> list[Start]:

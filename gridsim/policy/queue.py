@@ -35,7 +35,7 @@ def readable(column: IntArray) -> IntArray:
 class Requests:
     """Every request of a run as columns, numbered by (job order, task index); true run times are not included.
 
-    A request is a task; where jobs are single rigid tasks, a request is a job.
+    A request is a task; if jobs are single rigid tasks, a request is a job.
 
     Attributes
     ----------
@@ -82,12 +82,12 @@ class Requests:
         rows: Any = slice(None) if tasks is None else tasks.job_rows()
         source = workload if tasks is None else tasks
         columns = _writable(source.cores), _writable(source.estimate)
-        self._sizes = [columns]  # every column that a row which is added later is taken down in
+        self._sizes = [columns]  # all copies of the columns, which `add` updates
         self.cores, self.estimate = readable(columns[0]), readable(columns[1])
         times = _writable(workload.submit[rows]), _writable(workload.deadline[rows])
         self.room, self.used = room, len(self.cores) - room
         self.moves = room > 0 or workload.reactions is not None
-        # The workload's own columns stay as they are.
+        # The workload's columns must not change.
         self.submit, self.deadline = (time.copy() if self.moves else readable(time) for time in times)
         self.moldable = workload.moldable
         self.minimum, self.maximum = self.cores, self.cores
@@ -325,7 +325,7 @@ class Queue:
     predicted: IntArray | None = None
 
     def __post_init__(self) -> None:
-        self.rows = readable(self.rows)  # those of a scheduler are an index of compiled loops
+        self.rows = readable(self.rows)  # compiled loops use the scheduler's array as an index
 
     def __len__(self) -> int:
         return len(self.rows)

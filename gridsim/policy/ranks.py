@@ -22,7 +22,7 @@ def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
     Execution times are the estimates, since policies do not know true run times. Delays that depend on the placement
     of tasks of the same kind are avoidable and not counted.
     """
-    global _last  # the policies of a comparison have the same tasks
+    global _last  # cached, since the policies of a comparison have the same tasks
     if _last is None or _last[0] is not tasks or _last[1:3] != (platform, tick):
         _last = (tasks, platform, tick, tasks.chains(tasks.estimate, unavoidable_delays(tasks, platform, tick)))
     return _last[3].copy()

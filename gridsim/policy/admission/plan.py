@@ -141,7 +141,7 @@ class Search(NamedTuple):
 
 
 class Plan:
-    """Running requests until their expected ends and a reservation for every waiting one.
+    """Running requests up to their expected ends, and a reservation for every waiting request.
 
     Parameters
     ----------

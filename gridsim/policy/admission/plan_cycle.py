@@ -1,7 +1,7 @@
 """The compiled plan of a cluster, on any machine: every waiting request has a planned start and holds its resources.
 
-A change of a plan can stop within a verb (`gridsim.machine.verbs`), or for an ordering in Python; it then returns a
-code, and continues when it is called again.
+A change of a plan can stop within a verb (`gridsim.machine.verbs`), or for an ordering in Python. It then returns a
+code, and continues at the next call.
 """
 
 # The decorators hide types from a type checker: they are in the docstrings.

@@ -1,4 +1,4 @@
-"""The choice of the number of cores of a moldable request: run times by cores, the sizes tried, the first end.
+"""Choice of the number of cores of a moldable request: run times by cores, the sizes tried, the first end.
 
 Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs. The choice is over the verbs of a machine.
 """
@@ -51,7 +51,7 @@ class Sizes(NamedTuple):
 
 @njit_noalloc
 def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
-    """Scale a time on the requested cores to others, whole microseconds; *curve* is as ``table[CURVE, row]``."""
+    """Scale a time on the requested cores to others, whole microseconds; *curve* is ``table[CURVE, row]``."""
     if cores == asked:
         return time
     return max(1, np.int64(np.rint(time * relative[curve + cores] / relative[curve + asked])))

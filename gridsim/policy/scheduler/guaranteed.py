@@ -103,7 +103,7 @@ class Guaranteed(Planned):
         super().setup(cluster, rng)
         self._keeps_all = self.unadmitted == "best-effort"
         self._loose: list[int] = []  # waiting requests without a guarantee, in order of arrival
-        self._firm: Plan | None = None  # the plan without them, while an offer is being decided
+        self._firm: Plan | None = None  # the plan without them, during the search for an offer
 
     def passes(self, rows: IntArray) -> Passes:
         """Return the arrays of its decisions and its plan for the compiled event loop."""

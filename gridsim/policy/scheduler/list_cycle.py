@@ -1,7 +1,7 @@
 """One scheduling cycle for FCFS, first-fit, EASY and reservations of any depth, over the verbs of a machine.
 
-Arrays in, numbers out; whole microseconds. The arrays are few, since each costs a call from Python as much as a short
-cycle does.
+Arguments are arrays and numbers; times are whole microseconds. The number of arrays is small, since passing each from
+Python takes as long as a short cycle.
 """
 
 # The decorators hide types from a type checker: they are in the docstrings.
@@ -38,7 +38,7 @@ GONE = -1
 
 
 class ListQueue(NamedTuple):
-    """Waiting and running requests of one cluster, and where a cycle is.
+    """Waiting and running requests of one cluster, and the progress of a cycle.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ListQueue(NamedTuple):
         queue, in ``[meta[HEAD], meta[TAIL])``, with arrivals behind it; row of the job, ready time; rank of the
         backfill order; scratch: places of candidates, requests that get a reservation.
     running : (2, busy) int64
-        As `gridsim.machine.running_set` has it.
+        As in `gridsim.machine.running_set`.
     moves : (2, busy) int64
         Requests that a cycle started; requests that ended since the last one.
     lanes : (2, k) int64
@@ -112,7 +112,7 @@ def run_cycle(now, limit, again, ended, tail, queue, machine):  # type: ignore[n
 
 @njit_noalloc
 def _begin(now, again, ended, tail, queue, machine):  # type: ignore[no-untyped-def]
-    """Take in arrivals and ended requests, and find the first place of the queue that has to be tested."""
+    """Take in arrivals and ended requests, and find the first place of the queue that must be tested."""
     meta, lanes = queue.meta, queue.lanes
     first = catch_up(now, ended, tail, queue, machine)
     meta[COUNT] = meta[FITS] = meta[LAST] = 0
@@ -131,7 +131,7 @@ def _begin(now, again, ended, tail, queue, machine):  # type: ignore[no-untyped-
 
 @njit_noalloc
 def _find_action(now, limit, queue, machine):  # type: ignore[no-untyped-def]
-    """Find the next request that starts or gets a reservation; returns what it is, 0 if there is none."""
+    """Find the next request that starts or gets a reservation; return the action, 0 if there is none."""
     table, meta, left = queue.table, queue.meta, queue.lanes[1]
     waiting, estimate, lane = table[QUEUE], table[ESTIMATE], table[LANE]
     if meta[COUNT] >= limit:
@@ -224,7 +224,7 @@ def _find_behind(now, queue, machine):  # type: ignore[no-untyped-def]
     for k in range(best, few - 1):
         able[k] = able[k + 1]
     row = waiting[place]
-    if verbs.fits_now(machine, now, row):  # a start is placed by the test before it
+    if verbs.fits_now(machine, now, row):  # a start is placed by the preceding test
         verbs.fits_until(machine, now, row, estimate[row])
     waiting[place] = GONE
     meta[LAST] = max(meta[LAST], place)

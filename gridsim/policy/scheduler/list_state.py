@@ -1,4 +1,4 @@
-"""Waiting and running requests of one cluster as the arrays that list cycles work on."""
+"""Waiting and running requests of one cluster, as arrays for list cycles."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def catch_up_on_nodes(now, ended, tail, queue, nodes):  # type: ignore[no-untype
 
 
 class PoolMachine:
-    """One amount, the cores of a cluster, or the amounts of several pools.
+    """A machine of one amount, the cores of a cluster, or of several pools.
 
     Parameters
     ----------
@@ -85,15 +85,15 @@ class PoolMachine:
         return Passes("list_in_pool", (self._queue, self.columns, order), ask)
 
     def learn(self, request: int) -> None:
-        """Add a request that was unknown when the run began."""
+        """Add a request that was unknown at the start of the run."""
         if not self.is_one_amount:
             self._need[request] = self._of_pools(request)
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
-        """Let a request that never waited hold what it requests: the running requests contain that."""
+        """Do nothing: the running requests contain the allocation."""
 
     def postpone(self, request: int, until: int, now: int) -> None:
-        """Expect a running request to end at another instant: the running requests contain that."""
+        """Do nothing: the running requests contain the expected end."""
 
     def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
         """Run a cycle; return the number of starts."""
@@ -101,7 +101,7 @@ class PoolMachine:
         return count
 
     def release(self, request: int, now: int) -> None:
-        """Release what a request holds: the running requests contain that."""
+        """Do nothing: the running requests contain the allocation."""
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
@@ -157,16 +157,16 @@ class NodesMachine:
         return Passes("list_on_nodes", columns(), asked, self._laid.pieces)
 
     def learn(self, request: int) -> None:
-        """Add a request that was unknown when the run began."""
+        """Add a request that was unknown at the start of the run."""
         self._laid.learn()
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
-        """Let a request that never waited hold its place."""
+        """Allocate its placement to a request that never waited."""
         assert placement is not None
         self._holdings.put_at(request, place_of(self._holdings, placement), now, until)
 
     def postpone(self, request: int, until: int, now: int) -> None:
-        """Expect a running request to hold its place until another instant."""
+        """Set the expected end of a running request."""
         self._holdings.until(request, until, now)
 
     def cycle(self, now: int, limit: int, ended: int, tail: int) -> int:
@@ -183,7 +183,7 @@ class NodesMachine:
                 self._laid.help(stopped)
 
     def release(self, request: int, now: int) -> None:
-        """Release what a request holds."""
+        """Release the allocation of a request."""
         self._holdings.let_go(np.array([request], dtype=np.int64), 1, now)
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:

@@ -1,6 +1,6 @@
 """One scheduling cycle for requests whose cores are chosen at the start: holders of reservations, then the others.
 
-Sections 3.4 and 5 of the project's specification of moldable jobs. Arrays in, numbers out; whole microseconds.
+Sections 3.4 and 5 of the project's specification of moldable jobs. Times are whole microseconds.
 """
 
 # The decorators hide types from a type checker: they are in the docstrings.

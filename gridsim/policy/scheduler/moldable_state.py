@@ -1,4 +1,4 @@
-"""Waiting requests whose cores are chosen when they start, and their reservations, as arrays."""
+"""Waiting requests whose cores are chosen at the start, and their reservations, as arrays."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Shapes:
 
 
 class MoldableState:
-    """State of a cluster whose requests get their cores when they start (specification of moldable jobs, 3.4).
+    """State of a cluster whose requests get their cores at the start (specification of moldable jobs, 3.4).
 
     Parameters
     ----------
@@ -215,14 +215,14 @@ class MoldableState:
         self._lanes, self._rule = lanes, rule
         self.table: IntArray = np.zeros((len(moldable_cycle.ROWS), n), dtype=np.int64)
         self.table[LANE], self.table[DUE] = lanes.lane, NEVER if lanes.due is None else lanes.due
-        self._submit = requests.submit.copy() if requests.moves else requests.submit  # what `due` was made of
+        self._submit = requests.submit.copy() if requests.moves else requests.submit  # submit times for which `due` was computed
         self._waiting: IntArray = np.zeros(n, dtype=np.int64)
         # On nodes, some requests may need no cores.
         busy = (most_running(cluster.cores, n) if asked is None else n) + 1
         self._held: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.meta: IntArray = np.zeros(moldable_cycle.META, dtype=np.int64)
         self.meta[[TOTAL, moldable_cycle.BEST, moldable_cycle.BY_QUEUE]] = cluster.cores, best, by_queue
-        self._need, _ = requests.sizes()  # of running requests, the cores that were chosen
+        self._need, _ = requests.sizes()  # chosen cores of running requests
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
         capacity = np.array(lanes.capacity, dtype=np.int64)
         self._columns = (self.table, capacity, requests.ties, self._waiting, self._held, self.meta, self._need)

@@ -127,7 +127,7 @@ class Planned:
         laid = None if cluster.asked is None else Laid(holdings_of(cluster, self.placement, rng))
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, laid)
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
-        self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing
+        self._nothing = NOTHING  # with the last `wake`; most decisions start no request
         # Only compression in planned order leaves no request that could start earlier.
         in_order = self.compress == "planned" and self.ordering is None
         how = cycle.BY_CALL if self.ordering is not None else ("none", "planned", "arrival").index(self.compress)

@@ -1,4 +1,4 @@
-"""Limits that held jobs back in a run and stop below what the site has: more nodes do not help these jobs.
+"""Limits that held jobs back in a run and are below the totals of the site: more nodes do not help these jobs.
 
 Sources: slurm.schedmd.com/resource_limits.html and job_reason_codes.html.
 """
@@ -25,7 +25,7 @@ from gridsim.record import Record
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BindingLimit:
-    """A limit on what runs at once that was reached while jobs waited for it.
+    """A limit of running jobs that was reached while jobs waited for it.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class BindingLimit:
     most : int
         The limit.
     available : int or None
-        What the site has of the resource; None for jobs.
+        Total of the resource at the site; None for jobs.
     each : str
         ``user`` or ``account`` if the limit applies to each of these separately.
     members : (n,) bool

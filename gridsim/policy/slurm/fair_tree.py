@@ -48,7 +48,7 @@ class FairShares:
     --------
     >>> pairs = [Association("a", parent="root", shares=3), Association("b", parent="root")]
     >>> shares = FairShares([*pairs, Association("a", "ann"), Association("a", "bob"), Association("b", "cy")])
-    >>> shares.used[:] = 30, 10, 20  # account a has used 40 of 60 with 3/4 of the shares, b 20 of 60 with 1/4
+    >>> shares.used[:] = 30, 10, 20  # account a used 40 of 60 with 3/4 of the shares, b 20 of 60 with 1/4
     >>> shares.factors() * 3
     array([2., 3., 1.])
     """

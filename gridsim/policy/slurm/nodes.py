@@ -277,7 +277,7 @@ def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def
     begin, end, used = machine.first[group], machine.first[group + 1], 0
     if begin == end:
         used = _of_any(entry, each, trial.room, trial, demands, machine)
-    while begin < end and used == 0:  # kinds of nodes, of which it has one
+    while begin < end and used == 0:  # alternatives, of which the entry uses one
         last = begin + 1
         while last < end and machine.wanted[last] > 0:
             last += 1
