@@ -215,7 +215,7 @@ class MoldableState:
         self._lanes, self._rule = lanes, rule
         self.table: IntArray = np.zeros((len(moldable_cycle.ROWS), n), dtype=np.int64)
         self.table[LANE], self.table[DUE] = lanes.lane, NEVER if lanes.due is None else lanes.due
-        self._submit = requests.submit.copy() if requests.moves else requests.submit  # submit times for which `due` was computed
+        self._submit = requests.submit.copy() if requests.moves else requests.submit  # those of `due`
         self._waiting: IntArray = np.zeros(n, dtype=np.int64)
         # On nodes, some requests may need no cores.
         busy = (most_running(cluster.cores, n) if asked is None else n) + 1

@@ -190,8 +190,7 @@ class Trial(NamedTuple):
 
 
 _AMONG, _LEFT, _INSIDE, _OTHERS = range(4)
-"""Rows of `Trial.spare`: available cores on nodes of one kind, the remaining ones, and those on some or other
-nodes."""
+"""Rows of `Trial.spare`: available cores on nodes of one kind; the remaining ones; those on some or other nodes."""
 
 
 def trial_on(cores: IntArray) -> Trial:

@@ -80,8 +80,7 @@ class Placing:
         return [[(number, WHOLE_GPU) for number in numbers] for _, numbers in taken]
 
     def _tasks(self, entry: int, cores: list[int]) -> list[int]:
-        """Return the tasks on each node: the number that fits; of whole nodes the remaining ones, at least one
-        each."""
+        """Return the tasks on each node: the number that fits; on whole nodes the remaining ones, at least one."""
         unit = self._demands["unit"][entry]
         if not self._demands["exclusive"][entry]:
             return cores if unit == 1 else [each // unit for each in cores]

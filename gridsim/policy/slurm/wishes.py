@@ -140,8 +140,7 @@ class _Nodes:
         return self._partition[partition]
 
     def _of_type(self, wanted: str) -> Bytes:
-        """Return the nodes with a GPU type (gres.html); nodes without a named type in the site's file match any
-        type."""
+        """Return the nodes with a GPU type (gres.html); nodes without a type in the site's file match any type."""
         if wanted not in self._type:
             found = [not wanted or node.gpu_kind in (wanted, GPU) for node in self._site.nodes]
             self._type[wanted] = np.array(found, dtype=np.uint8)
