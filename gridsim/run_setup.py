@@ -160,9 +160,9 @@ def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: 
 def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) -> str:
     """Why no job can be submitted beside those of the workload; empty where some can."""
     if not room:
-        return "there is no room, World(…, room=0)"
+        return "no rows are reserved for jobs, World(…, room=0)"
     if workload.tasks is not None:
-        return "the workload has jobs of several tasks"
+        return "the workload has DAG jobs"
     if _on_nodes(workload, platform) and (workload.moldable is not None or capabilities_of(policy).sizes):
         return "sizes on machines of nodes and pools are those of jobs that are known from the beginning"
     if workload.reactions is not None:

@@ -171,7 +171,7 @@ def state_at(
         cure = " (--partitions pooled makes one of partitions)" if seen.by == PARTITION else ""
         raise InputError(f"the platform has {count} clusters; expected one{cure}", field="platform")
     if workload.tasks is not None:
-        raise InputError("the workload has jobs of several tasks; expected rigid jobs", field="workload")
+        raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")
     # What the log says has happened is what is asked about: its users do not react to this run.
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)

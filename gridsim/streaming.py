@@ -62,14 +62,14 @@ def why_not_streamed(policy: Any, options: Run) -> str:
     can = capabilities_of(make_policy(policy))
     name = name_of(make_policy(policy))
     if "pool" not in can.compiled:
-        return can.in_python or f"the passes of {name} are not compiled as a whole"
+        return can.in_python or f"{name} has no compiled scheduling cycle"
     if "windows" not in can.compiled:
-        return f"{name} orders or predicts by more than what each job asks for, which has to be known as a whole"
+        return f"{name} sorts or predicts by more than the request of each job, and needs the whole workload"
     if options.engine == "simpy":
-        return "simpy is asked for, which holds all jobs"
+        return "simpy is requested, which keeps all jobs in memory"
     if options.limits != "refuse":
         return f"jobs above a limit of time are changed (limits is '{options.limits}')"
-    return "" if options.until is None else "it stands still before its end (until)"
+    return "" if options.until is None else "it pauses before its end (until)"
 
 
 def why_no_machine(platform: Platform) -> str:
@@ -266,7 +266,7 @@ def stream(
     """
     options, folder = options or Run(), Path(folder)
     if charges := [it.name for it in measures if it.kind == "charge"]:
-        raise InputError(f"{charges[0]} is asked of a whole record; leave it out, or --stream", field="charge")
+        raise InputError(f"{charges[0]} needs a whole record; leave it out, or --stream", field="charge")
     nothing = _record(Workload.from_columns(submit=[], runtime=[], cores=[], provenance=blocks.provenance), platform)
     empty = replace(result_of(nothing, platform, make_policy(policy), options), label=label)
     of_what = hashlib.sha256(json.dumps(plain(empty.provenance()), sort_keys=True).encode()).hexdigest()

@@ -283,7 +283,7 @@ class World:
             row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
             what = "jobs" if tasks is None else "tasks"
             job = int(self.workload.job[row])
-            raise PolicyError(f"{name_of(self._policy)} left {len(left)} {what} waiting for ever, job {job} first")
+            raise PolicyError(f"{name_of(self._policy)} never started {len(left)} {what}, job {job} first")
 
     def record(self) -> Record:
         """What happened to the jobs that have come; those that have not ended are ``waiting`` or ``running``.

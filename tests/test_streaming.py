@@ -155,10 +155,10 @@ def test_a_job_that_comes_before_the_one_above_it_is_named() -> None:
 @pytest.mark.parametrize(
     ("policy", "options", "why"),
     [
-        ("easy++", Run(), "orders or predicts by more than what each job asks for"),
-        ("easy?ordering=random", Run(), "orders or predicts by more than what each job asks for"),
-        ("easy", Run(engine="simpy"), "simpy is asked for"),
-        ("easy", Run(until=5.0), "stands still before its end"),
+        ("easy++", Run(), "sorts or predicts by more than the request of each job"),
+        ("easy?ordering=random", Run(), "sorts or predicts by more than the request of each job"),
+        ("easy", Run(engine="simpy"), "simpy is requested"),
+        ("easy", Run(until=5.0), "it pauses before its end"),
         ("easy", Run(limits="clip"), "jobs above a limit of time are changed"),
     ],
 )
@@ -363,9 +363,9 @@ def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     tree = Platform(RouterSpec("root", (ClusterSpec("a", 64), ClusterSpec("b", 64))))
     for scenario, told in (
-        (replace(SCENARIO, policy="easy++"), "cannot be simulated block by block: .* orders or predicts by more"),
+        (replace(SCENARIO, policy="easy++"), "cannot be simulated block by block: .* sorts or predicts by more"),
         (replace(SCENARIO, platform=tree), "cannot be simulated block by block: the platform has 2 clusters"),
-        (replace(SCENARIO, charges=["core-hours"]), "is asked of a whole record; leave it out, or --stream"),
+        (replace(SCENARIO, charges=["core-hours"]), "needs a whole record; leave it out, or --stream"),
         (replace(SCENARIO, transforms=["slice?jobs=5"]), "is done to a workload as a whole"),
         (replace(SCENARIO, model="lublin?jobs=5"), "needs all jobs at once"),
         (replace(SCENARIO, model=None, file="log.swf"), "block by block goes one .parquet file"),

@@ -232,7 +232,7 @@ def test_jobs_that_are_left_waiting_for_ever_are_an_error_at_the_end_and_not_bef
     one = world(policy=Idle())
     one.run(until=100)
     assert names(one.record()) == ["waiting"] * 3
-    with pytest.raises(PolicyError, match="left 3 jobs waiting for ever, job 1 first"):
+    with pytest.raises(PolicyError, match="never started 3 jobs, job 1 first"):
         one.run()
 
 
@@ -349,7 +349,7 @@ def test_a_job_that_cannot_be_submitted_says_why() -> None:
     one.submit(job)
     for closed, told in (
         (one, r"1 jobs have been submitted; a World\(…, room=…\)"),
-        (World(jobs(), gs.Platform.single(4), "easy", room=0), "there is no room"),
+        (World(jobs(), gs.Platform.single(4), "easy", room=0), "no rows are reserved for jobs"),
         (World(_chain(), gs.Platform.single(4), "fcfs"), "several tasks"),
         (World(reacting(), gs.Platform.single(4), "fcfs"), "users react"),
         (World(_of_sizes()[0], NODES, "moldable-base"), "sizes on machines of nodes"),
@@ -573,7 +573,7 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
         ("conservative", 1, 5, "keeps promises, which it would have to break"),
         ("mrt", 1, 5, "keeps promises, which it would have to break"),
         ("moldable-base", 1, 5, "keeps promises, which it would have to break"),
-        ("easy", 5, 5, "5 cores are asked of a machine that has 4"),
+        ("easy", 5, 5, "5 cores are requested of a machine with 4"),
         ("easy", 1, 0, "expected an instant after 0.0 s"),
         ("easy", 1, float("inf"), "expected an instant after 0.0 s"),
     ],
@@ -635,10 +635,10 @@ def test_a_crew_waits_for_whole_nodes_that_are_idle(nodes: Any, at: float, where
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"nodes": 5}, "5 nodes are asked of a machine that has 4"),
-        ({"nodes": 0}, "0 nodes are asked of a machine that has 4"),
-        ({"nodes": ["n-9"]}, "node 'n-9' is asked of a machine that has 4 nodes"),
-        ({"nodes": [4]}, "node 4 is asked of a machine that has 4 nodes"),
+        ({"nodes": 5}, "5 nodes are requested of a machine with 4"),
+        ({"nodes": 0}, "0 nodes are requested of a machine with 4"),
+        ({"nodes": ["n-9"]}, "node 'n-9' is requested of a machine with 4 nodes"),
+        ({"nodes": [4]}, "node 4 is requested of a machine with 4 nodes"),
         ({"nodes": [0, "n-0"]}, "expected one or more, each once"),
         ({"nodes": []}, "expected one or more, each once"),
         ({"nodes": 1, "cores": 1}, "expected one of them"),
@@ -690,7 +690,7 @@ def test_a_submitted_job_asks_for_what_nodes_have() -> None:
 def test_on_one_pool_of_cores_only_cores_are_asked_for() -> None:
     made = world().submit({"demand": gs.Demand(cores=2), "runtime": 5})
     assert made.job == 4
-    with pytest.raises(InputError, match="asks for more than cores, of a machine that is one pool of cores"):
+    with pytest.raises(InputError, match="requests more than cores of a machine that is one pool of cores"):
         world().submit({"demand": gs.Demand(tasks=2, each={"cores": 1}), "runtime": 5})
 
 

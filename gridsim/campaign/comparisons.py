@@ -198,7 +198,7 @@ class Comparing:
             told = f"{self.confidence} is no confidence; expected a fraction between 0 and 1"
             raise InputError(told, field="confidence")
         if not self.margin > 0:
-            raise InputError(f"a margin of {self.margin} leaves no room; expected a part above 0", field="margin")
+            raise InputError(f"is {self.margin}; expected a fraction above 0", field="margin")
         if self.factor in (self.replicates or ()):
             raise InputError(f"'{self.factor}' is compared, and cannot make replicates too", field="replicates")
         for name in self.metrics or ():

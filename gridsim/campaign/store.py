@@ -165,7 +165,7 @@ class Store:
                 self._compare_inputs(value, told.get(name, {}))
             elif name not in may_change and told.get(name) != value:
                 raise InputError(
-                    f"the results there are of {_short(value)}, not {_short(told.get(name))}; give another folder",
+                    f"the folder has results of {_short(value)}, not {_short(told.get(name))}; give another folder",
                     path=self.note,
                     field=name,
                 )

@@ -38,9 +38,9 @@ def compiled_run_of(
 
         why = tree_setup.why_not(workload, clusters, run.platform, run.options)
         why = "jobs name the clusters that they may go to" if run.ways is not None and not why else why
-        why = "jobs come window by window" if more and not why else why
+        why = "jobs are submitted window by window" if more and not why else why
     if not why and clusters[0].asked is not None and (more or earlier is not None):
-        why = "jobs come window by window, on a machine of nodes or several pools"
+        why = "jobs are submitted window by window, on a machine of nodes or several pools"
     if why:
         if engine == "compiled":
             raise InputError(f"compiled cannot run this: {why}; use auto or simpy", field="engine")
@@ -56,16 +56,16 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
         return "users react"
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if "pool" not in can.compiled:
-        return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
+        return can.in_python or f"{name_of(scheduler)} has no compiled scheduling cycle"
     if any(cluster.asked is not None for cluster in clusters):
         if workload.tasks is not None or len(clusters) > 1:
-            return "clusters or jobs of several tasks have nodes or several pools"
+            return "a grid or a workload of DAG jobs has nodes or several pools"
         if workload.moldable is not None:
             return "the workload has jobs of several sizes, and the machine nodes or several pools"
         if "nodes" not in can.compiled:
-            return can.in_python or "the machine has nodes or several pools, or jobs ask for more than cores"
+            return can.in_python or "the machine has nodes or several pools, or jobs request more than cores"
     if CHAINED in requests.labels:
-        return "jobs go on in chains of pieces"
+        return "jobs are split into chains"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
         return "users withdraw jobs that wait"
     # All that is ever added up; a calendar of whole numbers of 64 bits ends there.

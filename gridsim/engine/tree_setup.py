@@ -52,11 +52,11 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
         return "jobs have several sizes, on several clusters or in several tasks"
     scheduler = clusters[0].scheduler
     passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # it says that it has them
-    several = "jobs of several tasks" if workload.tasks is not None else "several clusters"
+    several = "DAG jobs" if workload.tasks is not None else "several clusters"
     if passes.loop not in _SHARED or (
         passes.loop == "list_in_pool" and passes.columns[-1][-1][[list_states.PREDICTS, list_states.ASKS]].any()
     ):
-        return f"the passes of {name_of(scheduler)} are not compiled for {several}"
+        return f"{name_of(scheduler)} has no compiled scheduling cycle for {several}"
     if workload.tasks is not None and platform.network.kind != "ccr":
         return f"links are {platform.network.kind}, and transfers slow one another"
     if _too_long(workload, platform, options):
@@ -68,8 +68,8 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     if type(balancer) is RoundRobin and kinds > _KINDS_IN_TURN:
         return f"tasks of {kinds} kinds take turns"
     if type(balancer) is EarliestStart and workload.tasks is not None:
-        return f"{name_of(balancer)} asks who waits, among jobs of several tasks"
-    return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is asked in Python"
+        return f"{name_of(balancer)} reads the queue, and the workload has DAG jobs"
+    return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is evaluated in Python"
 
 
 def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> bool:

@@ -146,7 +146,7 @@ class Cluster:
         closing = None if instant.batched else self._decide_priority
         nodes = self.can.nodes or spec.capacity
         self.machine = Machine(env, spec.cores, nodes, owner=scheduler, closing=closing, asked=asked)
-        self.machine.why_not = "nobody tells its scheduler"
+        self.machine.why_not = "its scheduler is not notified"
         self._take, self._give_back = self.machine.take, self.machine.give_back
         self._load = Load(requests, outcome.state) if placing else None
         self.offered, self._nodes = 0, nodes is not None and bool(nodes.nodes)

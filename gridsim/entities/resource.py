@@ -67,14 +67,12 @@ class Request(Get["Machine"]):
         self.nodes = None if nodes is None else machine.numbers(nodes)
         what = "cores" if nodes is None else "nodes"
         if cores is not None and not 0 < cores <= machine.cores:
-            raise PolicyError(f"{cores} cores are asked of a machine that has {machine.cores}")
+            raise PolicyError(f"{cores} cores are requested of a machine with {machine.cores}")
         if machine.why_not is not None:
-            raise PolicyError(f"{what} cannot be held by a process of one's own: {machine.why_not}")
+            raise PolicyError(f"{what} cannot be held by a custom process: {machine.why_not}")
         self.cores, self.until, self.holds = cores or 0, whole(until), False
         if machine.holds is not None and not machine.now < self.until < NEVER:
-            raise PolicyError(
-                f"{what} are asked for until {until!r} s; expected an instant after {machine.now / 1e6} s"
-            )
+            raise PolicyError(f"{what} are requested until {until!r} s; expected a time after {machine.now / 1e6} s")
         self.placement: Placement | None = None
         self.row: int | None = None
         super().__init__(machine)
@@ -175,18 +173,18 @@ class Machine(BaseResource[Release, Request]):
         """
         known = () if self.nodes is None else self.nodes.names
         if not known:
-            raise PolicyError(f"nodes are asked of a machine that is {self.cores} cores without nodes")
+            raise PolicyError(f"nodes are requested of a machine of {self.cores} cores without nodes")
         if isinstance(nodes, int):
             if not 0 < nodes <= len(known):
-                raise PolicyError(f"{nodes} nodes are asked of a machine that has {len(known)}")
+                raise PolicyError(f"{nodes} nodes are requested of a machine with {len(known)}")
             return nodes
         found = []
         for node in nodes:
             if node not in known if isinstance(node, str) else not 0 <= node < len(known):
-                raise PolicyError(f"node {node!r} is asked of a machine that has {len(known)} nodes, none of that name")
+                raise PolicyError(f"node {node!r} is requested of a machine with {len(known)} nodes, none of that name")
             found.append(known.index(node) if isinstance(node, str) else int(node))
         if not found or len(set(found)) < len(found):
-            raise PolicyError(f"nodes {list(nodes)} are asked for; expected one or more, each once")
+            raise PolicyError(f"nodes {list(nodes)} are requested; expected one or more, each once")
         return tuple(sorted(found))
 
     request = BoundClass(Request)
@@ -247,7 +245,7 @@ class Machine(BaseResource[Release, Request]):
             raise self._refusal(request, cores, "it is placed on nodes, and the machine has none")
         placement = placement or self.nodes.first(cores)
         if placement is None:
-            raise self._refusal(request, cores, "the nodes that are there have too few free")
+            raise self._refusal(request, cores, "the nodes have too few free")
         asked = self._asked
         if not len(placement.node) and (asked is None or asked.classes.shape[asked.classes.of[request], TASKS]):
             raise self._refusal(request, cores, "it is placed on no node")

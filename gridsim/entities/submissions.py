@@ -176,7 +176,7 @@ class Submissions:
         one = suited(one, self._platform, sited=self._sited)
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
         if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
-            raise InputError("asks for more than cores, of a machine that is one pool of cores", field="job")
+            raise InputError("requests more than cores of a machine that is one pool of cores", field="job")
         if one.moldable is not None and self._requests.moldable is None:
             what = "the policy chooses no sizes, or not on this machine"
             raise InputError(f"has several sizes, and {what}; leave out speedup", field="job")
@@ -196,7 +196,7 @@ class Submissions:
         """Make a row of a workload of one job, which asks for *demands*."""
         row = self.next
         if row == len(self._workload):
-            raise PolicyError(f"{row - self._first} jobs have been submitted; a World(…, room=…) has room for more")
+            raise PolicyError(f"{row - self._first} jobs have been submitted; World(…, room=…) sets the maximum")
         self.next += 1
         for name in ("runtime", "tolerance", "restartable"):
             column, value = getattr(self._workload, name), getattr(one, name)

@@ -139,7 +139,7 @@ def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandC
     can = capabilities_of(scheduler)
     if can.nodes is not None:
         return None
-    what = "has nodes" if spec.nodes else "has several pools" if spec.pools else "is asked for more than cores"
+    what = "has nodes" if spec.nodes else "has several pools" if spec.pools else "receives requests for more than cores"
     if not can.vectors:
         raise InputError(
             f"{name_of(scheduler)} knows one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, easy, "

@@ -78,7 +78,7 @@ def _pooled(workload: Workload, demands: Demands, pools: set[str]) -> Workload:
     if (cores < 1).any():
         row = int(np.argmax(cores < 1))
         wanted = " and ".join(name for name, total in told.items() if total[row])
-        message = f"job {job[row]} asks for {wanted} and no cores; expected a platform that has it (--platform)"
+        message = f"job {job[row]} requests {wanted} and no cores; expected a platform that has it (--platform)"
         raise InputError(message, path=workload.provenance.get("source"), field="cores")
     for name, some in (("exclusive nodes", demands.exclusive), ("features of nodes", demands.features.of > 0)):
         if some.any():

@@ -362,7 +362,7 @@ class Demands:
         for name, amounts in (("each", self.each), ("pools", self.pools)):
             for resource, column in amounts.items():
                 if resource == GPU:
-                    raise InputError("names GPUs, which have a field of their own: gpu", field=f"{name}.{resource}")
+                    raise InputError("names GPUs, which have a separate field: gpu", field=f"{name}.{resource}")
                 self._refuse(f"{name}.{resource}", column < 0, column, "an amount from 0", job)
         counts = {it: getattr(self, it) for it in ("tasks", "gpu", "max_nodes", "tasks_per_node")} | {
             "cores": self.plain
@@ -374,14 +374,14 @@ class Demands:
         whole = "less than 1000, or 1000, 2000 …"
         self._refuse("gpu", parts, self.gpu, whole, job, unit="thousandths of GPU")
         both = (self.plain > 0) & (self.tasks > 0)
-        self._refuse("tasks", both, self.tasks, "none beside plain cores", job, unit="tasks")
+        self._refuse("tasks", both, self.tasks, "only plain cores", job, unit="tasks")
         for name, asked in (("gpu", self.gpu > 0), *((f"each.{it}", each > 0) for it, each in self.each.items())):
             alone = (self.tasks == 0) & asked
             self._refuse("tasks", alone, self.tasks, f"at least 1, since {name} is of each task", job, unit="tasks")
         empty = (self.tasks > 0) & (self.gpu == 0) & ~_any(self.each, len(self))
-        self._refuse("each", empty, self.tasks, "tasks that ask for something", job, unit="tasks of nothing")
+        self._refuse("each", empty, self.tasks, "tasks with a request", job, unit="tasks of nothing")
         nothing = (self.plain == 0) & (self.tasks == 0) & ~_any(self.pools, len(self))
-        self._refuse("cores", nothing, self.plain, "a job that asks for something", job, unit="cores and nothing else")
+        self._refuse("cores", nothing, self.plain, "a job with a request", job, unit="cores and nothing else")
         tasks = np.where(self.tasks > 0, self.tasks, self.plain)
         least = np.where(self.max_nodes == NO_LIMIT, tasks, np.minimum(self.max_nodes, tasks))
         contradict = (self.min_nodes > least) & (tasks > 0)

@@ -65,7 +65,7 @@ def ways(workload: Workload, platform: Platform) -> Ways | None:
     if platform.by is None:
         return None
     if workload.tasks is not None:
-        raise InputError(f"jobs of several tasks cannot be kept to the cluster of a {platform.by}", field=platform.by)
+        raise InputError(f"DAG jobs cannot be restricted to the cluster of a {platform.by}", field=platform.by)
     places = {cluster.name: place for place, cluster in enumerate(platform.clusters())}
     column = workload.labels.get(platform.by, np.full(len(workload), UNKNOWN))
     codes = {UNKNOWN: ()} | names_of(workload, platform.by)

@@ -145,7 +145,7 @@ class Downey:
     @property
     def _average(self) -> float:
         if self.parallelism is None:
-            raise InputError("has no average parallelism of its own; expected 1 or more", field="parallelism")
+            raise InputError("has no average parallelism; expected 1 or more", field="parallelism")
         return self.parallelism
 
     @property

@@ -189,12 +189,12 @@ def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"balancer": "earliest-start"}, "EarliestStart.* asks who waits, among jobs of several tasks"),
-        ({"balancer": "power-of-two?balancer=round-robin"}, "PowerOfTwo.* is asked in Python"),
-        ({"policy": "easy++"}, "the passes of .*Recent.* are not compiled for jobs of several tasks"),
+        ({"balancer": "earliest-start"}, "EarliestStart.* reads the queue, and the workload has DAG jobs"),
+        ({"balancer": "power-of-two?balancer=round-robin"}, "PowerOfTwo.* is evaluated in Python"),
+        ({"policy": "easy++"}, "Recent.* has no compiled scheduling cycle for DAG jobs"),
         (
             {"policy": "easy?backfill_order=random"},
-            "the passes of .*Random.* are not compiled",
+            "Random.* has no compiled scheduling cycle",
         ),
         ({"policy": "p-slr-sf"}, "asked again after each start"),
         ({"policy": "fair-share?scope=grid"}, "follows what each share uses"),

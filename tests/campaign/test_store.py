@@ -84,7 +84,9 @@ def test_two_shards_accept_the_results_of_an_earlier_version(store: Store, monke
 def test_a_store_keeps_to_what_its_results_are_of(store: Store) -> None:
     store.claim({"version": "1", "seeds": (1, 2), "inputs": {"a.swf": "aa"}})
     store.claim({"version": "1", "seeds": [1, 2], "inputs": {"a.swf": "aa"}})
-    with pytest.raises(InputError, match=r"campaign.json.*'seeds': the results there are of \[1, 2\], not \[1, 2, 3\]"):
+    with pytest.raises(
+        InputError, match=r"campaign.json.*'seeds': the folder has results of \[1, 2\], not \[1, 2, 3\]"
+    ):
         store.claim({"version": "1", "seeds": [1, 2, 3], "inputs": {"a.swf": "aa"}})
     with pytest.raises(InputError, match="give another folder"):
         store.claim({"version": "2", "seeds": [1, 2], "inputs": {"a.swf": "aa"}})

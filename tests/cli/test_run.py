@@ -144,7 +144,7 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
     ("recipe_text", "told"),
     [
         (RECIPE, "field 'estimates': needs all jobs at once"),
-        (STREAMED.replace("easy", "easy++"), "orders or predicts by more than what each job asks for"),
+        (STREAMED.replace("easy", "easy++"), "sorts or predicts by more than the request of each job"),
         (STREAMED + 'transforms = ["slice?jobs=5"]\n', "field 'workload.transforms'"),
     ],
 )

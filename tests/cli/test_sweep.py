@@ -389,12 +389,12 @@ def test_results_of_something_else_are_refused(
     note = Path("campaign-results/campaign.json")
     text = note.read_text()
     note.write_text(text.replace('"version": "', '"version": "9.'))
-    assert "campaign.json, field 'version': the results there are of \"9." in refused(capsys)
+    assert "campaign.json, field 'version': the folder has results of \"9." in refused(capsys)
     note.write_text(text[:50])
     assert "campaign.json line 4: is no JSON" in refused(capsys)
     note.unlink()
     Store("campaign-results").claim({"version": json.loads(text)["version"], "loads": [0.5, 1.0]})  # of a paper
-    assert "campaign.json, field 'loads': the results there are of [0.5, 1.0], not null" in refused(capsys)
+    assert "campaign.json, field 'loads': the folder has results of [0.5, 1.0], not null" in refused(capsys)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) ->
         (["one"], "expected gridsim sweep merge STORE [STORE ...] --out DIR"),
         (["--out", "whole"], "expected gridsim sweep merge"),
         (["none", "--out", "whole"], "none: holds no results of a sweep"),
-        (["one", "other", "--out", "whole"], "field 'sweep': the results there are of"),
+        (["one", "other", "--out", "whole"], "field 'sweep': the folder has results of"),
     ]:
         assert main(["sweep", "merge", *words]) == 2
         assert told in capsys.readouterr().err

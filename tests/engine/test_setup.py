@@ -120,7 +120,7 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
             "Widest.* is asked for each request, with its prediction",
         ),
         (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* follows what each share uses"),
-        (JOBS, {"policy": Sidestepping()}, "the passes of .*Sidestepping.* are not compiled as a whole"),
+        (JOBS, {"policy": Sidestepping()}, "Sidestepping.* has no compiled scheduling cycle"),
         (JOBS, {"policy": "conservative?ordering=wfp3"}, "not compiled as a whole"),
         (JOBS, {"policy": "qops?unadmitted=best-effort"}, "jobs stay without any promise"),
         (JOBS, {"policy": "msb?partition=greedy"}, "Greedy.* chooses sizes"),
@@ -136,7 +136,7 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
         (
             JOBS,
             {"platform": TWO, "policy": "conservative"},
-            "the passes of Planned.* are not compiled for several clusters",
+            "Planned.* has no compiled scheduling cycle for several clusters",
         ),
         (
             Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=1, labels={"withdrawn": [-1, 3]}),
@@ -158,7 +158,7 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
                 Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)]), submit=[0.0]
             ),
             {"platform": Platform.single(2), "policy": "easy++"},
-            "not compiled for jobs of several tasks",
+            "has no compiled scheduling cycle for DAG jobs",
         ),
     ],
 )
@@ -237,7 +237,7 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
     [
         ("batched", 8, "starts request 1 (2 cores) at 1.0 s, but only 1 of 4 cores are free"),
         ("per-event", 8, "has 1 cores more in use at 1.0 s than the 4 that there are"),
-        ("batched", 2, "left 4 jobs waiting for ever, job 1 first"),
+        ("batched", 2, "never started 4 jobs, job 1 first"),
     ],
 )
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])

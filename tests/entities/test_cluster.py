@@ -252,7 +252,7 @@ def test_a_scheduler_that_leaves_jobs_waiting_is_refused() -> None:
         def dispatch(self, now: int) -> Decision:
             return NOTHING
 
-    with pytest.raises(PolicyError, match=r"Idle\(\) left 2 jobs waiting for ever, job 100 first"):
+    with pytest.raises(PolicyError, match=r"Idle\(\) never started 2 jobs, job 100 first"):
         simulate([(0, 10, 1), (1, 10, 1)], Idle())
 
 

@@ -91,6 +91,6 @@ def test_a_policy_that_knows_its_nodes_reads_labels() -> None:
 
 def test_jobs_of_nothing_that_is_there_are_refused() -> None:
     asked = [Demand(tasks=1, each={"memory": 5}, gpu=500)]
-    with pytest.raises(InputError, match="job 1 asks for memory and gpu and no cores; expected a platform that has it"):
+    with pytest.raises(InputError, match="job 1 requests memory and gpu and no cores; expected a platform that has it"):
         suited(jobs(asked), POOL)
     assert np.array_equal(jobs(asked).cores, [0])

@@ -138,7 +138,7 @@ def test_jobs_of_no_cluster_and_jobs_of_several_tasks_are_refused() -> None:
     with pytest.raises(InputError, match="job 1 names no partition"):
         ways(log(-1), platform)
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
-    with pytest.raises(InputError, match="jobs of several tasks"):
+    with pytest.raises(InputError, match="DAG jobs"):
         gs.simulate(gs.Workload.from_tasks(tasks, submit=[0]), platform=platform, policy="fifo-job")
 
 

@@ -261,7 +261,7 @@ def test_a_site_that_limits_submissions_only_answers_when_it_is_asked(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "message"), [(Greedy, "cores"), (Lazy, "waiting for ever"), (Mute, "neither a scheduler")]
+    ("scheduler", "message"), [(Greedy, "cores"), (Lazy, "never started"), (Mute, "neither a scheduler")]
 )
 def test_impossible_schedulers_are_refused(scheduler: type, message: str) -> None:
     with pytest.raises(GridsimError, match=message):

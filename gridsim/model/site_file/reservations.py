@@ -52,7 +52,7 @@ class SiteClock:
         """
         if self.epoch is None:
             message = (
-                f"is the date '{text}', but nobody said when the simulation begins; give epoch, the Unix time of its 0"
+                f"is the date '{text}', but the start of the simulation is unknown; give epoch, the Unix time of its 0"
             )
             raise InputError(message, path=path, line=line, field=field)
         return round((self._unix(text, field, path, line) - self.epoch) * MICROSECOND)
