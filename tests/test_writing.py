@@ -67,7 +67,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "docs/howto": 0,
     "docs/reference": 99,
     "docs/results": 99,
-    "gridsim": 260,
+    "gridsim": 4,
     "gridsim/campaign": 87,
     "gridsim/campaign: texts": 4,
     "gridsim/cli": 79,
