@@ -466,7 +466,7 @@ def _packed_error(error: Exception) -> bytes:
 
 
 class _Packer(pickle.Pickler):
-    """Pickler that replaces objects known to the other side by references, and classes of plain files by their files."""
+    """Pickler that replaces known objects by references, and classes of plain files by their files."""
 
     def __init__(self, file: io.BytesIO, known: Mapping[int, int]) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)

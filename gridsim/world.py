@@ -335,7 +335,7 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
 
 
 def _critical_path(setup: Setup) -> IntArray:
-    """Return the critical path of each job by the times that its tasks held cores; policies see the one by estimates."""
+    """Return the critical path of each job by actual run times of tasks; policies see the one by estimates."""
     tasks, rank = setup.workload.tasks, setup.requests.rank
     assert tasks is not None
     assert rank is not None
