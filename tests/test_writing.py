@@ -78,7 +78,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/entities: texts": 16,
     "gridsim/machine": 172,
     "gridsim/machine: texts": 0,
-    "gridsim/metrics": 127,
+    "gridsim/metrics": 4,
     "gridsim/metrics: texts": 26,
     "gridsim/model": 230,
     "gridsim/model: texts": 20,
