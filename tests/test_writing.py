@@ -84,7 +84,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/model: texts": 20,
     "gridsim/policy": 918,
     "gridsim/policy: texts": 33,
-    "gridsim/questions": 240,
+    "gridsim/questions": 21,
     "gridsim/questions: texts": 17,
     "gridsim/report": 253,
     "gridsim/report: texts": 141,
