@@ -70,7 +70,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim": 4,
     "gridsim/campaign": 87,
     "gridsim/campaign: texts": 4,
-    "gridsim/cli": 79,
+    "gridsim/cli": 0,
     "gridsim/cli: texts": 18,
     "gridsim/engine": 88,
     "gridsim/engine: texts": 11,

@@ -1,4 +1,4 @@
-"""``gridsim calibrate``: how near does a replay come to what the machine did?"""
+"""Command ``gridsim calibrate``: validation of policies against the recorded schedule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, replay, compare with the log."""
+    """Read the log, simulate it, and compare with the recorded schedule."""
     from gridsim.cli.progress import JobsProgress  # numpy and rich: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain

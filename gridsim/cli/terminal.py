@@ -1,4 +1,4 @@
-"""Where tables and sentences are printed."""
+"""Output of tables and sentences."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from gridsim.words import together
 
 
 class Terminal(Console):
-    """Standard output: colours and its own width on a terminal, plain lines elsewhere; numbers are not coloured."""
+    """Standard output: colours and terminal width on a terminal, plain lines elsewhere; numbers are not coloured."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As rich prints, but what a log holds can steer no terminal: control characters are shown as such.
+        """Print as rich does, but with control characters made visible, so that text of a log cannot control the
+        terminal.
 
         Sentences (without markup) are broken between words, and never between a number and its unit.
         """
@@ -31,19 +32,19 @@ class Terminal(Console):
         return "\n".join(_wrapped(line, self.width) for line in text.split("\n")) if plain else text
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the caller; rich itself would exit with 1."""
+        """Leave a broken pipe to the caller; rich itself would exit with 1."""
         raise BrokenPipeError
 
 
 def tell(lines: Iterable[str], file: IO[str] | None = None) -> None:
-    """Print a list of facts, a line each: broken between words where it is too long, and what goes on is indented."""
+    """Print facts, one per line; long lines are broken between words, with an indent."""
     width = Terminal(file=file).width
     for line in lines:
         print(_wrapped(_harmless(line), width, "  "), file=file, flush=True)
 
 
 def _wrapped(line: str, width: int, indent: str = "") -> str:
-    """A line as several of at most *width* characters, all but the first after an *indent*.
+    """Break a line into lines of at most *width* characters, all but the first with an *indent*.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def _wrapped(line: str, width: int, indent: str = "") -> str:
     wrapper = TextWrapper(
         width,
         subsequent_indent=indent,
-        break_long_words=False,  # a path is copied from here
+        break_long_words=False,  # paths must remain copyable
         break_on_hyphens=False,
         replace_whitespace=False,
         expand_tabs=False,
@@ -62,7 +63,7 @@ def _wrapped(line: str, width: int, indent: str = "") -> str:
 
 
 def _harmless(text: str) -> str:
-    """The text with a visible sign in place of each control character but the ends of lines.
+    """Replace each control character except line ends by a visible sign.
 
     Examples
     --------
