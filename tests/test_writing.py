@@ -68,7 +68,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "docs/reference": 99,
     "docs/results": 99,
     "gridsim": 4,
-    "gridsim/campaign": 87,
+    "gridsim/campaign": 5,
     "gridsim/campaign: texts": 4,
     "gridsim/cli": 0,
     "gridsim/cli: texts": 18,

@@ -24,7 +24,7 @@ _SHOWN = 10  # failures that are reported individually
 
 
 class _Bars:
-    """Base class: transient bars on a terminal, also not with forced colours in a pipe."""
+    """Base class: transient bars, only on a terminal and not in a pipe with forced colours."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
         self._console = Console(file=sys.stderr)
@@ -129,9 +129,7 @@ class JobsProgress(_Bars):
             return f"{next(iter(self._released))}: {released:,} jobs"
         told = f"{self._runs_done()}: {released:,} of {total:,} jobs"
         assert self._first is not None
-        begun, before = (
-            self._first
-        )  # exclude the time before the first report, which is waiting for workers or the compiler
+        begun, before = self._first  # excludes the time before the first report (workers or compiler starting)
         if released - before <= total * _TOO_FEW:
             return told
         left = (time.monotonic() - begun) / (released - before) * (total - released)
@@ -201,7 +199,7 @@ class RunsProgress(_Bars):
             parts = [
                 f"{at.total - at.left:,} of {at.total:,} runs",
                 failed,
-                f"about {_duration(left)} left" * bool(at.left and self._done > 1),  # the first unit waited for workers
+                f"about {_duration(left)} left" * bool(at.left and self._done > 1),  # the first one waited for workers
             ]
             print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
