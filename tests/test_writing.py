@@ -86,7 +86,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/policy: texts": 33,
     "gridsim/questions": 21,
     "gridsim/questions: texts": 17,
-    "gridsim/report": 253,
+    "gridsim/report": 12,
     "gridsim/report: texts": 141,
     "gridsim/testing": 138,
     "gridsim/testing: texts": 18,

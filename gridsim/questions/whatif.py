@@ -458,7 +458,7 @@ class _Trials:
 
 
 def _least(trials: _Trials, wanted: float) -> int | None:
-    """Return the fewest steps for which a value is at most *wanted*; None if there are none up to the largest number."""
+    """Return the fewest steps for which a value is at most *wanted*; None up to the largest number."""
     low, more = 0, 1
     while trials.value(more, [2 * more, 4 * more]) > wanted:
         low, more = more, 2 * more

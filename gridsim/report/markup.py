@@ -1,4 +1,4 @@
-"""What the HTML pages share: how templates are read, the style, and how sentences, labels and numbers stand in them."""
+"""Common parts of HTML pages: templates, style, and formatting of sentences, labels and numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @cache
 def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
-    """Templates of pages: whatever is put in is escaped, and what is missing is an error; each is compiled once.
+    """Return the template environment: values are escaped, missing values are errors, and templates are cached.
 
     Parameters
     ----------
     *folders : Path
-        Looked in before gridsim's own.
+        Folders that are searched before gridsim's own.
     **filters : callable
-        Of the templates, by name.
+        Filters by name.
     """
     made = Environment(
         loader=FileSystemLoader([*folders, TEMPLATES]),
@@ -40,26 +40,26 @@ def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
 
 
 def style(*names: str | Path) -> Markup:
-    """Style sheets of gridsim's own, or in other folders, one after the other."""
+    """Return the style sheets, from gridsim or other folders, concatenated."""
     return Markup("".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))
 
 
 def prose(text: str) -> Markup:
-    """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
+    """Return a sentence as HTML, with numbers kept together with units and text in brackets less prominent."""
     return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together(text)))))
 
 
 LARGE_RATIO = 1e6
-"""From here on ratios are shown as infinite."""
+"""Ratio from which on ratios are shown as infinite."""
 
 
 def breakable(label: str) -> Markup:
-    """A label, escaped, that may break after its punctuation, but not in a time of day."""
+    """Return a label as HTML that may break after punctuation, except within a time of day."""
     return Markup("<wbr>").join(re.split(r"(?<=[?&=,(])|(?<=:)(?!\d)", label))
 
 
 def ratio_shown(value: float) -> str:
-    """A ratio with as many digits as tell something; beyond a million it is as good as infinite.
+    """Return a ratio with its significant digits; above a million as infinite.
 
     Examples
     --------
@@ -74,5 +74,5 @@ def ratio_shown(value: float) -> str:
 
 
 def p_shown(value: float) -> str:
-    """A p value."""
+    """Return a formatted p value."""
     return "-" if value != value else "< 0.001" if value < 0.001 else f"{value:.2g}"
