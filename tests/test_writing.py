@@ -88,7 +88,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/questions: texts": 17,
     "gridsim/report": 12,
     "gridsim/report: texts": 141,
-    "gridsim/testing": 138,
+    "gridsim/testing": 21,
     "gridsim/testing: texts": 18,
     "gridsim/workload": 497,
     "gridsim/workload: texts": 51,
