@@ -120,9 +120,7 @@ class Promises:
 
     def select(self, rows: Any) -> Promises:
         """Return the promises of some jobs (mask, slice or indices)."""
-        place = np.full(len(self.granted_us), -1, dtype=np.int64)
-        kept = np.arange(len(place))[rows]
-        place[kept] = np.arange(len(kept))
+        place = _places(len(self.granted_us), rows)
         runs = place[self.killed] >= 0
         columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
         cut = (place[self.killed], self.killed_start_us, self.killed_end_us)
@@ -159,7 +157,7 @@ class Predictions:
     oracle: bool = False
 
     def select(self, rows: Any) -> Predictions:
-        """Return the predictions of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         promised = None if self.promised_us is None else self.promised_us[rows]
         moved = None if self.moved is None else self.moved[rows]
         return Predictions(self.prediction_us[rows], self.corrections[rows], promised, moved, self.oracle)
@@ -188,7 +186,7 @@ class Requested:
         return self.amounts.get(resource)
 
     def select(self, rows: Any) -> Requested:
-        """Return the requests of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         amounts = {name: column[rows] for name, column in self.amounts.items()}
         return Requested(self.tasks[rows], self.exclusive[rows], amounts)
 
@@ -238,24 +236,22 @@ class Reasons:
     refused: Mapping[int, Refusal] = field(default_factory=dict)
 
     def select(self, rows: Any) -> Reasons:
-        """Return the reasons of some jobs (mask, slice or indices)."""
-        place = np.full(len(self.reach), -1, dtype=np.int64)
-        kept = np.arange(len(place))[rows]
-        place[kept] = np.arange(len(kept))
+        """Return the promises of some jobs (mask, slice or indices)."""
+        place = _places(len(self.reach), rows)
         chosen = np.flatnonzero(place[self.job] >= 0)
         chosen = chosen[np.argsort(place[self.job[chosen]], kind="stable")]
         refused = {int(place[job]): why for job, why in self.refused.items() if place[job] >= 0}
-        return Reasons(
-            self.words,
-            place[self.job[chosen]],
-            self.word[chosen],
-            self.since_us[chosen],
-            self.until_us[chosen],
-            self.reach[rows],
-            self.free[rows],
-            self.pool[rows],
-            refused,
-        )
+        columns: dict[str, Any] = {name: getattr(self, name)[chosen] for name in ("word", "since_us", "until_us")}
+        columns |= {name: getattr(self, name)[rows] for name in ("reach", "free", "pool")}
+        return replace(self, job=place[self.job[chosen]], refused=refused, **columns)
+
+
+def _places(count: int, rows: Any) -> IntArray:
+    """Place of each of so many rows among those selected; -1 for the others."""
+    place: IntArray = np.full(count, -1, dtype=np.int64)
+    kept = np.arange(count)[rows]
+    place[kept] = np.arange(len(kept))
+    return place
 
 
 def _no_runs() -> IntArray:
@@ -296,10 +292,8 @@ class Beyond:
         return np.bincount(self.job, minlength=len(self.limit_us))
 
     def select(self, rows: Any) -> Beyond:
-        """Return the entries of some jobs (mask, slice or indices)."""
-        place = np.full(len(self.limit_us), -1, dtype=np.int64)
-        kept = np.arange(len(place))[rows]
-        place[kept] = np.arange(len(kept))
+        """Return the promises of some jobs (mask, slice or indices)."""
+        place = _places(len(self.limit_us), rows)
         there = place[self.job] >= 0
         runs = (place[self.job][there], self.start_us[there], self.end_us[there])
         return Beyond(self.how, self.limit_us[rows], *runs)
@@ -632,35 +626,19 @@ class Record:
     def _parts(self, rows: Any) -> dict[str, Any]:
         """Return the optional columns (DAG jobs, promises and others) for the jobs in *rows*."""
         parts: dict[str, Any] = {"until_us": self.until_us, "capacity": self.capacity}
-        if self.promises is not None:
-            parts["promises"] = self.promises.select(rows)
-        if self.reasons is not None:
-            parts["reasons"] = self.reasons.select(rows)
-        if self.beyond is not None:
-            parts["beyond"] = self.beyond.select(rows)
-        if self.predictions is not None:
-            parts["predictions"] = self.predictions.select(rows)
-        if self.requested is not None:
-            parts["requested"] = self.requested.select(rows)
-        if self.reason is not None:
-            parts["reason"] = self.reason[rows]
-        if self.cores_used is not None:
-            parts["cores_used"] = self.cores_used[rows]
-        if self.logged_submit_us is not None:
-            parts["logged_submit_us"] = self.logged_submit_us[rows]
-        if self.critical_path is not None:
-            parts["critical_path"] = self.critical_path[rows]
+        for name in ("promises", "reasons", "beyond", "predictions", "requested"):
+            if (part := getattr(self, name)) is not None:
+                parts[name] = part.select(rows)
+        for name in ("reason", "cores_used", "logged_submit_us", "critical_path"):
+            if (column := getattr(self, name)) is not None:
+                parts[name] = column[rows]
         if self.workload.tasks is not None and self.tasks is not None:
             kept = self.workload.tasks.rows_of(rows)
             task = self.tasks
-            parts["tasks"] = TaskRecord(
-                task.ready_us[kept],
-                task.start_us[kept],
-                task.end_us[kept],
-                task.status[kept],
-                task.cluster[kept],
-                None if task.cores_used is None else task.cores_used[kept],
-            )
+            names = ("ready_us", "start_us", "end_us", "status", "cluster")
+            columns: dict[str, Any] = {name: getattr(task, name)[kept] for name in names}
+            used = None if task.cores_used is None else task.cores_used[kept]
+            parts["tasks"] = replace(task, **columns, cores_used=used)
             parts["rank"] = None if self.rank is None else self.rank[kept]
         if self.allocations is not None:
             several = "tasks" in parts

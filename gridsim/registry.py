@@ -143,13 +143,24 @@ def forget() -> None:
         found.cache_clear()
 
 
-def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
-    """Import a module that an installed package registers."""
+def load_entry(entry: importlib.metadata.EntryPoint) -> tuple[Any, str]:
+    """Object that an entry point names, and the entry point in words.
+
+    Raises
+    ------
+    InputError
+        When it does not import.
+    """
     owner = f"installed package '{entry.dist.name if entry.dist else '?'}', entry point '{entry.name}' of {entry.group}"
     try:
-        module = entry.load()
+        return entry.load(), owner
     except Exception as error:
         raise InputError(f"{entry.value} does not import: {type(error).__name__}: {error}", path=owner) from error
+
+
+def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
+    """Import a module that an installed package registers."""
+    module, owner = load_entry(entry)
     if not isinstance(module, ModuleType):
         raise InputError(f"'{entry.value}' is no module; name the module, its classes are found in it", path=owner)
     package = {"package": f"{entry.dist.name} {entry.dist.version}"} if entry.dist else {}

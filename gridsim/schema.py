@@ -61,9 +61,6 @@ NUMBER = Number()
 WHOLE = Number(-(2**53), 2**53, whole=True)
 """Any integer that a float holds exactly."""
 
-INSTANT = Number(-4e12, 4e12)
-"""Seconds whose sums fit into 64 bits of microseconds."""
-
 _Place = tuple[str | int, ...]
 
 

@@ -80,45 +80,6 @@ def why_no_machine(platform: Platform) -> str:
     return "" if clusters[0].capacity is None else "the machine has nodes or pools"
 
 
-def ended_jobs(
-    blocks: Iterable[Workload],
-    platform: Platform,
-    policy: Any,
-    options: Run | None = None,
-    *,
-    progress: Callable[[int], None] | None = None,
-) -> Iterator[Ended]:
-    """Simulate to the last job end; yield the outcomes of jobs some time after they ended.
-
-    The jobs of a block are simulated together with waiting and running jobs of earlier blocks. They form the rows of a
-    window, which is rebuilt for each block and does not contain ended jobs. The scheduling cycles and starts are the
-    same as in a run of all jobs at once.
-
-    Parameters
-    ----------
-    blocks : iterable of Workload
-        Rigid jobs on plain cores, in order of their submit times.
-    policy : str or object
-        A policy as for `gridsim.policy.presets.policy`.
-    progress : callable, optional
-        Called from time to time with the number of jobs released so far.
-
-    Yields
-    ------
-    Ended
-        Outcomes, in total of all jobs; unordered within a block.
-
-    Raises
-    ------
-    InputError
-        If the policy or an option needs all jobs at once, or the jobs are not in submit order.
-    PolicyError
-        If the policy makes an impossible decision.
-    """
-    for found, _ in _ended(blocks, platform, policy, options or Run(), progress):
-        yield found
-
-
 class Frontier(NamedTuple):
     """State after a block, from which the run continues: waiting and running jobs.
 
@@ -137,15 +98,46 @@ class Frontier(NamedTuple):
     left: tuple[IntArray, Workload] | None = None
 
 
-def _ended(
+def ended_jobs(
     blocks: Iterable[Workload],
     platform: Platform,
     policy: Any,
     options: Run,
-    progress: Callable[[int], None] | None,
+    *,
+    progress: Callable[[int], None] | None = None,
     frontier: Frontier = Frontier(),  # noqa: B008 (it is immutable)
 ) -> Iterator[tuple[Ended, Frontier]]:
-    """Yield the ended jobs after each block, and the state from which the run continues."""
+    """Simulate to the last job end; yield the outcomes of jobs some time after they ended.
+
+    The jobs of a block are simulated together with waiting and running jobs of earlier blocks. They form the rows of a
+    window, which is rebuilt for each block and does not contain ended jobs. The scheduling cycles and starts are the
+    same as in a run of all jobs at once.
+
+    Parameters
+    ----------
+    blocks : iterable of Workload
+        Rigid jobs on plain cores, in order of their submit times.
+    policy : str or object
+        A policy as for `gridsim.policy.presets.policy`.
+    progress : callable, optional
+        Called from time to time with the number of jobs released so far.
+    frontier : Frontier
+        State after an earlier block, to continue from.
+
+    Yields
+    ------
+    Ended
+        Outcomes, in total of all jobs; unordered within a block.
+    Frontier
+        State after the block, from which the run can continue.
+
+    Raises
+    ------
+    InputError
+        If the policy or an option needs all jobs at once, and for jobs that are not in order.
+    PolicyError
+        If the policy makes an impossible decision.
+    """
     for field, why in (("policy", why_not_streamed(policy, options)), ("platform", why_no_machine(platform))):
         if why:
             raise InputError(f"cannot be simulated block by block: {why}; leave out --stream", field=field)
@@ -313,7 +305,7 @@ def _write_jobs(
         if kept is None or not isinstance(kept, _Kept) or not table.has_parts(kept.table):
             kept = None
         frontier = Frontier() if kept is None else kept.frontier
-        ended = _ended(blocks, empty.platform, policy, options, progress, frontier)
+        ended = ended_jobs(blocks, empty.platform, policy, options, progress=progress, frontier=frontier)
         first = next(ended, None)  # raises for invalid input before anything is written or removed
         for name in ("run.json", "metrics.json"):
             (folder / name).unlink(missing_ok=True)

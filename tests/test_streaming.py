@@ -71,7 +71,7 @@ def check_same(workload: Workload, cores: int, policy: str, options: Run, size: 
     """Each job is told of once, with the start, end and status that it has where all jobs are held."""
     whole: Record = run(workload, Platform.single(cores), policy, options)
     found: dict[str, Any] = {name: np.full(len(workload), -7) for name in ("start_us", "end_us", "status", "job")}
-    for rows, record in ended_jobs(blocks_of(workload, size), Platform.single(cores), policy, options):
+    for (rows, record), _ in ended_jobs(blocks_of(workload, size), Platform.single(cores), policy, options):
         for name, column in found.items():
             assert (column[rows] == -7).all()
             column[rows] = record.workload.job if name == "job" else getattr(record, name)
@@ -123,7 +123,7 @@ def test_a_log_in_blocks_makes_the_record_of_the_whole(log: str, others: Callabl
 def test_progress_counts_all_jobs() -> None:
     workload = Lublin(jobs=1000, cores=64, estimates="multiples").generate(seed=1)
     told: list[int] = []
-    for _ in ended_jobs(blocks_of(workload, 300), Platform.single(64), "easy", progress=told.append):
+    for _ in ended_jobs(blocks_of(workload, 300), Platform.single(64), "easy", Run(), progress=told.append):
         pass
     assert told == sorted(told)
     assert told[-1] <= 1000
@@ -131,7 +131,8 @@ def test_progress_counts_all_jobs() -> None:
 
 def test_jobs_are_told_of_when_they_are_over_and_not_all_at_the_end() -> None:
     workload = Lublin(jobs=3000, cores=64, load=0.5, estimates="multiples").generate(seed=1)
-    counts = [len(rows) for rows, _ in ended_jobs(blocks_of(workload, 300), Platform.single(64), "easy")]
+    ended = ended_jobs(blocks_of(workload, 300), Platform.single(64), "easy", Run())
+    counts = [len(found.rows) for found, _ in ended]
     assert len(counts) >= 10
     assert sum(counts) == 3000
     assert max(counts) < 600

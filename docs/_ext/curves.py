@@ -104,8 +104,8 @@ class Hours(Directive):
             for hour, each in enumerate(share)
         ]
         most, least = int(share.argmax()), int(share.argmin())
-        label = f"Jobs by hour of submit: most, {share[most]:.1%}, at {most} h; least, {share[least]:.1%}, at {least} h"
-        return [_figure(parts, label, f"share of {len(submit):,} jobs by the hour of their submit")]
+        label = f"Jobs by hour of submission: from {share[least]:.1%} at {least} h to {share[most]:.1%} at {most} h"
+        return [_figure(parts, label, f"share of {len(submit):,} jobs by hour of submission")]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -146,8 +146,8 @@ def _deadlines(record: Record, until: float, scale: float, height: int) -> Itera
 
 
 def _caption(title: str, record: Record) -> str:
-    refused = record.workload.job[~record.ran].tolist()
-    return f"{title}: job {', '.join(map(str, refused))} is turned away" if refused else title
+    rejected = record.workload.job[~record.ran].tolist()
+    return f"{title}: job {', '.join(map(str, rejected))} is rejected" if rejected else title
 
 
 class Gantt(Directive):

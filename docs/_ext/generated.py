@@ -100,7 +100,7 @@ def problems() -> Iterator[nodes.Node]:
 
 def rules() -> Iterator[nodes.Node]:
     """What each rule does."""
-    yield table(("rule", "what it does"), ((f"`{name}`", text) for name, text in RULES.items()), (15, 85))
+    yield table(("rule", "effect"), ((f"`{name}`", text) for name, text in RULES.items()), (15, 85))
 
 
 def metrics() -> Iterator[nodes.Node]:
@@ -125,7 +125,7 @@ def resource_metrics() -> Iterator[nodes.Node]:
 
 def _of_metrics(metrics: Mapping[str, Metric]) -> nodes.table:
     rows = ((f"`{name}`", it.unit, it.better or "", it.description) for name, it in metrics.items())
-    return table(("name", "unit", "better", "what it is"), rows, (28, 12, 10, 50))
+    return table(("name", "unit", "better", "description"), rows, (28, 12, 10, 50))
 
 
 def dag_metrics() -> Iterator[nodes.Node]:
@@ -134,7 +134,7 @@ def dag_metrics() -> Iterator[nodes.Node]:
         (f"`{name}`", it.unit, it.better or "", ", ".join(it.classes), it.description)
         for name, it in DAG_METRICS.items()
     )
-    yield table(("name", "unit", "better", "shows", "what it is"), rows, (26, 12, 9, 15, 38))
+    yield table(("name", "unit", "better", "shows", "description"), rows, (26, 12, 9, 15, 38))
 
 
 def network() -> Iterator[nodes.Node]:
@@ -151,13 +151,13 @@ def network() -> Iterator[nodes.Node]:
 def violations() -> Iterator[nodes.Node]:
     """Every kind of violation that ``validate`` finds."""
     kinds = {**VIOLATIONS, **PIECE_KINDS, **DEMAND_KINDS}
-    yield table(("kind", "what it means"), ((f"`{name}`", text) for name, text in kinds.items()), (25, 75))
+    yield table(("kind", "meaning"), ((f"`{name}`", text) for name, text in kinds.items()), (25, 75))
 
 
 def columns() -> Iterator[nodes.Node]:
     """Names that a column of another program's schedule may have."""
     rows = ((f"`{name}`", ", ".join(f"`{alias}`" for alias in aliases)) for name, aliases in ALIASES.items())
-    yield table(("column", "names that are understood"), rows, (15, 85))
+    yield table(("column", "accepted names"), rows, (15, 85))
 
 
 def presets() -> Iterator[nodes.Node]:
@@ -236,7 +236,7 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
 
 def _rules_of_lines() -> nodes.definition_list:
     """The options that every verb with a log has, in one entry."""
-    found = definitions([("`--on-KIND RULE`", ["What becomes of such lines. The kinds and their rules: "])])
+    found = definitions([("`--on-KIND RULE`", ["The rule for such lines. The kinds and their rules: "])])
     link = nodes.reference("", "bring your own log", internal=True, refuri="../howto/log.html#the-kinds")
     next(iter(found.findall(nodes.paragraph))).extend([link, nodes.Text(".")])
     return found

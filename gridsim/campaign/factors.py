@@ -39,33 +39,29 @@ def values_of(name: str, given: Any, path: Path) -> Sequence[Any]:
     if isinstance(given, Mapping):
         whole = all(type(part) is int for part in given.values())
         if set(given) - {"step"} != {"first", "last"} or not whole or given.get("step", 1) < 1:
-            raise InputError(
-                f"is {given!r}; a list, or whole numbers {{first = 1, last = 30}} were expected",
-                path=path,
-                field=f"factors.{name}",
-            )
+            told = f"is {given!r}; a list, or whole numbers {{first = 1, last = 30}} were expected"
+            raise _wrong(told, path, name)
         first, last, step = given["first"], given["last"], given.get("step", 1)
         if (last - first) // step >= MOST_COMBINATIONS:
-            raise InputError(
-                f"has more than {MOST_COMBINATIONS:,} values from first to last", path=path, field=f"factors.{name}"
-            )
+            raise _wrong(f"has more than {MOST_COMBINATIONS:,} values from first to last", path, name)
         given = list(range(first, last + 1, step))
     if not isinstance(given, list | tuple) or not given:
-        raise InputError(f"is {given!r}; a list of values was expected", path=path, field=f"factors.{name}")
+        raise _wrong(f"is {given!r}; a list of values was expected", path, name)
     if name == "policy":
         given = [_policy(value) for value in given]
     for number, value in enumerate(given):
         label = value.get("name") if isinstance(value, Mapping) else value
         if not isinstance(label, str | int | float) or label in (math.inf, -math.inf) or label != label:
-            raise InputError(
-                f"is {value!r}; text, a number, or a table with a name was expected",
-                path=path,
-                field=f"factors.{name}[{number}]",
-            )
+            told = f"is {value!r}; text, a number, or a table with a name was expected"
+            raise _wrong(told, path, f"{name}[{number}]")
     for label, times in Counter(map(label_of, given)).items():
         if times > 1:
-            raise InputError(f"has {label!r} twice", path=path, field=f"factors.{name}")
+            raise _wrong(f"has {label!r} twice", path, name)
     return tuple(given)
+
+
+def _wrong(message: str, path: Path, name: str) -> InputError:
+    return InputError(message, path=path, field=f"factors.{name}")
 
 
 def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> None:
@@ -127,19 +123,14 @@ def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Pat
         if name in placed:
             continue
         if name not in _USUAL:
-            raise InputError(
-                f"is used nowhere; write {{{name}}} where its value goes", path=path, field=f"factors.{name}"
-            )
+            raise _wrong(f"is used nowhere; write {{{name}}} where its value goes", path, name)
         *tables, last = _USUAL[name]
         table = found
         for inner in tables:
             table = table.setdefault(inner, {})
         if last in table:
-            raise InputError(
-                f"has a value in the recipe too ({'.'.join(_USUAL[name])}); leave out one of them",
-                path=path,
-                field=f"factors.{name}",
-            )
+            told = f"has a value in the recipe too ({'.'.join(_USUAL[name])}); leave out one of them"
+            raise _wrong(told, path, name)
         table[last] = f"{{{name}}}"
     return found
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gridsim.errors import InputError
+from gridsim.registry import load_entry
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
@@ -193,24 +194,11 @@ def papers() -> dict[str, Paper]:
     """
     found: dict[str, Paper] = {}
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        for name, paper in _papers_of(entry).items():
+        module, place = load_entry(entry)
+        there = getattr(module, "PAPERS", None)
+        if not isinstance(there, Mapping):
+            raise InputError(f"{entry.value} has no PAPERS; expected a mapping of names to papers", path=place)
+        for name, paper in there.items():
             if found.setdefault(name, paper) is not paper:
-                raise InputError(f"there is another paper '{name}'", path=_place(entry))
+                raise InputError(f"there is another paper '{name}'", path=place)
     return found
-
-
-def _papers_of(entry: importlib.metadata.EntryPoint) -> Mapping[str, Paper]:
-    try:
-        module = entry.load()
-    except Exception as error:
-        told = f"{entry.value} does not import: {type(error).__name__}: {error}"
-        raise InputError(told, path=_place(entry)) from error
-    there = getattr(module, "PAPERS", None)
-    if not isinstance(there, Mapping):
-        raise InputError(f"{entry.value} has no PAPERS; expected a mapping of names to papers", path=_place(entry))
-    return there
-
-
-def _place(entry: importlib.metadata.EntryPoint) -> str:
-    owner = entry.dist.name if entry.dist else "?"
-    return f"installed package '{owner}', entry point '{entry.name}' of {GROUP}"

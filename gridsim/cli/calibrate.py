@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 def run(args: argparse.Namespace) -> int:
     """Read the log, simulate it, and compare with the recorded schedule."""
-    from gridsim.cli.progress import JobsProgress  # numpy and rich: not needed for --help
-    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.cli.terminal import JobsProgress, tell  # numpy and rich: not needed for --help
     from gridsim.files import plain
     from gridsim.options import Run
     from gridsim.policy.presets import policy

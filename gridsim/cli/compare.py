@@ -37,8 +37,7 @@ def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, print and write the results."""
-    from gridsim.cli.progress import JobsProgress  # rich and numpy: not needed for --help
-    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.metrics.summary import measures_asked
     from gridsim.options import Run
     from gridsim.policy.presets import policy

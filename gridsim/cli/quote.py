@@ -23,8 +23,7 @@ _OWNER = ("user", "account", "partition", "qos")
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
-    from gridsim.cli.progress import JobsProgress  # rich and numpy: not needed for --help
-    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.options import Run
     from gridsim.policy.presets import policy
     from gridsim.questions.forecast import as_of_now

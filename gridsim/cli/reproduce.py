@@ -16,7 +16,7 @@ from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
-    from gridsim.cli.progress import RunsProgress
+    from gridsim.cli.terminal import RunsProgress
 
 
 _HEADS = ("id", "verdict", "effect", "p", "n", "claim")
@@ -103,7 +103,7 @@ class _Bars:
     def show(self, store: str, done: Finished, at: Progress) -> None:
         """Show a finished unit."""
         if store != self._store or self._bar is None:
-            from gridsim.cli.progress import RunsProgress
+            from gridsim.cli.terminal import RunsProgress
 
             self._open.close()
             self._store, self._bar = store, self._open.enter_context(RunsProgress())

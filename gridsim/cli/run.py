@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
     from gridsim.cli.folder import Earlier, check_inputs  # numpy and rich: not needed for --help
-    from gridsim.cli.progress import JobsProgress
+    from gridsim.cli.terminal import JobsProgress
     from gridsim.files import plain
     from gridsim.policy.presets import policy
     from gridsim.report import notices, pools
@@ -66,7 +66,7 @@ def _print(metrics: Mapping[str, float | None]) -> None:
 def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
     """Simulate in blocks, or report existing results."""
     from gridsim.cli.folder import Earlier
-    from gridsim.cli.progress import JobsProgress
+    from gridsim.cli.terminal import JobsProgress
     from gridsim.files import plain
 
     blocks, earlier = scenario.blocks(), Earlier.of(args.out)

@@ -17,7 +17,7 @@ from gridsim.workload.problems import KINDS, Problem, option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gridsim.cli.progress import JobsProgress
+    from gridsim.cli.terminal import JobsProgress
     from gridsim.model.capacity import Capacity
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
@@ -326,7 +326,7 @@ _WORTH = 10_000
 
 def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
     """Return the workers for *runs* runs; enter the context before the display, whose thread prevents forking."""
-    from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
+    from gridsim.cli.terminal import hear_compiling  # numpy: not needed for --help
     from gridsim.machine.njit import preload
     from gridsim.workers import Workers, usable_cores
 

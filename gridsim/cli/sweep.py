@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.campaign.run import check, progress_of, run_campaign  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
-    from gridsim.cli.progress import RunsProgress
+    from gridsim.cli.terminal import RunsProgress
     from gridsim.words import counted
     from gridsim.workers import usable_cores
 

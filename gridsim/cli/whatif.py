@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each change, and print the results."""
-    from gridsim.cli.progress import JobsProgress  # numpy and rich: not needed for --help
-    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
     from gridsim.options import Run

@@ -80,12 +80,9 @@ def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
 def _print_audit(found: Audit) -> None:
     from rich.table import Table
 
-    from gridsim.cli.terminal import Terminal
     from gridsim.report import audit_text
 
-    console = Terminal()
-    if not console.is_terminal:
-        console.width = 120
+    console = _console()
     plain = Table(title=found.name, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, text in audit_text.facts(found):
         plain.add_row(name, text.replace("[", r"\["))

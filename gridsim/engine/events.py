@@ -121,31 +121,34 @@ def pop(heap, size):  # type: ignore[no-untyped-def]
 
 
 @inline
-def begin(now, starts, count, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
-    """Let the first *count* of *starts* hold their cores and expect their ends; False where there are too few cores.
+def begin(now, row, free, at, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
+    """Let a request hold its cores, of the ``free[at]`` of its cluster, and expect its end; False if they are too few.
 
     Between two events of an instant a request may start on cores that another gives back within it (``per-event``).
     """
-    extend = numbers[EXTEND]
-    for k in range(count):
-        row = starts[k]
-        numbers[FREE] -= jobs[CORES, row]
-        if numbers[FREE] < 0 and numbers[BATCHED]:
-            numbers[FAILED], numbers[SHORT] = row, numbers[FREE] + jobs[CORES, row]
-            return False
-        jobs[START, row] = now
-        held, estimate = jobs[RUNTIME, row], jobs[ESTIMATE, row]
-        if held > estimate:
-            if extend:
-                push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
-                numbers[LOOKS] += 1
-                numbers[ORDER] += 1
-            else:
-                held = estimate
-        push(ends, numbers[ENDS], now + held, numbers[ORDER], row)
-        numbers[ENDS] += 1
-        numbers[ORDER] += 1
+    free[at] -= jobs[CORES, row]
+    if free[at] < 0 and numbers[BATCHED]:
+        numbers[FAILED], numbers[SHORT] = row, free[at] + jobs[CORES, row]
+        return False
+    jobs[START, row] = now
+    held, estimate = jobs[RUNTIME, row], jobs[ESTIMATE, row]
+    if held > estimate:
+        if numbers[EXTEND]:
+            push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
+            numbers[LOOKS] += 1
+            numbers[ORDER] += 1
+        else:
+            held = estimate
+    expect(now + held, row, ends, numbers)
     return True
+
+
+@inline
+def expect(at, what, ends, numbers):  # type: ignore[no-untyped-def]
+    """Expect an end, or on a tree of clusters data or news."""
+    push(ends, numbers[ENDS], at, numbers[ORDER], what)
+    numbers[ENDS] += 1
+    numbers[ORDER] += 1
 
 
 @njit_noalloc

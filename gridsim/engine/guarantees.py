@@ -19,12 +19,12 @@ class Admission(NamedTuple):
 
     Attributes
     ----------
-    trial, promised, answers, how
+    trial, asked, answers, how
         Those of `gridsim.policy.admission.decision.admit`.
     """
 
     trial: Any
-    promised: Any
+    asked: Any
     answers: Any
     how: Any
 
@@ -32,16 +32,16 @@ class Admission(NamedTuple):
 @njit_noalloc
 def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
     """Run a plan of promised ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
-    (parts, pool), (others, other_pool), promised, answers, moves, how = passes
+    (parts, pool), (others, other_pool), asked, answers, moves, how = passes
     queue, other = PlanQueue(*parts), PlanQueue(*others)
-    entry = Admission((other, in_pool(other, other_pool)), promised, answers, how)
+    entry = Admission((other, in_pool(other, other_pool)), asked, answers, how)
     run_loop(work, events, PlanState(queue, in_pool(queue, pool), moves, queue.meta, entry))
 
 
 @enter_plan.register(Admission)
 def enter_if_admitted(entry, now, row, events, queue, machine):  # type: ignore[no-untyped-def]
     jobs, _, _, ends, looks, _, numbers = events
-    victim = admit(row, now, (queue, machine), entry.trial, entry.promised, entry.answers, entry.how)
+    victim = admit(row, now, (queue, machine), entry.trial, entry.asked, entry.answers, entry.how)
     if victim >= 0:
         cut, cuts = entry.answers[5], entry.answers[6]
         k = cuts[0]

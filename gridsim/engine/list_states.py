@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gridsim.engine import loop
 from gridsim.engine.events import ESTIMATE, RUNTIME, START
 from gridsim.machine.njit import inline, njit_noalloc
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import RUNNING, expect_end
 from gridsim.machine.verbs import nothing_fits, postpone
@@ -18,7 +19,7 @@ from gridsim.policy.scheduler.linear_priority import sort_linear, strict_linear
 from gridsim.policy.scheduler.list_cycle import AGAIN, JOB, PLACE, QUEUE, RANK, READY, ListQueue
 from gridsim.policy.scheduler.list_cycle import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.list_state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, KEPT, LINED
-from gridsim.policy.scheduler.machines import in_pool, on_nodes
+from gridsim.policy.scheduler.machines import in_pool
 from gridsim.policy.scheduler.random_selection import draw_order
 from gridsim.policy.scheduler.sequential_selection import Selection, run_selection
 from gridsim.policy.scheduler.sequential_selection import take_ended as take_in_selection

@@ -8,7 +8,7 @@ requests that ended, and ``meta``, the counts of `gridsim.machine.queue_order`. 
 # The decorators hide types from a type checker: they are in the docstrings.
 from __future__ import annotations
 
-from gridsim.engine.events import ASKING, NEXT, NOW, OVER, Step, begin, next_step
+from gridsim.engine.events import ASKING, FREE, NEXT, NOW, OVER, Step, begin, next_step
 from gridsim.machine.njit import inline_verb, njit_noalloc, verb
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import expect_end
@@ -94,8 +94,11 @@ def run_loop(work, events, state):  # type: ignore[no-untyped-def]
                 break
         count = decide(state, step, events)
         numbers[ASKING] = count < 0
-        if count < 0 or (count and not begin(numbers[NOW], starts, count, jobs, ends, looks, numbers)):
+        if count < 0:
             break
+        for k in range(count):
+            if not begin(numbers[NOW], starts[k], numbers, FREE, jobs, ends, looks, numbers):
+                return
 
 
 @njit_noalloc

@@ -9,10 +9,11 @@ from gridsim.engine import loop
 from gridsim.engine.events import BATCHED
 from gridsim.engine.moldable_states import choose_size
 from gridsim.machine.njit import njit_noalloc, verb
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as plans
-from gridsim.policy.admission.plan_cycle import PlanQueue, in_pool, on_nodes
+from gridsim.policy.admission.plan_cycle import PlanQueue, in_pool
 
 
 class PlanState(NamedTuple):
@@ -22,7 +23,7 @@ class PlanState(NamedTuple):
     ----------
     queue : PlanQueue
         Its requests.
-    machine : PoolPlan or NodesPlan
+    machine : PoolPlan or Nodes
         Its machine.
     moves, meta : array of int64
         Requests that start and that ended; counts of the plan.

@@ -18,21 +18,17 @@ from gridsim.engine.events import (
     CORES,
     ENDS,
     ESTIMATE,
-    EXTEND,
     FAILED,
     LOOKS,
     NEXT,
     NOW,
     NUMBERS,
-    ORDER,
     OVER,
-    RUNTIME,
-    SHORT,
-    START,
     Step,
+    begin,
+    expect,
     next_late,
     pop,
-    push,
 )
 from gridsim.engine.events import RUNG as OPEN
 from gridsim.engine.loop import decide, settled, take_ended
@@ -307,14 +303,6 @@ def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-
 
 
 @njit_noalloc
-def _expect(at, what, numbers, expected):  # type: ignore[no-untyped-def]
-    """Expect an end, data or news."""
-    push(expected, numbers[ENDS], at, numbers[ORDER], what)
-    numbers[ENDS] += 1
-    numbers[ORDER] += 1
-
-
-@njit_noalloc
 def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
     """A request gives back what it held; the cluster on which it ran."""
     k, cores = where[row], jobs[CORES, row]
@@ -332,7 +320,7 @@ def _note(row, job, numbers, news, expected, n):  # type: ignore[no-untyped-def]
     news[_NEXT, row] = _NOBODY
     if news[_FIRST, job] == _NOBODY:
         news[_FIRST, job] = row
-        _expect(numbers[NOW], 2 * n + job, numbers, expected)
+        expect(numbers[NOW], 2 * n + job, expected, numbers)
     else:
         news[_NEXT, news[_LAST, job]] = row
     news[_LAST, job] = row
@@ -344,7 +332,7 @@ def _send(edge, successor, numbers, missing, where, expected, ways):  # type: ig
     delays, level = ways
     source, target = where[numbers[SOURCE]], where[successor]
     if source != target and not numbers[AT_ONCE]:
-        _expect(numbers[NOW] + delays[level[source, target], edge], missing.shape[0] + successor, numbers, expected)
+        expect(numbers[NOW] + delays[level[source, target], edge], missing.shape[0] + successor, expected, numbers)
         return _NOBODY
     missing[successor] -= 1
     return successor if missing[successor] == 0 else _NOBODY
@@ -362,7 +350,7 @@ def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[n
         if source != where[row]:
             missing[row] += 1
             at = numbers[NOW] + delays[level[source, where[row]], needs[0, k]]
-            _expect(at, missing.shape[0] + row, numbers, expected)
+            expect(at, missing.shape[0] + row, expected, numbers)
     return row if missing[row] == 0 else _NOBODY
 
 
@@ -392,30 +380,13 @@ def _decide(now, k, events, states):  # type: ignore[no-untyped-def]
     count = decide(state, step, ()) if settled(state, step, ()) else 0
     clusters[BLOCKED, k] = numbers[WAITS] and tail > state.meta[HEAD]
     for start in range(count):
-        _begin(now, state.moves[0, start], k, numbers, jobs, clusters, events[3], events[4])
-
-
-@njit_noalloc
-def _begin(now, row, k, numbers, jobs, clusters, expected, looks):  # type: ignore[no-untyped-def]
-    """A request holds its cores from now on, and its end is expected, and a look at it where it may go on past that."""
-    cores, held, estimate = jobs[CORES, row], jobs[RUNTIME, row], jobs[ESTIMATE, row]
-    clusters[FREE, k] -= cores
-    if clusters[FREE, k] < 0:
-        if numbers[BATCHED]:
-            if numbers[FAILED] < 0:
-                numbers[FAILED], numbers[SHORT], numbers[SHORT_AT] = row, clusters[FREE, k] + cores, k
+        row = state.moves[0, start]
+        if not begin(now, row, clusters[FREE], k, jobs, events[3], events[4], numbers):
+            numbers[SHORT_AT] = k
             return
+        clusters[QUEUED, k] -= jobs[CORES, row] * jobs[ESTIMATE, row]
+    if clusters[FREE, k] < 0:
         numbers[LENDS] = 1
-    jobs[START, row] = now
-    clusters[QUEUED, k] -= cores * estimate
-    if held > estimate:
-        if numbers[EXTEND]:
-            push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
-            numbers[LOOKS] += 1
-            numbers[ORDER] += 1
-        else:
-            held = estimate
-    _expect(now + held, row, numbers, expected)
 
 
 @njit_noalloc

@@ -12,7 +12,6 @@ from gridsim.engine.routing import EXPECTED, IN_TURN, LEAST_UTILISED, NOWHERE, R
 from gridsim.engine.setup import CompiledRun, Setup
 from gridsim.engine.tree_loop import Jobs
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.outcome import DONE, WAITING
 from gridsim.entities.tree import TreeOptions
 from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import most_running
@@ -34,7 +33,6 @@ from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
-from gridsim.record import Status
 
 _KINDS_IN_TURN = 10
 """Kinds of tasks that may take turns: round robin has a turn for every set of them."""
@@ -129,7 +127,8 @@ class CompiledTreeRun(CompiledRun):
         numbers[events.FAILED] = -1
         self._events = self._jobs(run, numbers)  # type: ignore[assignment]  # numbers of the same names
         routes = Routes(*self._events.routes)  # type: ignore[attr-defined]
-        self.loop, self._ask = getattr(tree_loop, passes[0].loop), None
+        self.loop = getattr(tree_loop, passes[0].loop)
+        self._ask = self._answers = self._pieces = None
         queue, *more = _joined([each.columns for each in passes], _SHARED[passes[0].loop])
         if passes[0].loop == "list_in_pool":
             flags = more[1][5]
@@ -221,20 +220,12 @@ class CompiledTreeRun(CompiledRun):
         super()._refuse()
 
     def _fill_in(self) -> None:
-        """Say of each request where and when it ran and how it ended; who is left waiting, waits."""
-        runtime, estimate, _, start = self._events.jobs
+        """Report where and when each request ran and how it ended; the others wait."""
         where: IntArray = self._events.routes[9]  # type: ignore[attr-defined]
-        outcome, ran, placed = self._outcome, start < NEVER, where != NOWHERE
-        held = runtime if self._extend else np.minimum(runtime, estimate)
-        outcome.start[:] = start
-        outcome.end[:] = np.where(ran, start + held, NEVER)
-        outcome.status[ran] = Status.completed
-        if not self._extend:
-            outcome.status[ran & (runtime > estimate)] = Status.killed_walltime
-        outcome.cluster[ran] = where[ran]
-        state = np.full(len(start), DONE, dtype=np.uint8)
-        state[placed & ~ran] = WAITING
-        outcome.state[:] = state.tobytes()
+        self._rows = np.flatnonzero(where != NOWHERE)
+        super()._fill_in()
+        ran = self._events.jobs[events.START] < NEVER
+        self._outcome.cluster[ran] = where[ran]
         if self._requests.tasks is not None:
             self._requests.ready[:] = self._passes[0][0][list_cycle.READY, : len(where)]
 

@@ -1,10 +1,10 @@
 """Blocks of time: what is free over time, in one width and in many, and the compiled loops over it.
 
 Block ``i`` is ``[times[i], times[i + 1])`` and has ``free[i]``, the last block has no end, neighbours differ,
-``times[0]`` is the present. ``free`` is a column, (m,) int64, of one resource, such as the cores of a pool
-(`gridsim.machine.profile.Profile` gives these loops names for people); or a row a block, (m, k) int64, a column a
-resource, a node's resource or a set of nodes. An amount is a number, or (k,). Times are whole microseconds. The caller
-provides room: a change adds at most two blocks. ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled.
+``times[0]`` is the present. ``free`` is a column, (m,) int64, of one resource, such as the cores of a pool; or a row a
+block, (m, k) int64, a column a resource, a node's resource or a set of nodes. An amount is a number, or (k,). Times are
+whole microseconds. The caller provides room: a change adds at most two blocks.
+``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled.
 
 One source serves both widths, at no cost to either: where the number of dimensions is asked for, the compiler knows it
 and leaves the other way out.

@@ -1,6 +1,7 @@
 """A machine of nodes with resources and GPUs, and of pools: requests are held and reserved at places.
 
 A verb can stop where an array has to grow, or for a placement rule in Python. It continues when it is called again.
+Under a plan every request, waiting or running, holds a place.
 """
 
 # The decorators hide types from a type checker: they are in the docstrings.
@@ -12,16 +13,33 @@ import numpy as np
 
 from gridsim.machine import node_profile as floors
 from gridsim.machine import verbs
-from gridsim.machine.feasibility import can_place, first_place
+from gridsim.machine.blocks import block_at
+from gridsim.machine.feasibility import can_place, first_place, fit, fits_over, not_before, totals_over
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import PROMISED, Classes, NodeProfile, Workspace, advance, drop, hold
+from gridsim.machine.node_profile import (
+    BLOCKS,
+    ENDS,
+    HOSTS,
+    PROMISED,
+    TASKS,
+    UNTIL,
+    Classes,
+    NodeProfile,
+    Workspace,
+    advance,
+    drop,
+    first_end,
+    hold,
+)
 from gridsim.machine.placing import KIND, OUTSIDE, Rule, lay
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
 
-ROW, START, LAID, LOGGED, RISES = range(5)
+ROW, START, LAID, LOGGED, RISES, OPEN = range(6)
+PLACES = 6
 """Places of a state: the request that is placed, when it starts, and whether its place is in the sketch; pieces in the
-log; how often free capacity may have risen in the present."""
+log; how often free capacity may have risen in the present. Of a plan how many nodes have capacity that was given back,
+which the sketch lists, -1 while it does not."""
 
 DONE, FULL, BY_RULE = 0, 4, 5
 """Codes of what has to be done before a verb continues: nothing; the profile has to grow (1 to 3, as
@@ -53,7 +71,10 @@ class Nodes(NamedTuple):
         Named tuples of arrays.
     blocked : (classes,) int64
         The count ``state[RISES]`` at which no request of a class fitted in the present.
-    state : (5,) int64
+    fresh : (2, 2, nodes) int64
+        Of a plan the first and last instant of the capacity that was given back on each node: since all requests were
+        tried, and in the present turn.
+    state : (6,) int64
         Named above.
     running, counts : (2, busy), (k,) int64
         As `gridsim.machine.running_set` has them.
@@ -65,14 +86,24 @@ class Nodes(NamedTuple):
     rule: Rule
     log: Log
     blocked: IntArray
+    fresh: IntArray
     state: IntArray
     running: IntArray
     counts: IntArray
 
 
+@inline
+def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
+    """Return the machine of a queue: `Nodes`, of plain tuples, with the running requests of the queue."""
+    floor, classes, sketch, rule, log, blocked, fresh, state = nodes
+    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
+    return Nodes(parts[0], parts[1], parts[2], parts[3], parts[4], blocked, fresh, state, queue.running, queue.meta)
+
+
 @verbs.open_cycle.register(Nodes)
 def open_cycle_on_nodes(machine, now):  # type: ignore[no-untyped-def]
     advance(machine.floor, now)
+    machine.state[OPEN] = -1
     if machine.counts[RUNNING] > 0 and machine.running[0, 0] <= now:
         machine.state[RISES] += 1
 
@@ -133,7 +164,8 @@ def release_on_nodes(machine, now, rows, count):  # type: ignore[no-untyped-def]
 @verbs.postpone.register(Nodes)
 def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
     advance(machine.floor, now)
-    floors.postpone(machine.floor, machine.classes, machine.sketch, row, until)
+    if until != machine.floor.holds[UNTIL, row]:
+        floors.postpone(machine.floor, machine.classes, machine.sketch, row, until)
 
 
 @njit_noalloc
@@ -161,3 +193,169 @@ def log_place(count, row, state, sketch, pieces_of):  # type: ignore[no-untyped-
         for g in range(shares.shape[1]):
             shares[at, g] = sketch.given[n, g]
         state[LOGGED] += 1
+
+
+# -- plans -------------------------------------------------------------------------------------------------------------
+
+
+@verbs.earliest.register(Nodes)
+def earliest_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
+    state = machine.state
+    if not state[LAID]:  # else it was found before the last call stopped
+        state[START] = first_place(machine.floor, machine.classes, machine.sketch, now, row, duration, NEVER, NEVER)
+    return state[START]
+
+
+@verbs.earlier.register(Nodes)
+def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # type: ignore[no-untyped-def]
+    floor, classes, sketch, fresh, state = machine.floor, machine.classes, machine.sketch, machine.fresh, machine.state
+    if state[LAID]:
+        return state[START]
+    if state[OPEN] < 0:
+        state[OPEN] = _list_fresh(now, frontier >= NEVER, fresh, sketch.open)
+    opened, c = sketch.open[: state[OPEN]], classes.of[row]
+    begin = _first_on_fresh(floor, classes, fresh[0], opened, c, duration, now, planned, planned)
+    if begin >= planned:
+        return planned
+    if begin > now:  # only ends of holds can be answers
+        index = first_end(floor, begin)
+        if index >= floor.meta[ENDS]:
+            return planned
+        begin = floor.ends[index]
+    begin = _first_by_totals(floor, classes, c, duration, begin, planned)
+    if begin < 0:
+        return planned
+    floors.lift(floor, classes, sketch, row, np.int64(1))
+    start = _first_anew(floor, classes, sketch, fresh[0], opened, row, duration, begin, planned)
+    if start < 0:
+        floors.lift(floor, classes, sketch, row, np.int64(-1))
+        return planned
+    state[START] = start
+    return start
+
+
+@verbs.move.register(Nodes)
+def move_on_nodes(machine, row, start, duration, planned):  # type: ignore[no-untyped-def]
+    floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
+    if not state[LAID]:
+        state[ROW] = row
+        if planned < NEVER:
+            floors.mark(floor, machine.fresh[0], row, planned, planned + duration)
+            floors.mark(floor, machine.fresh[1], row, planned, planned + duration)
+            floors.lower(floor, classes, sketch, row)
+    state[OPEN] = -1
+    return max(0, -hold_place(floor, classes, sketch, machine.rule, state, start, start + duration, np.int64(1)))
+
+
+@verbs.close_turn.register(Nodes)
+def close_turn_on_nodes(machine, again):  # type: ignore[no-untyped-def]
+    fresh = machine.fresh
+    for n in range(fresh.shape[2]):  # new to the others is only what those gave back that moved
+        fresh[0, 0, n] = fresh[1, 0, n] if again else NEVER
+        fresh[0, 1, n] = fresh[1, 1, n] if again else -1
+        fresh[1, 0, n], fresh[1, 1, n] = NEVER, -1
+    return again
+
+
+@verbs.start_planned.register(Nodes)
+def start_planned_on_nodes(machine, now, row):  # type: ignore[no-untyped-def]
+    sketch, state = machine.sketch, machine.state
+    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+        return FULL
+    log_place(floors.as_running(machine.floor, sketch, now, row), row, state, sketch, machine.log)
+    return 0
+
+
+@verbs.cancel.register(Nodes)
+def cancel_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
+    advance(machine.floor, now)
+    if until > now:
+        floors.mark(machine.floor, machine.fresh[0], row, now, until)
+    drop(machine.floor, machine.classes, machine.sketch, row)
+
+
+@njit_noalloc
+def _list_fresh(now, everything, fresh, nodes):  # type: ignore[no-untyped-def]
+    """List the nodes on which something was given back; returns their number. *everything*: that is unknown."""
+    count = 0
+    for n in range(fresh.shape[2]):
+        if everything:
+            fresh[0, 0, n], fresh[0, 1, n] = now, NEVER
+        if fresh[0, 1, n] > now:
+            nodes[count] = n
+            count += 1
+    return count
+
+
+@njit_noalloc
+def _first_by_totals(floor, classes, c, duration, begin, before):  # type: ignore[no-untyped-def]
+    """First instant at which a waiting request may start earlier than planned as far as the totals go; -1 for none.
+
+    Its own hold, from *before* on, is among what is held, and leaves it what it needs.
+    """
+    at = begin
+    while at < before:
+        short = totals_over(floor, classes, c, at, min(at + duration, before))
+        if short < 0:
+            return at
+        index = first_end(floor, short)
+        if index >= floor.meta[ENDS]:
+            return np.int64(-1)
+        at = floor.ends[index]
+    return np.int64(-1)
+
+
+@njit_noalloc
+def _first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, own):  # type: ignore[no-untyped-def]
+    """An instant before which a waiting request cannot start anew: no node that got something back has room for a task.
+
+    Nodes that got nothing back have no more room than when the request was looked at last. *before* where there is none
+    at all. From *own* on its own hold is among what is held (`NEVER` for none): what lies there is not looked at.
+    """
+    shape = classes.shape[c]
+    if shape[TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
+        return begin
+    first = before
+    for n in nodes:
+        if not classes.hosts[shape[HOSTS], n]:
+            continue
+        times, size, last = floor.node_times[n], floor.nodes[BLOCKS, n], min(fresh[1, n], first)
+        at = max(begin, fresh[0, n] - duration + 1)
+        i = block_at(times, size, at)
+        while at < last and i < size and times[i] < min(at + duration, own):
+            if fit(floor.node_free[n, i], classes, c, floor.shares.shape[1], np.int64(1)) == 0:
+                at = times[i + 1] if i + 1 < size else before
+            i += 1
+        if at < last:
+            first = at
+    return first
+
+
+@njit_noalloc
+def _first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
+    """First instant from *begin* on at which a request fits whose hold has been lifted out of the nodes; -1 for none.
+
+    The totals count its hold from *old* on, where it leaves them what they need. The sketch tells what is free there.
+    """
+    c, at = classes.of[row], begin
+    while at < old:
+        hope = _first_on_fresh(floor, classes, fresh, nodes, c, duration, at, old, NEVER)
+        if hope > at:  # only the present and ends of holds can be answers
+            index = first_end(floor, hope)
+            if hope >= old or index >= floor.meta[ENDS]:
+                break
+            at = floor.ends[index]
+            if at > hope:
+                continue
+        short = totals_over(floor, classes, c, at, min(at + duration, old))
+        if short >= 0:
+            after = short
+        elif fits_over(floor, classes, sketch, c, at, at + duration):
+            return at
+        else:
+            after = max(at + 1, not_before(floor, classes, sketch, c, at, at + duration))
+        index = first_end(floor, after)
+        if index >= floor.meta[ENDS]:
+            break
+        at = floor.ends[index]
+    return np.int64(-1)

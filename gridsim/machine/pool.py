@@ -17,9 +17,9 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, running_profile
 from gridsim.model.time import IntArray
 
-LEFT, AVAILABLE = range(2)
-"""Rows of the free amounts: outside a cycle, of several amounts only; in a cycle, in which requests whose expected end
-has passed hold nothing."""
+CAPACITY, AVAILABLE = range(2)
+"""Rows of amounts: all, of several amounts only; free in a cycle, in which requests whose expected end has passed hold
+nothing."""
 
 BLOCKS, DIPS = range(TAIL + 1, TAIL + 3)
 """Counts of a cycle: blocks of the profile, 0 while there is none; instants at which it falls below all before."""
@@ -35,13 +35,13 @@ class Pool(NamedTuple):
     need : (n,) or (n, p) int64
         Amounts that each request requests.
     idle : (2,) or (2, p) int64
-        Free amounts.
+        All amounts, and the free ones.
     blocks : (3, m) int64
         Times of the profile; instants at which one amount falls below all before, and to how much.
     free : (m,) or (m, p) int64
         Free amounts of the profile.
     running, counts : (2, busy), (k,) int64
-        As `gridsim.machine.running_set` has them; for one amount these are the requests that hold it.
+        As `gridsim.machine.running_set` has them: these requests hold all that is not free.
     """
 
     need: IntArray
@@ -71,11 +71,11 @@ def _open(now, needs, idle, running, counts):  # type: ignore[no-untyped-def]
     if needs.ndim == 1:
         idle[AVAILABLE] = available_now(now, running, counts, needs)
     else:
-        copied(idle, LEFT, AVAILABLE)
-        i = 0
-        while i < counts[RUNNING] and running[0, i] <= now:
-            add(idle, AVAILABLE, needs[running[1, i]], 1)
-            i += 1
+        copied(idle, CAPACITY, AVAILABLE)
+        i = counts[RUNNING] - 1
+        while i >= 0 and running[0, i] > now:
+            add(idle, AVAILABLE, needs[running[1, i]], -1)
+            i -= 1
 
 
 @verbs.resume_cycle.register(Pool)
@@ -196,23 +196,8 @@ def _start(now, idle, blocks, free, counts, need, duration, more):  # type: igno
                 below = amount
                 count += 1
         counts[DIPS] = count
-    else:
-        add(idle, LEFT, need, -1)
-        if counts[BLOCKS]:
-            counts[BLOCKS] = reserve_block(times, free, counts[BLOCKS], now, now + duration, need)
-
-
-@verbs.release.register(Pool)
-def release_in_pool(machine, now, rows, count):  # type: ignore[no-untyped-def]
-    _release(machine.need, machine.idle, rows, count)
-
-
-@njit_noalloc
-def _release(needs, idle, rows, count):  # type: ignore[no-untyped-def]
-    """Give several amounts back; one amount is counted with the running requests."""
-    if needs.ndim > 1:
-        for k in range(count):
-            add(idle, LEFT, needs[rows[k]], 1)
+    elif counts[BLOCKS]:
+        counts[BLOCKS] = reserve_block(times, free, counts[BLOCKS], now, now + duration, need)
 
 
 @verbs.open_profile.register(Pool)

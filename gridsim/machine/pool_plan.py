@@ -83,11 +83,6 @@ def close_turn_of_pool_plan(machine, again):  # type: ignore[no-untyped-def]
     return False  # after each has been tried in planned order, none can move
 
 
-@verbs.start.register(PoolPlan)
-def start_in_pool_plan(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
-    return 0  # it holds its cores already
-
-
 @verbs.cancel.register(PoolPlan)
 def cancel_in_pool_plan(machine, now, row, until):  # type: ignore[no-untyped-def]
     times, free, counts = machine.times, machine.free, machine.counts

@@ -103,6 +103,27 @@ def sort(waiting, counts, keys, ties):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
+def sort_places(order, keys, by_row, rows, ties):  # type: ignore[no-untyped-def]
+    """Sort places of *rows* by the key of each place, or of its request (*by_row*), then in job order."""
+    stride = 1
+    while stride * 3 + 1 < order.shape[0]:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(stride, order.shape[0]):
+            one, i = order[k], k
+            key = keys[rows[one] if by_row else one]
+            while i >= stride:
+                other = order[i - stride]
+                at = rows[other] if by_row else other
+                if keys[at] < key or (keys[at] == key and comes_before(ties, rows[other], rows[one])):
+                    break
+                order[i] = other
+                i -= stride
+            order[i] = one
+        stride //= 3
+
+
+@njit_noalloc
 def sort_first(waiting, counts, keys, ties, cores, available):  # type: ignore[no-untyped-def]
     """Put to the front of a queue who comes first, as far as so many cores go round, and the next one behind them.
 

@@ -63,7 +63,7 @@ def reserve(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
 
 @verb
 def start(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
-    """Let a request that was just found to fit, or is planned for *now*, hold its resources from now on.
+    """Let a request that was just found to fit hold its resources from now on.
 
     Arguments and result as in `reserve`. The caller adds it to the running requests.
     """
@@ -108,6 +108,12 @@ def move(machine, row, start, duration, planned):  # type: ignore[no-untyped-def
 def close_turn(machine, again):  # type: ignore[no-untyped-def]
     """Return whether requests that could not move may be able to, now that each has been tried; *again* as before."""
     return False
+
+
+@verb
+def start_planned(machine, now, row):  # type: ignore[no-untyped-def]
+    """Let a request run that holds its resources since it was planned for *now*; result as in `reserve`."""
+    return 0
 
 
 @verb

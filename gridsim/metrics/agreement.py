@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.metrics.groups import Groups, by_label, length_classes, rows_by_group, size_classes
+from gridsim.metrics.groups import LABELLED, by_label, length_classes, rows_by_group, size_classes
+from gridsim.metrics.responsiveness import mean_ranks
 from gridsim.model.job_id import JobIds
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
@@ -159,29 +160,12 @@ def start_error(start: FloatArray, logged: FloatArray) -> tuple[float, float]:
     return _of(np.median, size), _of(np.mean, size)
 
 
-def agreement_by_group(
-    record: Record,
-    logged_start: IntArray | None = None,
-    *,
-    groups: Sequence[Groups] | None = None,
-    confidence: float = 0.95,
-    seed: int = 1,
-) -> dict[str, dict[str, Agreement]]:
-    """Return the agreement of each group, by kind of groups.
-
-    Parameters
-    ----------
-    groups : sequence of Groups, optional
-        Kinds of groups; by default size, length, and the labels user, account, partition and qos of the workload.
-    """
-    if groups is None:
-        labelled = [by_label(record, name) for name in ("user", "account", "partition", "qos")]
-        groups = [size_classes(record), length_classes(record), *(each for each in labelled if len(each) > 1)]
+def agreement_by_group(record: Record, logged_start: IntArray | None = None) -> dict[str, dict[str, Agreement]]:
+    """Agreement for each group of jobs: by size, by length, and by user, account, partition and QOS if known."""
+    labelled = [by_label(record, name) for name in LABELLED]
+    groups = [size_classes(record), length_classes(record), *(each for each in labelled if len(each) > 1)]
     return {
-        each.kind: {
-            name: agreement(record, logged_start, rows=rows, confidence=confidence, seed=seed)
-            for name, rows in rows_by_group(each).items()
-        }
+        each.kind: {name: agreement(record, logged_start, rows=rows) for name, rows in rows_by_group(each).items()}
         for each in groups
     }
 
@@ -227,17 +211,11 @@ def _spearman(one: FloatArray, other: FloatArray) -> float:
     """Return the rank correlation; equal values have the mean of their ranks."""
     if len(one) < 2:
         return float("nan")
-    ranks = [_ranks(column) for column in (one, other)]
+    ranks = [mean_ranks(column) for column in (one, other)]
     spreads = [float(rank.std()) for rank in ranks]
     if not spreads[0] or not spreads[1]:
         return float("nan")
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    _, position, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2)[position.reshape(-1)], dtype=np.float64)
 
 
 def _median_interval(size: FloatArray, confidence: float, seed: int) -> tuple[float, float]:

@@ -221,7 +221,6 @@ def winners_and_losers(
     *,
     metric: str = "wait",
     names: tuple[str, str] = ("policy", "baseline"),
-    bound: float = BOUND,
     rows: Any = None,
     confidence: float = 0.95,
 ) -> dict[str, Difference]:
@@ -232,19 +231,19 @@ def winners_and_losers(
     record, baseline : Record
         Records of the policy and of the baseline, of the same jobs.
     groups : Groups
-        Groups, such as `gridsim.metrics.groups.size_classes` of either record.
+        Such as `gridsim.metrics.groups.size_classes` of either.
     names : (str, str)
-        Names of the two policies.
-    metric, bound, rows, confidence
+        What to call the two.
+    metric, rows, confidence
         As in `paired`.
 
     Notes
     -----
-    The blocks of each group have equal numbers of its jobs. The groups of one call form one family of Holm's
+    The blocks of each group have equal numbers of its jobs. The groups of one call are one family of Holm's
     correction.
     """
     _check(dict(zip(names, (record, baseline), strict=True)), confidence)
-    mine, theirs = measure(record, metric, bound), measure(baseline, metric, bound)
+    mine, theirs = measure(record, metric), measure(baseline, metric)
     members = rows_by_group(groups, rows)
     found = [_difference(metric, *names, mine[own], theirs[own], confidence) for own in members.values()]
     return dict(zip(members, _corrected(found, confidence), strict=True))
@@ -383,6 +382,7 @@ def _difference(
     mean = policy_mean - baseline_mean
     better, worse, same = _shares(mine, theirs)
     ratio = policy_mean / baseline_mean if policy_mean > 0 and baseline_mean > 0 else math.nan
+    unknown: Any = dict.fromkeys(("low", "high", "ratio_low", "ratio_high", "effect", "p", "p_holm"), math.nan)
     found = Difference(
         metric=metric,
         policy=policy,
@@ -390,14 +390,8 @@ def _difference(
         policy_mean=policy_mean,
         baseline_mean=baseline_mean,
         mean=mean,
-        low=math.nan,
-        high=math.nan,
         ratio=ratio,
-        ratio_low=math.nan,
-        ratio_high=math.nan,
-        effect=math.nan,
-        p=math.nan,
-        p_holm=math.nan,
+        **unknown,
         better=better,
         worse=worse,
         same=same,

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.responsiveness import BOUND, measure
+from gridsim.metrics.responsiveness import BOUND, mean_ranks, measure
 from gridsim.metrics.utilisation import busy_cores
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
@@ -71,7 +71,7 @@ class Joint:
         """Spearman's rank correlation of load and slowdown over periods; NaN with fewer than two."""
         if len(self.load) < 2:
             return float("nan")
-        ranks = [_ranks(column) for column in (self.load, self.slowdown)]
+        ranks = [mean_ranks(column) for column in (self.load, self.slowdown)]
         deviations = [column - column.mean() for column in ranks]
         scale = float(np.sqrt((deviations[0] ** 2).sum() * (deviations[1] ** 2).sum()))
         return float((deviations[0] * deviations[1]).sum()) / scale if scale else float("nan")
@@ -173,11 +173,3 @@ def midnight(record: Record, *, weeks: bool = False) -> int:
     date = calendar.date(first // MICROSECOND)
     since = (date.weekday() * 24 * weeks + date.hour) * 3600 + date.minute * 60 + date.second
     return first // MICROSECOND * MICROSECOND - since * MICROSECOND
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """Return ranks from 1; equal values have the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks: FloatArray = (last - (counts - 1) / 2)[place]
-    return ranks

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.metrics.utilisation import Steps, makespan_window, overlap, steps
+from gridsim.metrics.utilisation import Steps, interval_us, overlap, steps
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.demand import Demands
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray
 from gridsim.record import Record, Requested
 
 Held = tuple[IntArray, IntArray, IntArray]
@@ -106,15 +106,13 @@ def share_held(
     (0.5, 0.125)
     """
     assert record.capacity is not None
-    window = makespan_window(record)
-    low, high = (window.start if start is None else start), (window.end if end is None else end)
+    low, high = interval_us(record, start, end)
     total = record.capacity.total(resource)
-    if not (np.isfinite(low) and np.isfinite(high) and high > low and total > 0):
+    if high <= low or total <= 0:
         return float("nan")
     begin, until, amount = held(record, resource, used=used)
-    shared = overlap(begin, until, whole(float(low)), whole(float(high)))
-    length = whole(float(high)) - whole(float(low))
-    return float(np.multiply(shared, amount, dtype=np.float64).sum() / length / total)
+    shared = overlap(begin, until, low, high)
+    return float(np.multiply(shared, amount, dtype=np.float64).sum() / (high - low) / total)
 
 
 def only_arrivals(record: Record) -> bool:

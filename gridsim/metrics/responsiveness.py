@@ -174,6 +174,13 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence
     return quantiles
 
 
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Ranks of the *values* from 1; equal values have the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
+
+
 def overtook(record: Record) -> npt.NDArray[np.bool_]:
     """Return a mask of the jobs that started while an earlier job (in job order) was waiting for the same cluster.
 

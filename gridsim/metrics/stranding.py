@@ -20,7 +20,7 @@ from gridsim.metrics.resources import (
     runs,
     share_held,
 )
-from gridsim.metrics.utilisation import Interval, arrival_window, makespan_window, waits
+from gridsim.metrics.utilisation import Interval, arrival_window, interval_us, makespan_window, waits
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands, TypicalTasks, WordSets, typical_tasks
 from gridsim.model.time import NEVER, IntArray, whole
@@ -77,13 +77,10 @@ def stood(
     A job that requests only pools needs no node and is ignored. Nothing is stranded while no job waits.
     """
     found = _Replayed(record, typical)
-    window = makespan_window(record)
-    low, high = (window.start if start is None else start), (window.end if end is None else end)
-    if not (np.isfinite(low) and np.isfinite(high)):
-        low = high = 0.0
-    levels = found.play(whole(float(low)), whole(float(high)), whole(arrival_window(record).end))
+    low, high = interval_us(record, start, end)
+    levels = found.play(low, high, whole(arrival_window(record).end))
     names, width = found.names, len(found.names)
-    length = whole(float(high)) - whole(float(low))
+    length = high - low
     numbers = levels[2] if at_last_arrival else levels[0] / length if length > 0 else levels[0] * np.nan
     totals = [found.capacity.total(name) for name in (*names, GPU)]
     stranded = {

@@ -207,7 +207,7 @@ def steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
     return Steps(seconds(times[moved]), level[moved])
 
 
-def _microseconds(record: Record, start: float | None, end: float | None) -> tuple[int, int]:
+def interval_us(record: Record, start: float | None, end: float | None) -> tuple[int, int]:
     """Return the interval in whole microseconds, by default that of the makespan; an empty one at 0 if there is none."""
     default = makespan_window(record)
     low, high = (default.start if start is None else start), (default.end if end is None else end)
@@ -241,7 +241,7 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
     >>> utilisation(record), utilisation(record, *arrival_window(record))
     (0.625, 0.5)
     """
-    low, high = _microseconds(record, start, end)
+    low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
     start_us, end_us, cores = record.holds()
@@ -262,7 +262,7 @@ def useful_utilisation(record: Record, start: float | None = None, end: float | 
 
 def mean_queue_length(record: Record, start: float | None = None, end: float | None = None) -> float:
     """Return the mean number of waiting jobs (or ready tasks) in ``[start, end)``; by default the makespan's interval."""
-    low, high = _microseconds(record, start, end)
+    low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
     begin, until = waits(record)[:2]
@@ -280,7 +280,7 @@ def longest_queue(record: Record, start: float | None = None, end: float | None 
     >>> longest_queue(Record.from_rows(rows)), longest_queue(Record.from_rows(rows), 8, 11)
     (3.0, 2.0)
     """
-    low, high = _microseconds(record, start, end)
+    low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
     begin, until = (np.sort(column) for column in waits(record)[:2])
@@ -297,7 +297,7 @@ def throughput(record: Record, start: float | None = None, end: float | None = N
     """Return the jobs that ended in ``(start, end]``, completed or killed, per hour; by default the makespan's
     interval.
     """
-    low, high = _microseconds(record, start, end)
+    low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
     ended = np.count_nonzero((record.end_us > low) & (record.end_us <= high))
@@ -325,7 +325,7 @@ def offered_load(record: Record, start: float | None = None, end: float | None =
         The interval, s; by default from the first to the last submission. Above 1 the queue grows.
     """
     first, last = arrival_window(record)
-    low, high = _microseconds(record, first if start is None else start, last if end is None else end)
+    low, high = interval_us(record, first if start is None else start, last if end is None else end)
     if high <= low:
         return float("nan")
     workload = record.workload

@@ -1,1 +1,1 @@
-"""Immutable data: what exists, without a clock. Nothing here decides, moves or measures."""
+"""Immutable data without simulation time: workloads, machines and their parts. No module here makes decisions."""

@@ -1,4 +1,4 @@
-"""Where jobs ran on a machine of nodes: columns, one row a piece of a run."""
+"""Allocations of jobs on a machine of nodes, as columns with one row per node and run."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import numpy as np
 from gridsim.model.time import IntArray
 
 POOLS = -1
-"""Number of the node of what belongs to none: cores of a machine without nodes, licences …"""
+"""Node number of amounts outside nodes: cores of a machine without nodes, licences …"""
 
 UNKNOWN_TASKS = -1
-"""Tasks where nobody counts them."""
+"""Number of tasks if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocations:
-    """What each run of a job held of each of its nodes, by job, then run, then as the nodes were given.
+    """Amounts that each run of a job held on each of its nodes, by job, then run, then order of allocation.
 
     Attributes
     ----------
     nodes : tuple of str
         Names of the nodes.
     job : (k,) int64
-        Rows of the workload, or of the tasks where jobs have several.
+        Rows of the workload, or of the tasks for DAG jobs.
     run : (k,) int64
-        Which run of the job: 1 for the first one, more where it was preempted or is a chain of pieces.
+        Number of the run within its job: 1 for the first; more after a preemption, or in a chain of jobs.
     node : (k,) int64
-        Place in *nodes*, `POOLS` for none.
+        Index in *nodes*, `POOLS` for none.
     tasks : (k,) int64
-        Tasks of the job there, `UNKNOWN_TASKS` where nobody counts them.
+        Number of tasks of the job on the node, `UNKNOWN_TASKS` if unknown.
     amounts : mapping of str to (k,) int64
-        What it held by resource: ``cores``; ``memory`` in MiB; others in units of their own.
+        Amounts by resource: ``cores``; ``memory`` in MiB; others in their units.
     start_us, end_us : (k,) int64
-        When the run held it, ``[start, end)``, whole microseconds.
+        Time for which the run held them, ``[start, end)``, whole microseconds.
     gpu_row, gpu, gpu_share : (g,) int64
         GPUs: row of these columns, number of the GPU on its node, thousandths held.
     """
@@ -60,7 +60,7 @@ class Allocations:
         return f"<Allocations: {len(self):,} pieces on {len(self.nodes):,} nodes>"
 
     def select(self, rows: Any, count: int) -> Allocations:
-        """Those of some of *count* jobs (mask, slice or indices)."""
+        """Return the allocations of some of *count* jobs (mask, slice or indices)."""
         place: IntArray = np.full(count, -1, dtype=np.int64)
         kept = np.arange(count)[rows]
         place[kept] = np.arange(len(kept))
@@ -68,11 +68,11 @@ class Allocations:
         return replace(self, job=job).taken(np.flatnonzero(job >= 0))
 
     def of_jobs(self, row: IntArray) -> Allocations:
-        """Of jobs, where these are of the pieces of their chains: *row* has the job of each piece."""
+        """Return the allocations by job from those by part of a chain of jobs; *row* has the job of each part."""
         return replace(self, job=row[self.job]).taken(np.arange(len(self)))
 
     def taken(self, rows: IntArray) -> Allocations:
-        """Some rows, put in order, the runs of each job numbered anew."""
+        """Return some rows in sorted order, with new run numbers."""
         rows = rows[np.lexsort((self.start_us[rows], self.job[rows]))]
         place: IntArray = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
@@ -94,7 +94,7 @@ class Allocations:
         )
 
     def gpu_texts(self) -> list[str]:
-        """GPUs of each piece as tables tell them: ``0:500 3:1000``, thousandths by number; empty for none.
+        """Return the GPUs of each row as in tables: ``0:500 3:1000``, thousandths by number; empty for none.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Allocations:
 
 
 def numbered_runs(job: IntArray, start: IntArray) -> IntArray:
-    """Which run of its job each row belongs to, from 1; rows by job, then start.
+    """Return the number of each row's run within its job, from 1; rows are sorted by job, then start.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What of the demands that a log holds counts on a machine: a log may know of memory, of which a machine says nothing.
+"""Restriction of logged demands to the resources that a machine description contains.
 
-Demands that somebody gives are taken at their word: what a machine has not is what it cannot hold. Those of a log are
-what there was to be read; on a machine that is described without them they are left aside, and that is told.
+Demands given by the user are used unchanged, so missing resources make them infeasible. Demands from a log are only
+the available data. Those without a counterpart in the machine description are dropped, and the report states them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 
 LEFT_ASIDE = "demands_left_aside"
-"""Entry of a provenance: how many jobs ask for what that does not count here, by what it is."""
+"""Entry of the provenance: number of jobs with dropped demands, by kind of demand."""
 
 
 def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Workload:
-    """The workload with what counts of its demands, where these were read from a log; else as it is.
+    """Drop demands for resources that the machine description does not have, if they were read from a log.
 
-    On a machine that is one pool of cores nothing counts but cores; on one of pools the totals of what there is a pool
-    of; on nodes all but memory and partitions of which no node says anything. The label ``partition`` of the jobs
-    becomes a demand where nodes have partitions.
+    On a single pool of cores, only cores are kept. On a machine of pools, totals of existing pools are kept. On nodes,
+    all demands are kept except memory and partitions that no node has. The label ``partition`` of the jobs becomes a
+    demand if nodes have partitions.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Wo
     platform : Platform
         The machine.
     sited : bool
-        Whether a policy decides that knows its own nodes, and reads the labels of the jobs instead.
+        Whether the policy has its own node description and reads the labels of the jobs instead.
 
     Returns
     -------
     Workload
-        Its provenance says what was left aside (`LEFT_ASIDE`).
+        Its provenance has the number of dropped demands (`LEFT_ASIDE`).
 
     Raises
     ------
     InputError
-        When a job asks for nothing that the machine is said to have.
+        If a job has no demand for which the machine has a resource.
     """
     demands = workload.demands
     machines = [cluster.capacity for cluster in platform.clusters()]
@@ -70,7 +70,7 @@ def _anywhere(machines: Iterable[Capacity | None], name: str) -> bool:
 
 
 def _pooled(workload: Workload, demands: Demands, pools: set[str]) -> Workload:
-    """Jobs of a machine without nodes: so much of each pool, without tasks."""
+    """Return the jobs for a machine without nodes: totals of each pool, without tasks."""
     cores, job = workload.asked
     asked = {name: demands.total(name) for name in (*demands.each, *demands.pools, GPU)}
     told = {name: total for name, total in asked.items() if name != "cores" and total.any()}
@@ -94,7 +94,7 @@ def _with(workload: Workload, demands: Demands | None, aside: Mapping[str, int])
 
 
 def _in_partitions(workload: Workload, machines: Iterable[Capacity | None], default: str | None) -> Workload:
-    """The jobs with the partitions that they name, else the default one, where nodes are in partitions."""
+    """Return the jobs with demands for their partitions, or the default one, if nodes have partitions."""
     named = {name for it in machines if it is not None for each in it.partitions for name in each}
     column = workload.labels.get("partition", np.full(len(workload), UNKNOWN))
     if not named or ((column == UNKNOWN).all() and default is None):
@@ -108,7 +108,7 @@ def _in_partitions(workload: Workload, machines: Iterable[Capacity | None], defa
 
 
 def _words(column: IntArray, names: tuple[str, ...], default: str) -> WordSets:
-    """Partitions by the numbers of a label: of ``a,b`` both, of none the default."""
+    """Return partitions by the numbers of a label: both for ``a,b``, the default for none."""
     numbers, of = np.unique(column, return_inverse=True)
     texts = [names[it] if 0 <= it < len(names) else "" if it == UNKNOWN else str(it) for it in numbers.tolist()]
     texts = [text or default for text in texts]

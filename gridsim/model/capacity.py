@@ -1,4 +1,4 @@
-"""Nodes of a machine as columns, one entry a node, its pools outside nodes, and node changes between machines."""
+"""Nodes of a machine as columns with one entry per node, its pools, and differences between two machines."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import IntArray
 
 WHOLE_GPU = 1000
-"""Thousandths of a GPU."""
+"""Number of thousandths in a GPU."""
 
 GPU = "gpu"
-"""The name of GPUs, which no other resource and no pool can have; and their kind where nobody says one."""
+"""Name of GPUs, reserved for them; also the GPU type if none is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """Equal nodes (specification of machines, 2.3).
+    """Group of equal nodes (specification of machines, 2.3).
 
     Parameters
     ----------
     group : str
-        Name.
+        Name of the group.
     count : int
-        How many nodes.
+        Number of nodes.
     capacity : mapping of str to int
-        What one node has of each resource: ``cores``; ``memory`` in MiB; others in units of their own.
+        Capacity of one node by resource: ``cores``; ``memory`` in MiB; others in their units.
     gpus : int
-        GPUs of one node.
+        Number of GPUs of one node.
     gpu_kind : str
-        What GPUs they are.
+        GPU type.
     features : tuple of str
-        Words that jobs may ask for.
+        Features that jobs can request.
     partitions : tuple of str
         Partitions that these nodes belong to.
     weight : int
-        For the placement rule ``weight``: lighter nodes first.
+        Weight for the placement rule ``weight``, which fills nodes with low weights first.
     names : tuple of str
-        Names of the nodes; the group's with a number from 0 where left out, the group's own for a single node.
+        Names of the nodes; by default the name of the group, with a number from 0 if there are several nodes.
 
     Raises
     ------
     InputError
-        For what is no group of nodes.
+        If the values do not form a group of nodes.
 
     Examples
     --------
@@ -88,12 +88,12 @@ class NodeGroup:
 
 
 def with_more(pools: Mapping[str, int], text: str) -> dict[str, int]:
-    """Pools with more units, or fewer: ``matlab:4``, ``matlab:-2``, several with semicolons.
+    """Return pools with more or fewer units: ``matlab:4``, ``matlab:-2``, several separated by semicolons.
 
     Raises
     ------
     InputError
-        For a pool that is not there, and for what is no number of its units.
+        For an unknown pool, and for an invalid number of units.
 
     Examples
     --------
@@ -115,24 +115,24 @@ def with_more(pools: Mapping[str, int], text: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capacity:
-    """Nodes in the order of their machine, by which placements number them, and its pools.
+    """Nodes in the order of their machine, which defines their numbers in placements, and its pools.
 
     Attributes
     ----------
     nodes : tuple of str
-        Their names; none where the machine has pools only.
+        Names of the nodes; empty if the machine has only pools.
     amounts : mapping of str to (n,) int64
-        What each has of every resource: ``cores``; ``memory`` in MiB; others in units of their own.
+        Capacity of each node by resource: ``cores``; ``memory`` in MiB; others in their units.
     gpus : (n,) int64
-        GPUs of each, numbered from 0.
+        Number of GPUs of each node, numbered from 0.
     gpu_kind : tuple of str
-        What GPUs each has; empty where nobody says.
+        GPU type of each node; empty if unknown.
     features, partitions : tuple of tuple of str
-        Words of each node, and the partitions that it belongs to; empty where nobody says.
+        Features and partitions of each node; empty if unknown.
     weight : tuple of int
-        Of each node; empty where nobody says.
+        Weight of each node; empty if unknown.
     pools : mapping of str to int
-        What there is of each pool.
+        Capacity of each pool.
     """
 
     nodes: tuple[str, ...]
@@ -146,25 +146,25 @@ class Capacity:
 
     @classmethod
     def of(cls, groups: Sequence[NodeGroup], pools: Mapping[str, int] | None = None) -> Capacity:
-        """Capacity of groups of nodes, in their order, and of pools.
+        """Return the capacity of groups of nodes, in their order, and of pools.
 
         Parameters
         ----------
         groups : sequence of NodeGroup
-            The nodes; none for a machine of pools.
+            The nodes; empty for a machine of pools.
         pools : mapping of str to int, optional
-            What there is of each pool.
+            Capacity of each pool.
 
         Returns
         -------
         Capacity
-            Columns.
+            Columns of the nodes.
 
         Raises
         ------
         InputError
-            When one name is a node's resource and a pool's, a pool is below 0 or called ``gpu``, or two nodes have one
-            name.
+            If a node resource and a pool have the same name, a pool is below 0 or has the name ``gpu``, or two nodes
+            have the same name.
 
         Examples
         --------
@@ -205,17 +205,17 @@ class Capacity:
 
     @property
     def cores(self) -> int:
-        """Cores of all nodes together, and of the pool ``cores``."""
+        """Number of cores of all nodes and of the pool ``cores``."""
         of_nodes = int(self.amounts["cores"].sum()) if "cores" in self.amounts else 0
         return of_nodes + self.pools.get("cores", 0)
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Names of all that there is to ask for: of nodes, GPUs where there are any, and pools."""
+        """Names of all resources that jobs can request: those of nodes, GPUs if any, and pools."""
         return (*self.amounts, *((GPU,) if self.gpus.any() else ()), *self.pools)
 
     def total(self, resource: str) -> int:
-        """All that the machine has of a resource; of ``gpu`` thousandths.
+        """Return the total capacity of a resource; thousandths for ``gpu``.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Capacity:
         Returns
         -------
         int
-            0 where it has none.
+            0 if the machine does not have it.
         """
         if resource == GPU:
             return int(self.gpus.sum()) * WHOLE_GPU
@@ -240,20 +240,20 @@ class Capacity:
 
 
 class NodeChange(NamedTuple):
-    """Nodes of one type that a machine has more or, below 0, fewer; *node* is one of them, without a name."""
+    """Difference in the number of nodes of one type, negative for fewer; *node* is one of them, without a name."""
 
     more: int
     node: NodeGroup
 
     def to_dict(self) -> dict[str, Any]:
-        """The same in JSON's types."""
+        """Return the change as JSON types."""
         it = self.node
         told = {"capacity": dict(it.capacity), "gpus": it.gpus, "gpu_kind": it.gpu_kind if it.gpus else None}
         return {"more": self.more, "node": told | {"features": list(it.features), "partitions": list(it.partitions)}}
 
 
 def node_changes(before: Sequence[NodeGroup], after: Sequence[NodeGroup]) -> tuple[NodeChange, ...]:
-    """Nodes by which two machines differ, by type: what a node has, its features and its partitions.
+    """Return the nodes by which two machines differ, by capacity, features and partitions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dates of a log: when the seconds of its clock were, where its source says so."""
+"""Calendar dates of a log's clock, if its source has them."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 UNDATED = "undated"
-"""What the provenance of a workload holds whose arrivals are no longer those of any date."""
+"""Key in the provenance of workloads whose submit times no longer correspond to dates."""
 
 _LATEST = 2.0**36
-"""Unix time from which on a date is none that a machine had, s: in about 2,000 years."""
+"""Unix time beyond the dates of any machine, s: in about 2,000 years."""
 
 _DIGITS = 12
-"""Most digits of a Unix time (s): what is longer is none."""
+"""Largest number of digits of a Unix time (s); longer numbers are invalid."""
 
 _LOCAL = timezone(timedelta(0), " ")
-"""Local times of a zone that nobody knows stay as they are, and no zone is told."""
+"""Zone of local times in an unknown zone; they are not converted, and no zone is printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Between seconds of a log's clock and dates.
+    """Conversion between seconds of a log's clock and dates.
 
     Attributes
     ----------
     epoch : float
         Unix time of second 0, s.
     zone : tzinfo
-        That of the log.
+        Time zone of the log.
     """
 
     epoch: float
     zone: tzinfo = UTC
 
     def date(self, seconds: float) -> datetime:
-        """The date of an instant, in the zone of the log.
+        """Return the date of an instant, in the zone of the log.
 
         Examples
         --------
@@ -47,19 +47,19 @@ class Calendar:
         return (datetime.fromtimestamp(0, UTC) + timedelta(seconds=self.epoch + seconds)).astimezone(self.zone)
 
     def seconds(self, date: datetime) -> float:
-        """The instant of a date, s; one without a zone is in that of the log."""
+        """Return the instant of a date, s; a date without a zone is in that of the log."""
         return (date if date.tzinfo else date.replace(tzinfo=self.zone)).timestamp() - self.epoch
 
     @property
     def zone_name(self) -> str:
-        """As people know it, such as ``Europe/Berlin`` or ``UTC``; empty where it is not known."""
+        """Name of the zone, such as ``Europe/Berlin`` or ``UTC``; empty if unknown."""
         return "" if self.zone is _LOCAL else str(self.zone)
 
 
 def calendar_of(provenance: Mapping[str, Any]) -> Calendar | None:
-    """Calendar of a workload of this provenance, in the time zone that it names, else UTC; None where it has no dates.
+    """Return the calendar for a provenance, in its time zone, else UTC; None if the workload has no dates.
 
-    Arrivals that were stretched or shrunk have none.
+    Workloads with stretched or shrunk submit times have no dates.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def calendar_of(provenance: Mapping[str, Any]) -> Calendar | None:
 
 
 def epoch_of(provenance: Mapping[str, Any]) -> float | None:
-    """Unix time of second 0 of a workload of this provenance, s; None where its source does not say.
+    """Return the Unix time of second 0 for a provenance, s; None if its source does not contain it.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def epoch_of(provenance: Mapping[str, Any]) -> float | None:
     """
     shift = sum(entry.get("shift", 0) for entry in provenance.get("transforms", ()))
     origin = provenance.get("clock", {}).get("origin")
-    if isinstance(origin, int | float):  # of a log with dates
+    if isinstance(origin, int | float):  # a log with dates
         return float(origin + shift)
     stamp = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
     if not stamp or not stamp[0].isdecimal() or len(stamp[0]) > _DIGITS or int(stamp[0]) == 0:
@@ -94,9 +94,10 @@ def epoch_of(provenance: Mapping[str, Any]) -> float | None:
 
 
 def zone_name_of(provenance: Mapping[str, Any]) -> str | None:
-    """Zone in which dates without a zone are instants of the clock of a workload of this provenance.
+    """Return the zone in which dates without a zone are read for a provenance.
 
-    None where only Unix times are known. Local times of an unknown zone are read as UTC, so dates beside them are too.
+    None if only Unix times are known. Local times of an unknown zone are read as UTC, and so are dates compared with
+    them.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def zone_name_of(provenance: Mapping[str, Any]) -> str | None:
 
 
 def zone_of(name: str, unnamed: tzinfo = _LOCAL) -> tzinfo:
-    """A zone by its name; UTC for one that nobody knows."""
+    """Return a zone by its name; UTC for an unknown one."""
     if name in ("", "local"):
         return unnamed
     try:
@@ -119,7 +120,7 @@ def zone_of(name: str, unnamed: tzinfo = _LOCAL) -> tzinfo:
 
 
 def _zone_of_header(header: Mapping[str, Any]) -> tzinfo:
-    """That of an SWF header: by its name, else by its offset, s (an older field), else UTC."""
+    """Return the zone in an SWF header: by its name, else by its offset, s (an older field), else UTC."""
     name, ahead = (str(header.get(field, [""])[0]).strip() for field in ("TimeZoneString", "TimeZone"))
     try:
         return zone_of(name, UTC) if name or not ahead else timezone(timedelta(seconds=int(ahead)))

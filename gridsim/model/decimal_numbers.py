@@ -1,4 +1,4 @@
-"""Numbers as they are written in decimal: what a reader computes by hand is what comes out."""
+"""Exact decimal numbers, so that results equal a calculation by hand."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, IntArray
 
 MOST_CORES = 2**31 - 1
-"""Most cores of a machine, a job or a task."""
+"""Largest number of cores of a machine, a job or a task."""
 
 _LARGEST_DENOMINATOR = 10**6
 
 
 def integers(values: Any, field: str, path: object = None) -> IntArray:
-    """A column of whole numbers.
+    """Return a column of integers.
 
     Raises
     ------
     InputError
-        For what is no whole number, and for one beyond 64 bits.
+        For values that are not integers, and for integers beyond 64 bits.
 
     Examples
     --------
@@ -49,12 +49,12 @@ def integers(values: Any, field: str, path: object = None) -> IntArray:
 
 
 def rational(text: str) -> Fraction:
-    """Exact value of a text such as ``0.25``, ``1e3`` or ``1/5``, of at most 40 characters.
+    """Return the exact value of a text such as ``0.25``, ``1e3`` or ``1/5``, of at most 40 characters.
 
     Raises
     ------
     ValueError
-        For any other text: the exponent of a longer number could need more memory than there is.
+        For any other text; the exponent of a longer number could require too much memory.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def rational(text: str) -> Fraction:
 
 
 def shown(value: Any) -> str:
-    """A number as an error shows it: of a very long one only the beginning.
+    """Return a number as text for errors; a very long one is truncated.
 
     Examples
     --------
@@ -77,25 +77,25 @@ def shown(value: Any) -> str:
     """
     try:
         text = f"{value}"
-    except ValueError:  # thousands of digits, which Python does not write
+    except ValueError:  # thousands of digits, which Python does not convert
         return "a number of more than 4,300 digits"
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def exact(value: float, name: str) -> Fraction:
-    """The number as it is written in decimal: 0.2 is one fifth, so that ceilings are what a reader computes.
+    """Return the number exactly as written in decimal: 0.2 is one fifth, so that ceilings are exact.
 
     Parameters
     ----------
     value : float
-        From 0.
+        A number of at least 0.
     name : str
-        Of the parameter, for the error.
+        Name of the parameter, for the error.
 
     Raises
     ------
     InputError
-        For a number below 0, and what is no number.
+        For a number below 0, infinity and NaN.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def exact(value: float, name: str) -> Fraction:
 
 
 def rounded(value: Fraction) -> int:
-    """Nearest whole number, halves up.
+    """Return the nearest integer, with halves rounded up.
 
     Examples
     --------
@@ -119,14 +119,14 @@ def rounded(value: Fraction) -> int:
 
 
 def whole_seconds(column: IntArray, factor: Fraction) -> IntArray:
-    """Times multiplied by a factor, rounded to whole seconds, halves up; at least 1 s.
+    """Return times multiplied by a factor, rounded half up to whole seconds; at least 1 s.
 
     Parameters
     ----------
     column : (n,) int64
         Whole microseconds.
     factor : Fraction
-        From 0.
+        A factor of at least 0.
 
     Returns
     -------
@@ -139,6 +139,6 @@ def whole_seconds(column: IntArray, factor: Fraction) -> IntArray:
     array([ 2, 11, 50])
     """
     unit = MICROSECOND * factor.denominator
-    # Python's own numbers: the products do not fit 64 bits for any factor and any time.
+    # Python integers, because the products can exceed 64 bits.
     times = [max((2 * factor.numerator * time + unit) // (2 * unit), 1) * MICROSECOND for time in column.tolist()]
     return np.array(times, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What jobs ask of a machine beyond a number of cores: tasks that each want several resources, GPUs, nodes, pools.
+"""Demands of jobs beyond a number of cores: tasks with several resources, GPUs, nodes, pools.
 
 The rules are those of the specification of machines, sections 2.2 to 2.5.
 """
@@ -18,45 +18,45 @@ from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import IntArray
 
 NO_LIMIT = 0
-"""Of most nodes and most tasks on a node: as many as the job has tasks."""
+"""Value of the limits on nodes and on tasks per node: the number of tasks of the job."""
 
 ANY: tuple[str, ...] = ()
-"""No words asked for: any GPU kind, any partition, nodes of any features."""
+"""No requirement: any GPU type, any partition, nodes with any features."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """What one job asks for.
+    """Demand of one job.
 
     Parameters
     ----------
     cores : int
-        Plain cores: so much of a machine without nodes; on nodes as many tasks of one core. Excludes *tasks*.
+        Plain cores: cores of a machine without nodes, or one-core tasks on nodes. Excludes *tasks*.
     tasks : int
-        Tasks, which start and end together; each lies on one node.
+        Number of tasks, which start and end together; each task is on one node.
     each : mapping of str to int
-        Amounts of node resources for each task: ``cores``; ``memory`` in MiB; others in units of their own.
+        Amounts of node resources per task: ``cores``; ``memory`` in MiB; others in their units.
     gpu : int
-        Thousandths of GPU for each task: 1 to 999 of one GPU, or whole ones: 1000, 2000 …
+        Thousandths of GPU per task: 1 to 999 of one GPU, or whole GPUs: 1000, 2000 …
     gpu_kinds : tuple of str
-        Kinds of which the node's GPUs must be one; empty for any.
+        Accepted GPU types; empty for any.
     min_nodes, max_nodes : int
-        Least and most different nodes; `NO_LIMIT` for as many as there are tasks.
+        Minimum and maximum number of different nodes; `NO_LIMIT` for the number of tasks.
     tasks_per_node : int
-        Most tasks on one node; `NO_LIMIT` for all.
+        Largest number of tasks on one node; `NO_LIMIT` for all.
     exclusive : bool
-        Whether its nodes hold no other job.
+        Whether the nodes are exclusive to the job.
     features : tuple of str
-        Words that a node must have, all of them.
+        Features that a node must have; all are required.
     partitions : tuple of str
-        Partitions in one of which a node must lie; empty for any.
+        Partitions, one of which a node must belong to; empty for any.
     pools : mapping of str to int
         Amounts of pools, for the job as a whole.
 
     Raises
     ------
     InputError
-        For amounts below 0, parts of GPUs beyond the first, limits that contradict, and what asks for nothing.
+        For negative amounts, fractions of several GPUs, contradictory limits, and an empty demand.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Demand:
         Demands.of([self]).check()
 
     def total(self, resource: str) -> int:
-        """All that it asks for of a resource, over its tasks and pools; of ``gpu`` thousandths.
+        """Return the total demand for a resource over tasks and pools; thousandths for ``gpu``.
 
         Parameters
         ----------
@@ -97,21 +97,21 @@ class Demand:
         Returns
         -------
         int
-            Its units.
+            Units of the resource.
         """
         return int(Demands.of([self]).total(resource)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordSets:
-    """A set of words for each job: *of* has its place in *sets*, of which the first is the empty one.
+    """A set of words for each job: *of* is the index in *sets*, whose first set is empty.
 
     Attributes
     ----------
     of : (n,) int64
-        Places.
+        Index of the set of each job.
     sets : tuple of tuple of str
-        Different sets; number 0 is empty.
+        Distinct sets; number 0 is empty.
     """
 
     of: IntArray
@@ -119,31 +119,31 @@ class WordSets:
 
     @classmethod
     def made(cls, given: Iterable[Sequence[str]]) -> Self:
-        """Sets of words, one a job; the order of the words means nothing."""
+        """Return sets of words, one per job; the order of the words is ignored."""
         places: dict[tuple[str, ...], int] = {ANY: 0}
         texts = list(map(tuple, given))
-        written = dict.fromkeys(texts)  # few different ones, mostly
+        written = dict.fromkeys(texts)  # usually few distinct ones
         place = {words: places.setdefault(tuple(sorted(set(words))), len(places)) for words in written}
         return cls(np.array([place[words] for words in texts], dtype=np.int64), tuple(places))
 
     @classmethod
     def none(cls, jobs: int) -> Self:
-        """No words of so many jobs."""
+        """Return empty sets for *jobs* jobs."""
         return cls(np.zeros(jobs, dtype=np.int64), (ANY,))
 
     def __len__(self) -> int:
         return len(self.of)
 
     def __getitem__(self, row: int) -> tuple[str, ...]:
-        """The words of a row."""
+        """Return the words of a row."""
         return self.sets[int(self.of[row])]
 
     def select(self, rows: Any) -> WordSets:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the sets of some jobs (mask, slice or indices)."""
         return WordSets(self.of[rows], self.sets)
 
     def joined(self, other: WordSets) -> WordSets:
-        """These and the others behind them."""
+        """Return these sets followed by the others."""
         places = {words: place for place, words in enumerate(self.sets)}
         of = np.array([places.setdefault(words, len(places)) for words in other.sets], dtype=np.int64)
         return WordSets(np.concatenate((self.of, of[other.of])), tuple(places))
@@ -151,24 +151,24 @@ class WordSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demands:
-    """What jobs ask for: columns, one entry a job; of DAG jobs one a task.
+    """Demands as columns with one entry per job, or per task for DAG jobs.
 
     Attributes
     ----------
     plain : (n,) int64
-        Plain cores, of jobs without tasks.
+        Plain cores of jobs without tasks.
     tasks : (n,) int64
-        Tasks; 0 for jobs of plain cores, or of pools only.
+        Number of tasks; 0 for jobs of plain cores, or of pools only.
     each : mapping of str to (n,) int64
-        Amounts of node resources for each task.
+        Amounts of node resources per task.
     gpu : (n,) int64
-        Thousandths of GPU for each task.
+        Thousandths of GPU per task.
     gpu_kinds, features, partitions : WordSets
-        Words that nodes must have.
+        Words that nodes must match.
     min_nodes, max_nodes, tasks_per_node : (n,) int64
         Limits; `NO_LIMIT` for none.
     exclusive : (n,) bool
-        Whether nodes are held whole.
+        Whether nodes are exclusive to the job.
     pools : mapping of str to (n,) int64
         Amounts of pools.
     """
@@ -188,17 +188,17 @@ class Demands:
 
     @classmethod
     def of(cls, demands: Sequence[Demand]) -> Demands:
-        """Columns of single demands.
+        """Return the columns for a sequence of demands.
 
         Parameters
         ----------
         demands : sequence of Demand
-            One a job.
+            One demand per job.
 
         Returns
         -------
         Demands
-            In that order.
+            Columns in the same order.
         """
 
         def column(name: str) -> IntArray:
@@ -228,17 +228,17 @@ class Demands:
 
     @classmethod
     def plain_cores(cls, cores: IntArray) -> Demands:
-        """Jobs that ask for plain cores and nothing else.
+        """Return the demands of jobs that request only plain cores.
 
         Parameters
         ----------
         cores : (n,) int64
-            How many.
+            Number of cores per job.
 
         Returns
         -------
         Demands
-            One a job.
+            One entry per job.
         """
         n = len(cores)
         none, one = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
@@ -253,7 +253,7 @@ class Demands:
         return f"<Demands: {len(self):,} jobs, {', '.join(names) or 'plain cores'}>"
 
     def __getitem__(self, row: int) -> Demand:
-        """What one job asks for."""
+        """Return the demand of one job."""
         return Demand(
             cores=int(self.plain[row]),
             tasks=int(self.tasks[row]),
@@ -270,17 +270,17 @@ class Demands:
         )
 
     def select(self, rows: Any) -> Demands:
-        """Those of some jobs.
+        """Return the demands of some jobs.
 
         Parameters
         ----------
         rows : mask, slice or (k,) indices
-            Which.
+            Selected rows.
 
         Returns
         -------
         Demands
-            In that order.
+            Demands in that order.
         """
         values: dict[str, Any] = {}
         for name in (it.name for it in fields(self)):
@@ -292,17 +292,17 @@ class Demands:
         return Demands(**values)
 
     def joined(self, other: Demands) -> Demands:
-        """These and others behind them.
+        """Return these demands followed by others.
 
         Parameters
         ----------
         other : Demands
-            Of jobs that come later in the order of rows.
+            Demands of jobs that follow in row order.
 
         Returns
         -------
         Demands
-            Of both.
+            Demands of both.
 
         Examples
         --------
@@ -324,11 +324,11 @@ class Demands:
 
     @property
     def cores(self) -> IntArray:
-        """All cores of each job: plain ones, those of its tasks and of the pool ``cores``; (n,)."""
+        """Total cores of each job: plain ones, those of its tasks and of the pool ``cores``; (n,)."""
         return self.total("cores")
 
     def total(self, resource: str) -> IntArray:
-        """All that each job asks for of a resource; of ``gpu`` thousandths.
+        """Return the total demand of each job for a resource; thousandths for ``gpu``.
 
         Parameters
         ----------
@@ -338,7 +338,7 @@ class Demands:
         Returns
         -------
         (n,) int64
-            In the units of the resource.
+            Totals in the units of the resource.
         """
         if resource == GPU:
             return self.tasks * self.gpu
@@ -347,17 +347,17 @@ class Demands:
         return found + self.plain if resource == "cores" else found
 
     def check(self, job: IntArray | None = None) -> None:
-        """Raise `InputError` for the first demand that cannot be one (2.4 of the specification: R4, R19).
+        """Raise `InputError` for the first invalid demand (2.4 of the specification: R4, R19).
 
         Parameters
         ----------
         job : (n,) int64, optional
-            Numbers of the jobs, for the error.
+            Job numbers, for the error.
 
         Raises
         ------
         InputError
-            Naming the job, the field, the value and what is allowed.
+            With the job, the field, the value and the allowed range.
         """
         for name, amounts in (("each", self.each), ("pools", self.pools)):
             for resource, column in amounts.items():
@@ -404,7 +404,7 @@ class Demands:
 
 
 def _any(amounts: Mapping[str, IntArray], n: int) -> npt.NDArray[np.bool_]:
-    """Whether jobs ask for any of these."""
+    """Return whether jobs request any of these amounts."""
     asked = np.zeros(n, dtype=np.bool_)
     for column in amounts.values():
         asked |= column > 0
@@ -414,11 +414,11 @@ def _any(amounts: Mapping[str, IntArray], n: int) -> npt.NDArray[np.bool_]:
 _EACH, _POOL = "each_", "pool_"
 _WORDS = ("gpu_kinds", "features", "partitions")
 _COUNTS = {"gpu": 0, "min_nodes": 1, "max_nodes": NO_LIMIT, "tasks_per_node": NO_LIMIT, "exclusive": 0}
-"""Columns that are there where any job has another number than this one."""
+"""Columns that a table contains if any job has a value other than this default."""
 
 
 def columns_of(demands: Demands) -> dict[str, npt.NDArray[Any]]:
-    """Columns of a table, one row a job: those in which any job asks for something; words are separated by ``|``.
+    """Return the columns of a table, one row per job, that any job uses; words are separated by ``|``.
 
     Examples
     --------
@@ -440,17 +440,17 @@ def columns_of(demands: Demands) -> dict[str, npt.NDArray[Any]]:
 
 
 def demands_of(columns: Mapping[str, Sequence[str]], cores: Sequence[int]) -> Demands | None:
-    """Demands from the text of such columns; None where there is no column ``tasks``.
+    """Return demands from the texts of such columns; None without a column ``tasks``.
 
     Parameters
     ----------
     cores : sequence of int
-        All cores of each job: of one without tasks, those that are of no pool are plain ones.
+        Total cores of each job; without tasks, cores that are in no pool are plain ones.
 
     Raises
     ------
     InputError
-        For what is no demand, naming the column.
+        For an invalid demand, with the column.
     """
     if "tasks" not in columns:
         return None
@@ -483,24 +483,24 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 POPULARITY = 0.95
-"""Part of all tasks that the typical ones are together at least (Weng et al., USENIX ATC 2023)."""
+"""Smallest share of all tasks that the typical ones include (Weng et al., USENIX ATC 2023)."""
 
 
 class TypicalTasks(NamedTuple):
-    """The most frequent tasks of a workload, those of which there are most first.
+    """Most frequent tasks of a workload, in order of decreasing number.
 
     Attributes
     ----------
     resources : tuple of str
         Names of the columns of *each*.
     each : (m, r) int64
-        Amounts of resources of a node.
+        Amounts of node resources.
     gpu : (m,) int64
         Thousandths of GPU.
     gpu_kinds : tuple of tuple of str
-        Kinds that are accepted; empty for any.
+        Accepted GPU types; empty for any.
     counts : (m,) int64
-        How many tasks there are of each.
+        Number of tasks of each kind.
     """
 
     resources: tuple[str, ...]
@@ -513,21 +513,22 @@ class TypicalTasks(NamedTuple):
 def typical_tasks(
     demands: Demands, resources: Sequence[str] | None = None, popularity: float = POPULARITY
 ) -> TypicalTasks:
-    """The fewest distinct tasks that make up a part of all tasks of jobs on nodes.
+    """Return the smallest set of distinct tasks that makes up a given share of all tasks of jobs on nodes.
 
     Parameters
     ----------
     demands : Demands
-        Of all jobs; plain cores are tasks of one core.
+        Demands of all jobs; plain cores are tasks of one core.
     resources : sequence of str, optional
-        Resources by which tasks are told apart; all but ``memory`` where left out.
+        Resources that distinguish tasks; by default all but ``memory``.
     popularity : float
-        The part.
+        The share.
 
     Returns
     -------
     TypicalTasks
-        By number of tasks downwards; ties by the larger amounts, in alphabetical order of their names, then GPUs.
+        Sorted by decreasing number of tasks; ties by the larger amounts, in alphabetical order of their names, then
+        GPUs.
 
     Examples
     --------

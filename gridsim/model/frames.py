@@ -1,4 +1,4 @@
-"""Columns as pandas data frames with units and dates, and small HTML tables: what notebooks show."""
+"""Conversion of columns to pandas data frames with units and dates, and small HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridsim.model.dates import Calendar
 from gridsim.model.time import MICROSECOND
 
 DATED = ("submit", "start", "end", "deadline")
-"""Columns of instants that get a column of dates beside them, named so with ``_at`` behind it."""
+"""Columns of instants for which a column of dates is added, with the suffix ``_at``."""
 
 _SECONDS = ("submit", "start", "end", "wait", "runtime", "estimate", "response", "deadline", "granted", "offer")
 
@@ -25,16 +25,16 @@ UNITS: Mapping[str, str] = {
     **dict.fromkeys(("cores", "cores_min", "cores_max", "cores_used", "logged_allocated"), "cores"),
     "lost_core_seconds": "core-seconds",
 }
-"""Units of columns; the others are counts, ratios and names. A frame has those of its own in ``attrs["units"]``."""
+"""Units of columns; other columns are counts, ratios and names. ``attrs["units"]`` has the units of a frame."""
 
 
 def frame(columns: Mapping[str, Any], units: Mapping[str, str] | None = None) -> Any:
-    """A data frame of columns of one length, with their units in ``attrs["units"]``.
+    """Return a data frame of columns of one length, with their units in ``attrs["units"]``.
 
     Raises
     ------
     InputError
-        Where pandas is not installed.
+        If pandas is not installed.
     """
     try:
         pandas = importlib.import_module("pandas")
@@ -47,7 +47,7 @@ def frame(columns: Mapping[str, Any], units: Mapping[str, str] | None = None) ->
 
 
 def dates_of(seconds: npt.NDArray[np.float64], calendar: Calendar) -> Any:
-    """Timestamps of instants, missing ones where there is none."""
+    """Return timestamps of instants, with missing values for missing instants."""
     known = np.isfinite(seconds)
     micro = np.where(known, np.rint((calendar.epoch + np.where(known, seconds, 0.0)) * MICROSECOND), 0.0)
     instants = micro.astype(np.int64).astype("datetime64[us]")
@@ -55,7 +55,7 @@ def dates_of(seconds: npt.NDArray[np.float64], calendar: Calendar) -> Any:
     try:
         dates = importlib.import_module("pandas").Series(instants)
     except ImportError:
-        return instants  # the frame says what is missing
+        return instants  # the caller reports missing dates
     return dates.dt.tz_localize(UTC).dt.tz_convert(calendar.zone) if calendar.zone_name else dates
 
 
@@ -67,20 +67,20 @@ def card(
     sentences: Iterable[str] = (),
     marked: str = "",
 ) -> str:
-    """HTML of a thing.
+    """Return an object's description as HTML.
 
     Parameters
     ----------
     title : str
-        What it is.
+        Title.
     rows : iterable of sequence of str
-        Cells; the first one names the row.
+        Cells; the first cell is the name of the row.
     head : sequence of str
-        Names of the columns; none where left out.
+        Names of the columns; none by default.
     sentences : iterable of str
         Sentences between the title and the table.
     marked : str
-        What stands behind the cells that are bold.
+        Suffix of the cells to print in bold.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a job is called: its number, and the id that its users know, such as ``41206_5`` for a task of an array.
+"""Identifiers of jobs: the number, and the id in the source, such as ``41206_5`` for a task of an array.
 
 Sources: sacct(1), ``JobID`` ("The number of the job or job step. It is in the form: *job.jobstep*"; "Job arrays …
 *ArrayJobID_ArrayTaskID*"; "Heterogeneous jobs … *HetJobID+HetJobOffset*"); squeue(1), ``--jobs``; PBS Professional,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 ABSENT, SEVERAL = -1, -2
-"""Task of a job that is none of an array; of a line that stands for several tasks."""
+"""Task number of a job outside arrays; task number of a line for several tasks."""
 
 EXPECTED = (
     "expected a job as sacct names it: its number (387), a task of an array (700018_2) or a part of a heterogeneous "
@@ -35,7 +35,7 @@ _ONE = re.compile(r"\[([0-9]{1,17})\]")
 
 
 def fields_of(text: str) -> tuple[int, int, int, str, str] | None:
-    """Number, task, part, text of several tasks and step of an id of Slurm; None for a text that is none.
+    """Return number, task, component, text of several tasks, and step of a Slurm id; None for an invalid text.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def fields_of(text: str) -> tuple[int, int, int, str, str] | None:
 
 
 class JobId(NamedTuple):
-    """Number of a job, of its array or of its group of parts; task and part, `ABSENT` where it is none."""
+    """Number of a job, array or heterogeneous job; task and component, `ABSENT` if none."""
 
     number: int
     task: int = ABSENT
@@ -65,12 +65,12 @@ class JobId(NamedTuple):
 
 
 def read_id(text: str) -> JobId:
-    """Id of a job as a user sends it; what names a step of the job is left out.
+    """Return the id of a job from user input; the step of the job is ignored.
 
     Raises
     ------
     InputError
-        For a text that is none.
+        For an invalid text.
 
     Examples
     --------
@@ -91,15 +91,15 @@ def read_id(text: str) -> JobId:
 
 @dataclass(frozen=True, slots=True)
 class JobIds:
-    """What the jobs of a workload are called, one row a job.
+    """Ids of the jobs of a workload, one row per job.
 
     Attributes
     ----------
     job : (n,) int64
-        Their numbers.
+        Job numbers.
     group, task, part : (n,) int64 or None
-        Number of the array or group of parts that each is of, else its own; task and part, `ABSENT` for none. None
-        where the source tells no such ids apart.
+        Number of the array or heterogeneous job, else the job number; task and component, `ABSENT` if none. None if
+        the source has no such ids.
     """
 
     job: IntArray
@@ -109,9 +109,9 @@ class JobIds:
 
     @classmethod
     def of(cls, workload: Workload) -> JobIds:
-        """Those of a workload, as far as its source says."""
+        """Return the ids of a workload, as far as its source has them."""
         logged, job = workload.logged, workload.job
-        if "element" in logged:  # of PBS, which counts from 0 too
+        if "element" in logged:  # PBS, which also counts from 0
             inside = logged["element"] >= 0
             return cls(job, np.where(inside, logged["array"], job), np.where(inside, logged["element"], ABSENT))
         if "array_job" not in logged or len(logged["array_job"]) != len(job):
@@ -120,23 +120,23 @@ class JobIds:
 
     @classmethod
     def read(cls, job: IntArray, texts: Sequence[str]) -> JobIds:
-        """Those that `shown` has written.
+        """Parse ids written by `shown`.
 
         Raises
         ------
         InputError
-            For a text that is no id.
+            For a text that is not an id.
         """
         columns: IntArray = np.array([read_id(text) for text in texts], dtype=np.int64).reshape(-1, 3)
         return cls(job, columns[:, 0], columns[:, 1], columns[:, 2])
 
     @property
     def known(self) -> bool:
-        """Whether any job has an id beside its number."""
+        """Return whether any job has an id in addition to its number."""
         return self.group is not None
 
     def at(self, row: int) -> JobId:
-        """Id of a job; its number alone where there is none."""
+        """Return the id of a job, or its number only if it has none."""
         if self.group is None:
             return JobId(int(self.job[row]))
         task = ABSENT if self.task is None else int(self.task[row])
@@ -144,20 +144,20 @@ class JobIds:
         return JobId(int(self.group[row]) if task != ABSENT or part != ABSENT else int(self.job[row]), task, part)
 
     def shown(self, row: int) -> str:
-        """Id of a job as its user knows it."""
+        """Return the id of a job in the form used by its source."""
         return str(self.at(row))
 
     def texts(self) -> list[str]:
-        """Ids of all jobs."""
+        """Return the ids of all jobs."""
         return [self.shown(row) for row in range(len(self.job))]
 
     def row(self, asked: int | str) -> int:
-        """Row of the job that somebody names, by its number or by the id that its users know.
+        """Return the row of the job with this number, or with this id in its source.
 
         Raises
         ------
         InputError
-            For a text that names no job, for a job that is not there, and for several.
+            For an invalid text, for an unknown job, and for several matching jobs.
 
         Examples
         --------
@@ -179,7 +179,7 @@ class JobIds:
             raise InputError(error.message + (f"; did you mean {near}?" if near else ""), field="job") from error
 
     def _meant(self, text: str) -> str:
-        """The job that has the same numbers as a text that is no id, if there is one."""
+        """Return the id of the job that has the same numbers as an invalid text, if it is unique."""
         digits = re.findall("[0-9]{1,17}", text)
         for join in ("_", "+"):
             wanted = fields_of(join.join(digits))
@@ -202,7 +202,7 @@ class JobIds:
 
     def _several(self, wanted: JobId, rows: IntArray) -> InputError:
         shown = [self.shown(int(row)) for row in rows]
-        if len(set(shown)) < len(shown):  # runs of one job, or tasks that the source does not tell apart
+        if len(set(shown)) < len(shown):  # runs of one job, or tasks that the source does not distinguish
             shown = self.job[rows].astype(str).tolist()
         few = ", ".join(shown[:3]) + (f", … {shown[-1]}" if len(shown) > 3 else "")
         return InputError(f"{wanted} is {len(rows):,} jobs; name one of them: {few}", field="job")

@@ -1,4 +1,4 @@
-"""Jobs that may start on any number of cores of a range: ranges, and runtimes on each number, as columns."""
+"""Moldable jobs as columns: ranges of cores, and run times on each number of cores in the range."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moldable:
-    """Ranges of cores and relative runtimes of the jobs of a workload: one row a job; of its tasks, one row a task.
+    """Ranges of cores and relative run times of the jobs of a workload, one row per job or per task of DAG jobs.
 
     Attributes
     ----------
     minimum, maximum : (n,) int64
-        The range, ``1 <= minimum <= maximum``; no job gains by more cores than its maximum. What the job asks for may
-        lie outside.
+        Range of cores, ``1 <= minimum <= maximum``; more cores than the maximum do not make the job faster. The
+        requested number may be outside the range.
     curve : (n,) int64
-        Which curve of relative runtimes.
+        Number of the curve of relative run times.
     first : (c + 1,) int64
         Curve ``i`` is ``relative[first[i]:first[i + 1]]``.
     relative : (k,) float64
-        Relative runtimes on 1, 2, 3, … cores of each curve, one curve after the other; each reaches the maximum and the
-        request of all its jobs.
+        Relative run times on 1, 2, 3, … cores of each curve, one curve after the other. Each curve extends to the
+        maximum and to the request of all its jobs.
     weight : (n,) float64
-        Effective sequential runtime over the estimate: the speedup on the cores asked for; of measured tables, the work
-        on the minimum over the runtime on the cores asked for.
+        Effective sequential run time divided by the estimate: the speedup on the requested cores. For measured tables,
+        the work on the minimum divided by the run time on the requested cores.
     size_first : (n + 1,) int64 or None
-        The sizes of row ``i`` are ``sizes[size_first[i]:size_first[i + 1]]``; a row without any may have all of its
-        range. None: no job names sizes.
+        The core counts of row ``i`` are ``sizes[size_first[i]:size_first[i + 1]]``; a row without any can use its
+        whole range. None: no job lists core counts.
     sizes : (m,) int64 or None
-        Sizes that jobs may have, ascending; the first is the minimum, the last the maximum of the row.
+        Core counts that jobs can use, ascending; the first is the minimum, the last the maximum of the row.
 
     References
     ----------
@@ -67,27 +67,27 @@ class Moldable:
         sizes: Sequence[Any] | None = None,
         names: Any = None,
     ) -> Moldable:
-        """Ranges cut to what is useful, with the curves that they need.
+        """Return ranges limited to useful core counts, with the curves that they need.
 
         Parameters
         ----------
         cores : (n,) array_like of int
-            What each row asks for: its runtime and estimate are those on this number.
+            Requested cores of each row, to which its run time and estimate apply.
         minimum, maximum : (n,) array_like of int
-            The range; one number stands for all.
+            Range of cores; a single number applies to all rows.
         speedups : sequence of Speedup
-            The different laws.
+            Distinct speedup laws.
         curve : (n,) array_like of int
-            Which of them each row follows.
+            Index of the law of each row.
         sizes : (n,) sequence of array_like, optional
-            Sizes that each row may have, in place of all of its range; none of them for a row that may have all.
+            Core counts that each row can use instead of its whole range; empty for a row that can use all.
         names : (n,) array_like of int, optional
-            Numbers of the jobs, for errors.
+            Job numbers, for errors.
 
         Raises
         ------
         InputError
-            For an empty range, a range that begins below one core, and a law that gives no runtime; naming the job.
+            For an empty range, a range that begins below one core, and a law without a run time; with the job.
 
         Examples
         --------
@@ -125,7 +125,7 @@ class Moldable:
         return made if sizes is None else made._with_sizes(sizes)
 
     def _with_sizes(self, sizes: Sequence[Any]) -> Moldable:
-        """The same rows, with those of the *sizes* that lie in their ranges; the ranges end at the largest."""
+        """Return the same rows with the *sizes* that are in their ranges; the ranges end at the largest."""
         kept = []
         maximum = self.maximum.copy()
         for row, named in enumerate(sizes):
@@ -139,14 +139,14 @@ class Moldable:
         return Moldable(self.minimum, maximum, self.curve, self.first, self.relative, self.weight, first, together)
 
     def check(self, cores: IntArray, names: IntArray) -> None:
-        """Raise `InputError` for the first row that can be no job.
+        """Raise `InputError` for the first invalid row.
 
         Parameters
         ----------
         cores : (n,) int64
-            What each row asks for.
+            Requested cores of each row.
         names : (n,) int64
-            Numbers of the jobs, for the error.
+            Job numbers, for the error.
         """
         for name in ("minimum", "maximum", "curve", "weight"):
             if len(getattr(self, name)) != len(cores):
@@ -164,7 +164,7 @@ class Moldable:
                 raise InputError(f"job {names[row]} has {value:g}; expected {rule}", field=name)
 
     def select(self, rows: Any) -> Moldable:
-        """The *rows* (mask, slice or indices), in that order, with all curves."""
+        """Return the *rows* (mask, slice or indices), in that order, with all curves."""
         first, sizes = self.size_first, self.sizes
         if first is not None and sizes is not None:
             chosen = np.arange(len(self))[rows]
@@ -183,7 +183,7 @@ class Moldable:
         )
 
     def with_rigid(self, cores: int) -> Moldable:
-        """One row more, which has as many cores as it asks for.
+        """Return the columns with one more row, for a rigid job of *cores* cores.
 
         Examples
         --------
@@ -205,7 +205,7 @@ class Moldable:
 
     @classmethod
     def rigid(cls, cores: IntArray) -> Moldable:
-        """Jobs that have as many cores as they ask for.
+        """Return the columns of rigid jobs, which run on their requested cores.
 
         Examples
         --------
@@ -218,7 +218,7 @@ class Moldable:
         return cls(cores.copy(), cores.copy(), np.zeros_like(cores), first, relative, cores.astype(np.float64))
 
     def with_room(self, room: int) -> Moldable:
-        """So many rows more of one core, for `take`, and as many curves that have no entries yet."""
+        """Return the columns with *room* spare one-core rows for `take`, and as many spare curves without entries."""
         ones, n = np.ones(room, dtype=np.int64), len(self)
         first, sizes = self.size_first, self.sizes
         if first is None or sizes is None:
@@ -235,10 +235,10 @@ class Moldable:
         )
 
     def take(self, row: int, one: Moldable) -> Moldable:
-        """With the only row of *one* in place of the first that `with_room` has kept free and that is free still.
+        """Replace the first spare row reserved by `with_room` by the only row of *one*.
 
-        Columns are written over; those that are full are made anew, twice as long: entries behind the last curve and
-        the last size mean nothing.
+        Columns are overwritten. Full columns are reallocated at twice their length; entries after the last curve and
+        the last core count are unused.
         """
         first, sizes, size_first = self.first, self.sizes, self.size_first
         assert size_first is not None
@@ -255,7 +255,7 @@ class Moldable:
 
     @property
     def trimmed(self) -> Moldable:
-        """The same rows without what means nothing; no sizes where nobody names any."""
+        """Return the same rows without unused entries, and without core counts if no row lists any."""
         first, sizes = self.size_first, self.sizes
         used = 0 if first is None else int(first[-1])
         named = (first, sizes[:used]) if used and sizes is not None else (None, None)
@@ -263,7 +263,7 @@ class Moldable:
 
     @property
     def least(self) -> IntArray:
-        """Smallest size of each row: its minimum, or the first of the sizes that it names."""
+        """Smallest core count of each row: its minimum, or the first core count that it lists."""
         first, sizes = self.size_first, self.sizes
         if first is None or sizes is None:
             return self.minimum
@@ -272,16 +272,16 @@ class Moldable:
         return least
 
     def times_on(self, given: Any, times: IntArray, requested: IntArray) -> IntArray:
-        """What *times* of all rows on the *requested* cores are on the *given* ones.
+        """Convert *times* of all rows on the *requested* cores to the *given* cores.
 
         Parameters
         ----------
         given : (n,) array_like of int
-            Cores; one number stands for all.
+            Number of cores; a single number applies to all rows.
         times : (n,) int64
-            Runtimes or estimates on the requested cores, whole microseconds.
+            Run times or estimates on the requested cores, whole microseconds.
         requested : (n,) int64
-            Cores.
+            Requested cores.
 
         Returns
         -------
@@ -294,14 +294,14 @@ class Moldable:
         return scaled
 
     def time_on(self, row: int, given: int, time: int, requested: int) -> int:
-        """What *time* of one row on the *requested* cores is on the *given* ones, as `times_on`; whole microseconds."""
+        """Convert *time* of one row on the *requested* cores to the *given* ones, as `times_on`; whole microseconds."""
         if given == requested:
             return time
         begin = self.first[self.curve[row]] - 1
         return max(1, int(np.rint(time * self.relative[begin + given] / self.relative[begin + requested])))
 
     def sequential(self, estimate: IntArray) -> FloatArray:
-        """Effective sequential runtime of all rows, s, from their *estimate* (whole microseconds)."""
+        """Return the effective sequential run time of all rows, s, from their *estimate* (whole microseconds)."""
         return estimate * self.weight / MICROSECOND
 
     def __len__(self) -> int:
@@ -309,7 +309,7 @@ class Moldable:
 
 
 def _written(column: Any, at: int, values: Any) -> Any:
-    """The column with some values from a place on; a longer one where it ends before."""
+    """Return the column with new values from an index on, extended if necessary."""
     end = at + len(values)
     if end > len(column):
         column = np.append(column, np.zeros(end, dtype=column.dtype))
@@ -318,12 +318,12 @@ def _written(column: Any, at: int, values: Any) -> Any:
 
 
 def _curve(law: Speedup, length: int) -> FloatArray:
-    """Relative runtimes on 1 to *length* cores.
+    """Return relative run times on 1 to *length* cores.
 
     Raises
     ------
     InputError
-        When the law gives none.
+        If the law has no valid run time.
     """
     relative = np.asarray(law.relative(np.arange(1, length + 1)), dtype=np.float64)
     if relative.shape != (length,):
@@ -352,12 +352,12 @@ def _check_ranges(minimum: IntArray, maximum: IntArray, names: IntArray) -> None
 
 
 def weight_bounds(count: int = 10, first: float = 100.0, ratio: float = 3.0) -> FloatArray:
-    """Largest weight of each category but the last, core-seconds: *first*, and *ratio* times the one before.
+    """Return the largest weight of each category but the last, core-seconds: a geometric series from *first*.
 
     Raises
     ------
     InputError
-        For values that make no ascending bounds.
+        For values that do not give ascending bounds.
 
     References
     ----------
@@ -379,12 +379,12 @@ def weight_bounds(count: int = 10, first: float = 100.0, ratio: float = 3.0) -> 
 
 
 def weight_category(weight: Any, bounds: FloatArray) -> IntArray:
-    """Category of each *weight*, from 1; a bound belongs to the lower category.
+    """Return the category of each *weight*, from 1; a bound belongs to the lower category.
 
     Examples
     --------
     >>> weight_category([100, 100.001, 1e9], weight_bounds(count=4))
     array([1, 2, 4])
     """
-    # Products of floats may come out a little above a bound that they mean.
+    # Products of floats can slightly exceed the bound that they are equal to.
     return np.searchsorted(bounds * (1 + 1e-12), np.asarray(weight, dtype=np.float64), side="left") + 1

@@ -1,4 +1,4 @@
-"""How long data needs between clusters, as the paper fixes it: nominal delays, which ranks and critical paths use."""
+"""Transfer times between clusters, as defined by the paper: nominal delays, which ranks and critical paths use."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ class Network:
     Parameters
     ----------
     kind : {"ccr", "shared", "fifo"}
-        Fixed delays, links that share their capacity by max-min fairness, or links with slots served first come first.
+        Fixed delays, links with max-min fair sharing of their capacity, or links with slots in first-come-first-served
+        order.
     ccr : str
-        Communication to computation ratio, an exact rational such as ``"1/5"``: the data of a task are this part of its
-        execution time.
+        Communication-to-computation ratio, an exact rational such as ``"1/5"``: the data volume of a task as a
+        fraction of its execution time.
     delay_levels_power : int or None
-        Fixed delays grow with the levels of the tree between two clusters to this power; not at all where left out.
+        Power of the number of tree levels between two clusters by which fixed delays grow; by default they do not
+        grow.
     transfer_start : {"each", "all"}
-        A transfer starts when its own predecessor ends, or all of a task's when the last of them does.
+        Start of a transfer: ``each`` when its own predecessor ends, ``all`` when the last predecessor of the task
+        ends.
     transfer : {"ccr", "files"}
-        Where the size of data comes from: `ccr`, or the files of the workload over *bandwidth*.
+        Source of the data volume: `ccr`, or the files of the workload divided by *bandwidth*.
     bandwidth : float
         Bytes per second of a transfer of files.
     capacity : str
-        Of each link and direction, an exact rational: data of one second of `ccr` volume a second (``shared``).
+        Capacity of each link and direction, an exact rational: seconds of `ccr` volume per second (``shared``).
     slots : int
-        Transfers at once on each link and direction (``fifo``).
+        Number of simultaneous transfers on each link and direction (``fifo``).
     transfer_rate_cap : str
         Largest rate of one transfer (``shared``).
     """
@@ -78,26 +81,26 @@ class Network:
 
     @property
     def free(self) -> bool:
-        """Whether data need no time at all."""
+        """Return whether transfers take no time."""
         return self.transfer == "ccr" and self._ratio == 0
 
     def volume(self, runtime: int, bytes_sent: float | None, tick: int) -> Fraction:
-        """Data of a transfer in ticks of an idle link: `ccr` times the execution time, or bytes over the bandwidth."""
+        """Return the volume of a transfer in ticks of an idle link: `ccr` times run time, or bytes / bandwidth."""
         if self.transfer == "files":
             return Fraction(bytes_sent or 0.0) / Fraction(self.bandwidth) * 1_000_000 / tick
         return self._ratio * runtime / tick
 
     def delay(self, runtime: int, levels: int, tick: int, bytes_sent: float | None = None) -> int:
-        """Delay between two clusters, whole microseconds: the volume, rounded up to whole ticks once.
+        """Return the delay between two clusters, whole microseconds: the volume, rounded up once to whole ticks.
 
         Parameters
         ----------
         runtime : int
-            Execution time of the task that sends, whole microseconds.
+            Execution time of the sending task, whole microseconds.
         levels : int
-            Levels of the tree between the clusters; 0 for the same one.
+            Levels of the tree between the clusters; 0 for the same cluster.
         tick : int
-            Whole microseconds.
+            Length of a tick, whole microseconds.
         """
         if not levels:
             return 0
@@ -108,7 +111,7 @@ class Network:
         return -(-ticks.numerator // ticks.denominator) * tick
 
     def delays(self, runtime: IntArray, levels: int, tick: int) -> IntArray:
-        """The same for many tasks at once, where no bytes play a part (``transfer = "ccr"``).
+        """Return the delays for many tasks, if they do not depend on bytes (``transfer = "ccr"``).
 
         Parameters
         ----------

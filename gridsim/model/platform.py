@@ -1,4 +1,4 @@
-"""The machine: clusters of equal cores below a tree of routers; the number of cores that a workload states."""
+"""The machine: clusters of equal cores below a tree of routers, and the number of cores stated by a workload."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 4
-"""Clusters that the text of a platform names."""
+"""Number of clusters in the text of a platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """A leaf of the tree: a machine of *cores* cores of one *kind*.
+    """Leaf of the tree: a machine of *cores* cores of one *kind*.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the cluster.
     cores : int
-        Cores: interchangeable ones, or those of all nodes together.
+        Number of cores: a single pool, or the total over all nodes.
     kind : str
-        Architecture that tasks may ask for.
+        Architecture that tasks can request.
     rate : float
         Price of a core-second.
     nodes : tuple of NodeGroup
-        What it is made of; none: one pool of cores.
+        Groups of nodes; empty for a single pool of cores.
     pools : mapping of str to int
-        What else there is of which jobs take some as a whole: licences, memory of a machine without nodes …
+        Further resources that jobs use as a whole: licences, memory of a machine without nodes …
     """
 
     name: str
@@ -51,12 +51,12 @@ class ClusterSpec:
 
     @property
     def capacity(self) -> Capacity | None:
-        """What it has, as columns; None where that is one pool of cores and nothing else.
+        """Return the capacity as columns; None for a single pool of cores without further resources.
 
         Returns
         -------
         Capacity or None
-            Of a machine without nodes its cores are the pool ``cores``.
+            Without nodes, the cores are the pool ``cores``.
         """
         if not self.nodes:
             return Capacity.of((), {"cores": self.cores, **self.pools}) if self.pools else None
@@ -78,7 +78,7 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class RouterSpec:
-    """An inner node of the tree; *children* in the order in which ties are broken."""
+    """Inner node of the tree; *children* are in the order in which ties are broken."""
 
     name: str
     children: tuple[RouterSpec | ClusterSpec, ...]
@@ -90,25 +90,25 @@ class RouterSpec:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A tree of routers over clusters.
+    """Tree of routers and clusters.
 
     Parameters
     ----------
     root : RouterSpec
-        Every job arrives here.
+        Root of the tree, where every job arrives.
     origin : str
-        Where the size came from: ``given``, or the name of a log's header field.
+        Origin of the size: ``given``, or the name of a log's header field.
     network : Network
-        What lies between clusters.
+        Network between the clusters.
     shares : ShareTree or None
-        Who is entitled to which part; equal shares where left out.
+        Shares of users or groups in the machine; equal shares by default.
     by : str or None
-        Label of the jobs (``partition``, ``cluster``) that says on which cluster each of them runs: clusters have the
-        names of its values. None: any cluster that can take it, as a balancer picks.
+        Label of the jobs (``partition``, ``cluster``) that determines the cluster of each job; the clusters have the
+        names of its values. None: any cluster with sufficient capacity, selected by a balancer.
     default : str or None
         Cluster of jobs without that label.
     pooled : str
-        Why the partitions that the jobs name are one pool of cores here, where they name any.
+        Reason why the partitions named by the jobs are one pool of cores, if they name any.
 
     Examples
     --------
@@ -141,16 +141,16 @@ class Platform:
 
     @classmethod
     def single(cls, cores: int, *, name: str = "cluster", origin: str = "given") -> Platform:
-        """One cluster of *cores* cores below one router.
+        """Return a platform with one cluster of *cores* cores below one router.
 
         Parameters
         ----------
         cores : int
-            Cores of the cluster.
+            Number of cores of the cluster.
         name : str
-            Its name.
+            Name of the cluster.
         origin : str
-            Who says that the machine is of this size.
+            Origin of the size of the machine.
 
         Returns
         -------
@@ -163,16 +163,16 @@ class Platform:
     def of_nodes(
         cls, nodes: Sequence[NodeGroup], pools: Mapping[str, int] | None = None, *, name: str = "cluster"
     ) -> Platform:
-        """One machine of nodes below one router.
+        """Return a platform with one cluster of nodes below one router.
 
         Parameters
         ----------
         nodes : sequence of NodeGroup
-            Its nodes; none for a machine of pools, of which one is ``cores``.
+            Nodes; empty for a machine of pools, one of which is ``cores``.
         pools : mapping of str to int, optional
-            What else there is of which jobs take some as a whole.
+            Further resources that jobs use as a whole.
         name : str
-            Its name.
+            Name of the cluster.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class Platform:
         Raises
         ------
         InputError
-            When it has nothing to request, or a name stands for two things.
+            If the machine has no resource, or two resources have the same name.
 
         Examples
         --------
@@ -198,18 +198,18 @@ class Platform:
 
     @classmethod
     def apart(cls, sizes: Mapping[str, int], by: str, *, default: str | None = None, origin: str = "given") -> Platform:
-        """Clusters of these *sizes* by name, below one router; a job runs on the one that its label *by* names.
+        """Return clusters of these *sizes* below one router; the label *by* of a job determines its cluster.
 
         Parameters
         ----------
         sizes : mapping of str to int
-            Cores of each cluster.
+            Number of cores of each cluster by name.
         by : str
-            The label.
+            Label of the jobs.
         default : str, optional
-            Where jobs run that name none.
+            Cluster of jobs without the label.
         origin : str
-            Who says that the machine is of these sizes.
+            Origin of the sizes of the machine.
 
         Returns
         -------
@@ -221,12 +221,12 @@ class Platform:
         >>> Platform.apart({"batch": 60, "gpu": 4}, "partition").cores
         64
         """
-        # The name of a router is no name that a partition can have.
+        # The name of the router cannot be the name of a partition.
         root = RouterSpec("(all)", tuple(ClusterSpec(name, int(cores)) for name, cores in sizes.items()))
         return cls(root, origin, by=by, default=default)
 
     def nodes(self) -> Iterator[RouterSpec | ClusterSpec]:
-        """All nodes, parents before children, from left to right.
+        """Yield all nodes of the tree, parents before children, from left to right.
 
         Yields
         ------
@@ -241,7 +241,7 @@ class Platform:
                 pending.extend(reversed(node.children))
 
     def clusters(self) -> Iterator[ClusterSpec]:
-        """Leaves from left to right: the order in which clusters decide inside one instant.
+        """Return the leaves from left to right, which is the order of scheduling decisions at one instant.
 
         Returns
         -------
@@ -251,12 +251,12 @@ class Platform:
         return (node for node in self.nodes() if isinstance(node, ClusterSpec))
 
     def levels(self) -> dict[tuple[str, str], int]:
-        """Levels of the tree between each pair of clusters: from the deeper one up to their lowest common router.
+        """Return the tree levels between each pair of clusters, from the deeper one to their lowest common router.
 
         Returns
         -------
         dict of (str, str) to int
-            By the names of two clusters.
+            Levels by the names of two clusters.
         """
         above = dict(self._paths(self.root, ()))
         return {
@@ -266,7 +266,7 @@ class Platform:
         }
 
     def _paths(self, node: RouterSpec | ClusterSpec, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Routers above each cluster, from the root down."""
+        """Yield the routers above each cluster, from the root down."""
         if isinstance(node, ClusterSpec):
             yield node.name, path
         else:
@@ -275,27 +275,27 @@ class Platform:
 
     @property
     def cores(self) -> int:
-        """Cores of all clusters together."""
+        """Number of cores of all clusters."""
         return sum(cluster.cores for cluster in self.clusters())
 
     @property
     def widest(self) -> int:
-        """Cores of the largest cluster: no rigid job can be wider."""
+        """Number of cores of the largest cluster, the upper limit for rigid jobs."""
         return max(cluster.cores for cluster in self.clusters())
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many routers two paths share from the root on."""
+    """Return the number of routers that two paths share from the root on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, str]:
-    """Cores of the machine and where the number comes from: ``given``, or the source's own word for it.
+    """Return the cores of the machine and the origin of the number: ``given``, or the name of the source's field.
 
     Raises
     ------
     InputError
-        When neither the caller nor the source says how large the machine is.
+        If neither the caller nor the source gives the size of the machine.
 
     Examples
     --------
@@ -319,12 +319,12 @@ def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, st
 
 
 def check_cores(cores: int | None) -> None:
-    """Refuse a machine without cores; None is a size that nobody gave.
+    """Raise for a machine without cores; None is an unknown size.
 
     Raises
     ------
     InputError
-        When there are fewer than one, or more than can be.
+        For less than one core, or more than `MOST_CORES`.
     """
     if cores is not None and cores < 1:
         raise InputError(f"the machine has {cores} cores; expected at least 1 (--cores)", field="cores")

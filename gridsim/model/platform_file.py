@@ -1,4 +1,4 @@
-"""Platforms from TOML: nested tables of routers and clusters, groups or a table (CSV) of nodes, links, shares."""
+"""Platforms from TOML: nested tables of routers and clusters, groups or a CSV table of nodes, links, shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 
 TABLES = ("platform", "network", "shares")
-"""Tables of a platform, in a file of its own or in a recipe."""
+"""Tables of a platform, in a platform file or in a scenario file."""
 
 _NETWORK = tuple(option.name for option in fields(Network) if option.init)
 _RATIONAL = ("ccr", "capacity", "transfer_rate_cap")
@@ -34,12 +34,12 @@ _WORDS: dict[Any, str] = {
 
 
 def read_platform(path: str | Path) -> Platform:
-    """Platform of a TOML file: tables ``platform``, and optionally ``network`` and ``shares``.
+    """Return the platform of a TOML file: tables ``platform``, and optionally ``network`` and ``shares``.
 
     Raises
     ------
     InputError
-        Naming the file, the key and what was expected.
+        With the file, the key and the expected value.
     """
     path = Path(path)
     tables = read_toml(path)
@@ -48,14 +48,14 @@ def read_platform(path: str | Path) -> Platform:
 
 
 def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: str = "given") -> Platform:
-    """Platform of the tables of `TABLES`, as a file holds them; other tables are not looked at.
+    """Return the platform of the tables of `TABLES`; other tables are ignored.
 
     Parameters
     ----------
     path : Path, optional
-        File that they came from, for errors.
+        File of the tables, for errors.
     origin : str
-        As `Platform` keeps it.
+        Value of `Platform.origin`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
 
 
 def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> ClusterSpec:
-    """A cluster; its cores are those of its nodes, or of its pool ``cores``, where it has either."""
+    """Return a cluster; its cores are those of its nodes, or of its pool ``cores``, if it has either."""
     check_keys(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path or "the platform")
     name = _text(table, "cluster", where, path)
     kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
@@ -115,7 +115,7 @@ def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> Cluster
 
 
 def tree_of(node: RouterSpec | ClusterSpec) -> dict[str, Any]:
-    """A router or cluster with all below it in JSON types, as ``run.json`` holds it; `platform_of_tree` reads it.
+    """Return a router or cluster with its descendants as JSON types, for ``run.json``; `platform_of_tree` reads it.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def tree_of(node: RouterSpec | ClusterSpec) -> dict[str, Any]:
 
 
 def _written(group: NodeGroup) -> dict[str, Any]:
-    """A group of nodes as a platform file has it, without what it would have anyhow."""
+    """Return a group of nodes as in a platform file, without default values."""
     usual = NodeGroup(group=group.group, count=group.count, capacity={})
     told = {it.name: getattr(group, it.name) for it in fields(NodeGroup)}
     kept = {name: value for name, value in told.items() if value != getattr(usual, name) or name in ("group", "count")}
@@ -142,18 +142,18 @@ def _written(group: NodeGroup) -> dict[str, Any]:
 
 
 def platform_of_tree(tree: Mapping[str, Any], *, path: Path | None = None, origin: str = "given") -> Platform:
-    """Platform of the tree that `tree_of` told.
+    """Return the platform of a tree from `tree_of`.
 
     Raises
     ------
     InputError
-        Naming the key.
+        With the key.
     """
     return platform_of({"platform": _tables(tree)}, path=path, origin=origin)
 
 
 def _tables(node: Mapping[str, Any]) -> dict[str, Any]:
-    """The table of a platform file that a node of a tree stands for."""
+    """Return the table of a platform file for a node of a tree."""
     if "children" in node:
         return {"router": node.get("name"), "children": [_tables(child) for child in node["children"]]}
     return {"cluster" if key == "name" else key: value for key, value in node.items()}
@@ -210,26 +210,26 @@ _LISTS = ("features", "partitions", "names")
 
 
 def groups_of(given: Any, where: str, path: Path | None) -> tuple[NodeGroup, ...]:
-    """Groups of nodes as a platform file has them: a list of tables, or one table that names a file of nodes.
+    """Return groups of nodes from a platform file: a list of tables, or one table with the name of a file of nodes.
 
     Parameters
     ----------
     given : object
-        The value of the key.
+        Value of the key.
     where : str
-        The key, for errors.
+        Key, for errors.
     path : Path or None
-        The platform file: a file of nodes is looked for beside it.
+        The platform file; paths of node files are relative to its folder.
 
     Returns
     -------
     tuple of NodeGroup
-        In their order.
+        Groups in their order.
 
     Raises
     ------
     InputError
-        Naming the file, the key or the line, and what was expected.
+        With the file, the key or the line, and the expected value.
     """
     if isinstance(given, Mapping):
         return _NodeTable(given, where, path).groups()
@@ -289,14 +289,14 @@ def _words(value: Any, where: str, path: Path | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """A column of amounts, and what they are multiplied by."""
+    """Column of amounts, and their factor."""
 
     column: str
     scale: Fraction = Fraction(1)
 
 
 class _NodeTable:
-    """A table of nodes, one a row, of which alike ones that follow one another are a group."""
+    """Table of nodes, one per row; equal nodes in consecutive rows form a group."""
 
     def __init__(self, table: Mapping[str, Any], where: str, path: Path | None) -> None:
         check_keys(table, _TABLE, where, path or "the platform")

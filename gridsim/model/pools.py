@@ -1,4 +1,4 @@
-"""Parts of a machine that jobs name, each a queue and a pool of its own: partitions, and clusters of one log."""
+"""Parts of a machine that jobs name, each with a separate queue and pool: partitions, and clusters of one log."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 
 PARTITION, CLUSTER = "partition", "cluster"
-"""Labels by which jobs may be pinned."""
+"""Labels that can determine the cluster of a job."""
 
 Partitions = Literal["apart", "pooled"]
-"""Whether partitions are simulated as pools of their own."""
+"""Whether partitions are simulated as separate pools."""
 
 
 class Ways(NamedTuple):
-    """Where the jobs of a workload may run.
+    """Clusters on which the jobs of a workload can run.
 
     Attributes
     ----------
     way : (n,) int64
-        Of each job, which of the *clusters*.
+        Index in *clusters* of each job.
     clusters : tuple of tuple of int
-        Places in tree order; several for jobs that name several partitions, of which a balancer picks one.
+        Cluster indices in tree order; several for jobs with several partitions, from which a balancer selects one.
     """
 
     way: IntArray
@@ -35,7 +35,7 @@ class Ways(NamedTuple):
 
 
 def names_of(workload: Workload, label: str) -> dict[int, tuple[str, ...]]:
-    """Values of a label that jobs have, with the names that each stands for: of ``a,b`` both; unknown has none."""
+    """Return the values of a label that jobs have, with the names of each: both for ``a,b``, none for unknown."""
     column = workload.labels.get(label)
     known = workload.names.get(label, ())
     found: dict[int, tuple[str, ...]] = {}
@@ -46,7 +46,7 @@ def names_of(workload: Workload, label: str) -> dict[int, tuple[str, ...]]:
 
 
 def partitions_named(workload: Workload) -> list[str]:
-    """Partitions that the jobs name, those with most jobs first."""
+    """Return the partitions that the jobs name, in order of decreasing number of jobs."""
     jobs: Counter[str] = Counter()
     for code, names in names_of(workload, PARTITION).items():
         for name in names:
@@ -55,12 +55,12 @@ def partitions_named(workload: Workload) -> list[str]:
 
 
 def ways(workload: Workload, platform: Platform) -> Ways | None:
-    """On which clusters each job may run; None where any will do.
+    """Return the clusters on which each job can run; None if all jobs can run on any cluster.
 
     Raises
     ------
     InputError
-        For DAG jobs, and for a job whose label names no cluster of the platform.
+        For DAG jobs, and for a job whose label is not the name of a cluster.
     """
     if platform.by is None:
         return None

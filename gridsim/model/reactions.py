@@ -1,4 +1,4 @@
-"""What users wait for before they submit again, as columns beside the jobs of a workload."""
+"""Reactions of users: the jobs that each submission waits for, as columns for the jobs of a workload."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy.typing as npt
 from gridsim.model.time import NEVER, IntArray
 
 NOBODY = -1
-"""Number of no batch."""
+"""Number that means no batch."""
 
 
 class Batches(NamedTuple):
-    """The batches of a workload, counted from 0, those of a user in order and one behind the other.
+    """Batches of a workload, numbered from 0; the batches of a user are consecutive and in order.
 
     Attributes
     ----------
     rows : (k,) int64
         Rows of the jobs, batch by batch.
     first : (b + 1,) int64
-        Those of batch ``i`` are ``rows[first[i]:first[i + 1]]``, in order of submit.
+        The rows of batch ``i`` are ``rows[first[i]:first[i + 1]]``, in order of submission.
     before, then : (n,) int64
-        Which batches wait for the end of each job; `NOBODY` for none that is there. *then* is None where no job has.
+        Batches that wait for the end of each job; `NOBODY` for no existing one. *then* is None if no job has one.
     waited : (b,) int64
-        For how many jobs each batch waits.
+        Number of jobs that each batch waits for.
     follows : (b,) bool
-        Whether the user's batch before must have come.
+        Whether the user's previous batch must have been submitted.
     answers : (b,) bool
-        Which are reactions.
+        Whether each batch is a reaction.
     """
 
     rows: IntArray
@@ -44,32 +44,33 @@ class Batches(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reactions:
-    """Batches of jobs that users submit together, and whose ends each batch waits for; one row a job.
+    """Batches of jobs that users submit together, and the ends that each batch waits for; one row per job.
 
     Attributes
     ----------
     batch : (n,) int64
-        Number of the batch that the job comes with, ascending with the batches of a user; `NOBODY` for a job that comes
-        at its own submit time whatever happens.
+        Number of the batch of the job, ascending with the batches of a user; `NOBODY` for a job that keeps its submit
+        time in any case.
     before : (n,) int64
-        Number of the batch whose user waits for the end of this job; `NOBODY` for a job that nobody waits for.
+        Number of the batch that waits for the end of this job; `NOBODY` if there is none.
     delay : (n,) int64
-        Time from the last end that its batch waits for to the submit of the job, whole microseconds; of reactions.
+        For reactions, time from the last end that the batch waits for to the submission, whole microseconds.
     opens : (n,) bool
-        Whether the batch opens a session: it comes at its own submit times, or later when it has to wait so long.
+        Whether the batch opens a session, which keeps its submit times or is later if it has to wait.
     then : (n,) int64 or None
-        Number of the batch which the log itself says comes after this job (SWF's preceding job); `NOBODY` for none,
-        None where the log says it of no job.
+        Number of the batch that follows this job according to the log (SWF's preceding job); `NOBODY` for none, None
+        if the log has no preceding jobs.
     stated_from : int
-        Number from which on batches are such ones: reactions to one job, with nothing to do with what else their users
-        do.
+        Smallest number of a batch with a logged preceding job. These batches react to one job, independently of other
+        jobs of their users.
 
     Notes
     -----
-    A batch comes when all jobs that it waits for have ended and its user's batch before has come: a reaction *delay*
-    after the last of these ends, a session no sooner than at its own submit time; a batch that comes later than that
-    keeps its distances. Batches have numbers instead of rows, so that the columns stay right when jobs are chosen or
-    put in another order. A reaction that has none of those left that it waited for is like a session.
+    A batch is submitted when all jobs that it waits for have ended and the previous batch of its user has been
+    submitted. A reaction is submitted *delay* after the last of these ends, a session at its own submit time at the
+    earliest. A delayed batch keeps the distances between its jobs. Batches have numbers instead of rows, so that the
+    columns stay valid when jobs are selected or reordered. A reaction without any remaining job to wait for is treated
+    as a session.
     """
 
     batch: IntArray
@@ -83,7 +84,7 @@ class Reactions:
         return f"<Reactions: {len(self.batch):,} jobs in {len(np.unique(self.batch[self.batch != NOBODY])):,} batches>"
 
     def select(self, rows: Any) -> Reactions:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the reactions of some jobs (mask, slice or indices)."""
         then = None if self.then is None else self.then[rows]
         return replace(
             self,
@@ -95,7 +96,7 @@ class Reactions:
         )
 
     def without(self, rows: Any) -> Reactions:
-        """The same, where some jobs come at their own submit times and nobody waits for them."""
+        """Return the same reactions, except that *rows* keep their submit times and no batch waits for them."""
         batch, before = self.batch.copy(), self.before.copy()
         then = None if self.then is None else self.then.copy()
         for column in (batch, before, then):
@@ -105,7 +106,7 @@ class Reactions:
 
     @property
     def answers(self) -> npt.NDArray[np.bool_]:
-        """Which jobs are reactions: they come when others have ended, and these are there."""
+        """Return whether each job is a reaction to existing jobs."""
         waits: npt.NDArray[np.bool_] = np.isin(self.batch, self.before)
         if self.then is not None:
             waits |= np.isin(self.batch, self.then)
@@ -113,7 +114,7 @@ class Reactions:
         return waits
 
     def batches(self, user: IntArray | None) -> Batches:
-        """The batches that are there, those of a user one behind the other; *user* is None where no job has one."""
+        """Return the existing batches, consecutive for each user; *user* is None if no job has one."""
         rows = np.flatnonzero(self.batch != NOBODY)
         rows = rows[np.argsort(self.batch[rows], kind="stable")]
         first = np.flatnonzero(np.diff(self.batch[rows], prepend=NOBODY))
@@ -131,23 +132,23 @@ class Reactions:
         return Batches(rows, np.append(first, len(rows)), before, then, waited, follows, self.answers[rows[first]])
 
     def submits(self, user: IntArray | None, submit: IntArray, over: IntArray) -> IntArray:
-        """When each job comes if all are over at given instants, whole microseconds.
+        """Return the submit times for given ends of all jobs, whole microseconds.
 
         Parameters
         ----------
         user, submit : (n,) int64
-            Of the workload; *user* is None where it names none.
+            Columns of the workload; *user* is None if it has no users.
         over : (n,) int64
-            When each job ends or is turned away; `NEVER` where not known.
+            End or rejection of each job; `NEVER` if unknown.
 
         Returns
         -------
         (n,) int64
-            Submit times; `NEVER` for what waits for an end that is not known.
+            Submit times; `NEVER` for jobs that wait for an unknown end.
         """
         batches = self.batches(user)
         rows, first = batches.rows, batches.first[:-1]
-        ended: IntArray = np.zeros(len(first) + 1, dtype=np.int64)  # one more, for what nobody waits for
+        ended: IntArray = np.zeros(len(first) + 1, dtype=np.int64)  # one extra entry, for jobs without a waiting batch
         np.maximum.at(ended, batches.before, over)
         if batches.then is not None:
             np.maximum.at(ended, batches.then, over)
@@ -165,6 +166,6 @@ class Reactions:
 
 
 def _places(numbers: IntArray, known: IntArray) -> IntArray:
-    """Where numbers of batches stand among those that are there, ascending; `NOBODY` for others."""
+    """Return the positions of batch numbers in the ascending *known* ones; `NOBODY` for others."""
     places = np.minimum(np.searchsorted(known, numbers), max(len(known) - 1, 0))
     return np.where(np.isin(numbers, known), places, NOBODY)

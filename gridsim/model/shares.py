@@ -1,4 +1,4 @@
-"""Share trees: which part of the machine each user or group is entitled to."""
+"""Share trees: the part of the machine to which each user or group is entitled."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gridsim.errors import InputError
 
 @dataclass(frozen=True)
 class ShareTree:
-    """Whole shares of the nodes of a tree, by path such as ``/eng/ann``; the root is the empty path with everything.
+    """Integer shares of the nodes of a tree, by path such as ``/eng/ann``; the root is the empty path.
 
     Parameters
     ----------
     shares : mapping of str to int
-        Shares of every node below the root; every ancestor is there; leaves need not be at one depth.
+        Shares of every node below the root, including every ancestor; leaves can have different depths.
 
     Raises
     ------
     InputError
-        For a path that does not begin with a slash, a missing ancestor, or shares below 1.
+        For a path without a leading slash, a missing ancestor, or shares below 1.
 
     Examples
     --------
@@ -49,33 +49,33 @@ class ShareTree:
 
     @classmethod
     def equal(cls, paths: tuple[str, ...]) -> ShareTree:
-        """Tree in which every node that *paths* name or imply has one share."""
+        """Return a tree with one share for every node in *paths* and for their ancestors."""
         nodes = dict.fromkeys(ancestor for path in paths for ancestor in _path(path))
         return cls(dict.fromkeys(nodes, 1))
 
     def path(self, leaf: str) -> tuple[str, ...]:
-        """Nodes from below the root down to *leaf*.
+        """Return the nodes from below the root down to *leaf*.
 
         Raises
         ------
         InputError
-            When it is no leaf of the tree.
+            If it is not a leaf of the tree.
         """
         if leaf not in self.leaves:
             raise InputError(f"'{leaf}' is no leaf of the share tree; known: {', '.join(self.leaves)}", field="share")
         return _path(leaf)
 
     def siblings(self, node: str) -> int:
-        """Shares of a node and its siblings together."""
+        """Return the sum of the shares of a node and its siblings."""
         parent = node.rpartition("/")[0]
         return sum(share for path, share in self.shares.items() if path.rpartition("/")[0] == parent)
 
     def fraction(self, node: str) -> Fraction:
-        """Shares of a node over those of it and its siblings."""
+        """Return the shares of a node divided by those of it and its siblings."""
         return Fraction(self.shares[node], self.siblings(node))
 
     def entitlement(self, node: str) -> Fraction:
-        """Absolute part of the machine of a node: the product of `fraction` along its path (grid spec, section 10)."""
+        """Return a node's part of the machine: the product of `fraction` along its path (grid spec, section 10)."""
         part = Fraction(1)
         for ancestor in _path(node):
             part *= self.fraction(ancestor)

@@ -1,7 +1,7 @@
-"""How much faster a job runs on more cores: formulas and measured tables.
+"""Speedup of jobs on more cores: formulas and measured tables.
 
-A speedup is a small dataclass with one method, ``relative(cores)``: the runtime on each number of cores, in any unit of
-its own. A newcomer's class needs nothing else, and should not rise.
+A speedup is a small dataclass with one method, ``relative(cores)``: the run time on each number of cores, in any unit.
+A custom class needs nothing else; its run times should not increase with the cores.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
 
 _EQUAL = 1e-12
-"""Runtimes that differ by less than this part are equal: rounding, not speed."""
+"""Relative difference below which run times are equal, because of rounding."""
 _GUARD = 1e-9
-"""Taken off before a number of cores is rounded up, for the rounding of products."""
+"""Subtracted before a number of cores is rounded up, because of rounding errors of products."""
 
 
 class Speedup(Protocol):
-    """A law of runtimes over cores.
+    """Run time as a function of the number of cores.
 
-    A class may also have ``for_maximum(maximum)``, the law of a job whose range ends there, and ``measured = True``
-    where it knows no runtime on one core.
+    A class can also have ``for_maximum(maximum)``, the law of a job with this maximum, and ``measured = True`` if it
+    has no run time on one core.
     """
 
     def relative(self, cores: IntArray) -> FloatArray:
-        """Runtime on each number of *cores*, in a unit of its own, above 0."""
+        """Return the run time on each number of *cores*, in any unit, above 0."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """Twice the cores, half the runtime.
+    """Linear speedup: twice the cores, half the run time.
 
     Examples
     --------
@@ -44,18 +44,18 @@ class Linear:
     """
 
     def relative(self, cores: IntArray) -> FloatArray:
-        """Runtime over that on one core."""
+        """Return the run time relative to one core."""
         return 1.0 / cores
 
 
 @dataclass(frozen=True)
 class Amdahl:
-    """A part of the work that only one core can do, the rest linear.
+    """Amdahl's law: a serial fraction of the work, and linear speedup of the rest.
 
     Parameters
     ----------
     serial : float
-        That part, 0 to 1.
+        Serial fraction, 0 to 1.
 
     References
     ----------
@@ -76,25 +76,25 @@ class Amdahl:
             raise InputError(f"a serial part of {self.serial}; expected 0 to 1", field="serial")
 
     def relative(self, cores: IntArray) -> FloatArray:
-        """Runtime over that on one core."""
+        """Return the run time relative to one core."""
         return self.serial + (1 - self.serial) / cores
 
 
 @dataclass(frozen=True)
 class Downey:
-    """Speedup from the average parallelism of a job and its variation.
+    """Downey's speedup from the average parallelism of a job and its variation.
 
     Parameters
     ----------
     parallelism : float or None
-        Average parallelism A, 1 or more; None for the largest number of cores that the job may have.
+        Average parallelism A, at least 1; None for the largest number of cores of the job.
     sigma : float
-        Variation of the parallelism, 0 (none: linear up to A) or more.
+        Variation of the parallelism, at least 0 (linear up to A).
 
     Notes
     -----
-    The formulas as printed by Srinivasan, Krishnamoorthy and Sadayappan (2003) are damaged. These meet at the bounds of
-    their pieces, and are equal in both regimes at ``sigma = 1``.
+    The formulas in Srinivasan, Krishnamoorthy and Sadayappan (2003) contain printing errors. The formulas here are
+    continuous at the bounds of their pieces, and the two regimes agree at ``sigma = 1``.
 
     References
     ----------
@@ -119,15 +119,15 @@ class Downey:
             raise InputError(f"a sigma of {self.sigma}; expected 0 (no variation) or more", field="sigma")
 
     def for_maximum(self, maximum: int) -> Downey:
-        """The law of a job that may have up to *maximum* cores: its parallelism where none is given."""
+        """Return the law of a job with at most *maximum* cores, which is its parallelism if none is given."""
         return self if self.parallelism is not None else replace(self, parallelism=float(maximum))
 
     def relative(self, cores: IntArray) -> FloatArray:
-        """Runtime over that on one core."""
+        """Return the run time relative to one core."""
         return 1.0 / self.speedup(cores)
 
     def speedup(self, cores: IntArray) -> FloatArray:
-        """Speedup on each number of *cores*."""
+        """Return the speedup on each number of *cores*."""
         average, sigma, n = self._average, self.sigma, np.asarray(cores, dtype=np.float64)
         if sigma <= 1:
             rising = average * n / (average + sigma * (n - 1) / 2)
@@ -139,7 +139,7 @@ class Downey:
 
     @property
     def saturation(self) -> int:
-        """Cores from which on there is no more speed."""
+        """Smallest number of cores with the largest speedup."""
         return int(np.ceil(self._bound - _GUARD))
 
     @property
@@ -150,7 +150,7 @@ class Downey:
 
     @property
     def _bound(self) -> float:
-        """Where the speedup reaches the average parallelism; a real number of cores."""
+        """Number of cores, a real number, at which the speedup reaches the average parallelism."""
         average, sigma = self._average, self.sigma
         if sigma == 0:
             return average
@@ -158,7 +158,7 @@ class Downey:
 
 
 class _Points(NamedTuple):
-    """The rows of a table that are kept."""
+    """Rows of a table that are kept."""
 
     cores: FloatArray
     seconds: FloatArray
@@ -166,18 +166,18 @@ class _Points(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Measured runtimes of one application.
+    """Measured run times of one application.
 
     Parameters
     ----------
     rows : sequence of (int, float)
         Cores and seconds, at least two rows in any order. A row that is not faster than all rows with fewer cores is
-        left out.
+        dropped.
 
     Notes
     -----
-    Between rows the logarithm of the runtime is linear in that of the cores. On fewer cores than the first row has,
-    efficiency stays; on more than the last, runtime does.
+    Between rows, the logarithm of the run time is linear in that of the cores. Below the first row, the efficiency is
+    constant; above the last row, the run time is constant.
 
     References
     ----------
@@ -211,28 +211,28 @@ class Table:
 
     @property
     def first(self) -> int:
-        """Cores of the first row that is kept."""
+        """Number of cores of the first row that is kept."""
         return int(self.points.cores[0])
 
     @property
     def last(self) -> int:
-        """Cores of the last row that is kept."""
+        """Number of cores of the last row that is kept."""
         return int(self.points.cores[-1])
 
     def relative(self, cores: IntArray) -> FloatArray:
-        """Runtime of the application, s."""
+        """Return the run time of the application, s."""
         x, (known, seconds) = np.asarray(cores, dtype=np.float64), self.points
         between = np.exp(np.interp(np.log(x), np.log(known), np.log(seconds)))
         return np.where(x < known[0], seconds[0] * known[0] / x, between)
 
 
 def _check_row(row: Sequence[float]) -> None:
-    """Refuse a row that is no number of cores with a runtime.
+    """Raise unless a row is a number of cores and a run time.
 
     Raises
     ------
     InputError
-        Naming the value and what is allowed.
+        With the value and the allowed range.
     """
     try:
         cores, seconds = row
@@ -247,25 +247,25 @@ def _check_row(row: Sequence[float]) -> None:
 
 
 def fitted(speedup: Speedup, maximum: int) -> Speedup:
-    """The law of a job that may have up to *maximum* cores."""
+    """Return the law of a job with at most *maximum* cores."""
     fit = getattr(speedup, "for_maximum", None)
     return speedup if fit is None else fit(maximum)
 
 
 def work(speedup: Speedup, minimum: IntArray) -> FloatArray:
-    """Runtime on one core, or, of a measured law, the cores times the runtime on each *minimum*; in the law's unit."""
+    """Return the run time on one core, or for a measured law *minimum* times its run time; in the unit of the law."""
     if getattr(speedup, "measured", False):
         return minimum * speedup.relative(minimum)
     return np.broadcast_to(speedup.relative(np.ones(1, dtype=np.int64)), minimum.shape)
 
 
 def useful_maximum(relative: FloatArray) -> IntArray:
-    """The fewest cores that are as fast as the fastest number up to 1, 2, 3, ... cores.
+    """Return the smallest number of cores that is as fast as the fastest number up to 1, 2, 3, ... cores.
 
     Parameters
     ----------
     relative : (k,) float64
-        Relative runtimes on 1, 2, ... k cores.
+        Relative run times on 1, 2, ... k cores.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Named random streams: one seed a scenario, one independent generator a role."""
+"""Named random streams: one seed per scenario, and one independent generator per purpose."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Generator of the role that *names* spell, the same for the same seed and names on every machine.
+    """Return the generator for a path of *names*; it is the same for the same seed and names on every machine.
 
     Parameters
     ----------
     seed : int
         Seed of the scenario.
     *names : str or int
-        Path of the role, such as ``("workload", "arrivals")`` or ``("cluster", 0)``. Streams of different
-        paths are independent, so asking one for more numbers never moves another.
+        Path of the purpose, such as ``("workload", "arrivals")`` or ``("cluster", 0)``. Streams of different paths are
+        independent, so drawing more numbers from one does not change another.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
 
 def of_replica(seed: int, role: str, number: int) -> np.random.Generator:
-    """Generator of replica *number*, from 1, of a workload; the same for every policy and every question.
+    """Return the generator of replication *number*, from 1, of a workload; it is the same for every policy.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tasks of DAG jobs as columns, for workloads with jobs of several tasks; and one job as a user sees it."""
+"""Tasks of DAG jobs as columns, and single jobs as objects."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 ANY_KIND = "any"
-"""Architecture of tasks that name none."""
+"""Architecture of tasks without a requirement."""
 
 _EDGES_A_LEVEL = 200
-"""Edges in a level, on average, from which on it is quicker to take a level at once than a task at a time."""
+"""Average number of edges per level above which processing whole levels is faster than single tasks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
-    """Every task of every job, in the order (job order, task index).
+    """All tasks of all jobs, in the order (job order, task index).
 
     Attributes
     ----------
     first : (n + 1,) int64
-        Tasks of the job in row ``i`` are the rows ``first[i]`` to ``first[i + 1] - 1``.
+        The tasks of the job in row ``i`` are the rows ``first[i]`` to ``first[i + 1] - 1``.
     runtime, estimate : (m,) int64
-        True runtime and estimate, whole microseconds.
+        True run time and estimate, whole microseconds.
     cores : (m,) int64
         Cores that the task holds from start to end.
     kind : (m,) int16
-        Architecture that it needs, an index into ``kinds``.
+        Required architecture, an index into ``kinds``.
     kinds : tuple of str
         Names of the architectures.
     edge_first : (m + 1,) int64
-        Successors of task ``t`` are ``edge_to[edge_first[t]:edge_first[t + 1]]``.
+        The successors of task ``t`` are ``edge_to[edge_first[t]:edge_first[t + 1]]``.
     edge_to : (e,) int64
         Rows of successors, ascending for each task; a repeated edge is one edge.
     names : tuple of str or None
-        Names of the tasks in their source, None where it has only an index.
+        Names of the tasks in their source, None if it has only indices.
     volume : (e,) float64 or None
-        Data that goes along each edge, bytes, where the source tells it.
+        Data volume of each edge, bytes, if the source has it.
     """
 
     first: IntArray
@@ -77,26 +77,26 @@ class Tasks:
         jobs: Sequence[Hashable] | None = None,
         path: object = None,
     ) -> Tasks:
-        """Tasks from columns and a list of edges between their rows.
+        """Return tasks from columns and a list of edges between their rows.
 
         Parameters
         ----------
         counts : (n,) array_like of int
-            Tasks of each job.
+            Number of tasks of each job.
         runtime, estimate, cores, kind : (m,) array_like
-            Times in seconds; estimates are the runtimes where left out.
+            Times in seconds; by default estimates are the run times.
         edges : (e, 2) array_like of int
-            Rows: the second task needs the first.
+            Pairs of rows: the second task depends on the first.
         jobs : sequence, optional
             Names of the jobs, for errors.
         path : object, optional
-            File that the tasks came from, for errors.
+            File of the tasks, for errors.
 
         Raises
         ------
         InputError
-            For a job without tasks, a value that makes no task, an edge to an unknown task or another job, and a cycle;
-            naming file, job and task.
+            For a job without tasks, an invalid value, an edge to an unknown task or another job, and a cycle; with
+            file, job and task.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class Tasks:
             raise InputError(f"{self._place(row, jobs)} needs itself", path=path, field="edges")
 
     def _check_sums(self, jobs: Sequence[Hashable] | None, path: object) -> None:
-        """Chains of tasks must be told in 64 bits too."""
+        """Raise if the lengths of chains of tasks can exceed 64 bits."""
         for field in ("runtime", "estimate") if len(self) else ():
             together = np.add.reduceat(getattr(self, field).astype(np.float64), self.first[:-1])
             if (together >= NEVER).any():
@@ -170,7 +170,7 @@ class Tasks:
                 raise InputError(f"{message}; expected less than {seconds(NEVER - 1):.3g} s", path=path, field=field)
 
     def _sorted(self, pairs: IntArray, jobs: Sequence[Hashable] | None, path: object) -> Tasks:
-        """The same tasks with edges grouped by their first task, repeated ones once, and no cycle among them."""
+        """Return the tasks with edges grouped by their first task, without duplicates; raise for a cycle."""
         key = pairs[:, 0] * (len(self) + 1) + pairs[:, 1]
         _, kept = np.unique(key, return_index=True)
         pairs = pairs[kept]
@@ -185,7 +185,7 @@ class Tasks:
         return tasks
 
     def topological(self) -> IntArray | None:
-        """Rows so that every task follows its predecessors; None where there is a cycle."""
+        """Return the rows in an order in which every task follows its predecessors; None if there is a cycle."""
         if (self.edge_to > np.repeat(np.arange(len(self)), np.diff(self.edge_first))).all():
             return np.arange(len(self))
         missing = self.predecessor_counts().tolist()
@@ -201,14 +201,14 @@ class Tasks:
         return np.array(order, dtype=np.int64) if len(order) == len(self) else None
 
     def chains(self, times: IntArray, transfers: IntArray | None = None) -> IntArray:
-        """Longest chain of *times* from the beginning of each task on, itself included (its upward rank).
+        """Return the longest chain of *times* from the beginning of each task, itself included (its upward rank).
 
         Parameters
         ----------
         times : (m,) int64
             Time of each task.
         transfers : (e,) int64, optional
-            Time that each edge adds, in the order of ``edge_to``; nothing where left out.
+            Time that each edge adds, in the order of ``edge_to``; 0 by default.
         """
         if not len(self.edge_to):
             return times.copy()
@@ -227,7 +227,7 @@ class Tasks:
         return np.array(longest, dtype=np.int64)
 
     def _chains_by_level(self, times: IntArray, along: IntArray, levels: int) -> IntArray | None:
-        """The same, whole levels at once from the last tasks back; None where there are more than *levels*."""
+        """Return the same, by whole levels from the last tasks back; None if there are more than *levels*."""
         leaving = np.diff(self.edge_first)
         source = np.repeat(np.arange(len(self)), leaving)
         edges = np.argsort(self.edge_to, kind="stable")
@@ -249,7 +249,7 @@ class Tasks:
         return None
 
     def _in_cycle(self) -> int:
-        """A task of a cycle: what is left when tasks without predecessors, then without successors, are taken away."""
+        """Return a task of a cycle, by repeatedly removing tasks without predecessors or without successors."""
         graph = {row: set(self.successors(row).tolist()) for row in range(len(self))}
         while True:
             targets = set().union(*graph.values())
@@ -266,38 +266,38 @@ class Tasks:
 
     @property
     def jobs(self) -> int:
-        """How many jobs the tasks belong to."""
+        """Number of jobs that the tasks belong to."""
         return len(self.first) - 1
 
     def job_rows(self) -> IntArray:
-        """Row of the job of each task."""
+        """Return the row of the job of each task."""
         return np.repeat(np.arange(self.jobs), np.diff(self.first))
 
     def successors(self, row: int) -> IntArray:
-        """Rows of the tasks that need this one."""
+        """Return the rows of the tasks that depend on this one."""
         return self.edge_to[self.edge_first[row] : self.edge_first[row + 1]]
 
     def predecessor_counts(self) -> IntArray:
-        """How many tasks each task needs."""
+        """Return the number of predecessors of each task."""
         return np.bincount(self.edge_to, minlength=len(self)).astype(np.int64)
 
     def roots(self) -> IntArray:
-        """Rows of tasks that need none."""
+        """Return the rows of tasks without predecessors."""
         return np.flatnonzero(self.predecessor_counts() == 0)
 
     def area(self) -> FloatArray:
-        """Cores times true runtime of each job's tasks together, core-seconds."""
+        """Return the sum of cores times true run time over the tasks of each job, core-seconds."""
         return np.add.reduceat(self.cores * seconds(self.runtime), self.first[:-1])
 
     def rows_of(self, jobs: Any) -> IntArray:
-        """Rows of the tasks of some *jobs* (mask, slice or indices), job after job in that order."""
+        """Return the rows of the tasks of some *jobs* (mask, slice or indices), job after job in that order."""
         begins, counts = self.first[:-1][jobs], np.diff(self.first)[jobs]
         offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
         rows: IntArray = np.repeat(begins, counts) + offsets
         return rows
 
     def select(self, rows: Any) -> Tasks:
-        """Tasks of the jobs in *rows* (mask, slice or indices), in that order."""
+        """Return the tasks of the jobs in *rows* (mask, slice or indices), in that order."""
         counts = np.diff(self.first)[rows]
         keep = self.rows_of(rows)
         renumbered = np.full(len(self) + 1, -1, dtype=np.int64)
@@ -320,14 +320,14 @@ class Tasks:
 
     @classmethod
     def from_graphs(cls, graphs: Mapping[Hashable, nx.DiGraph[Any]], *, path: object = None) -> Tasks:
-        """Tasks of networkx graphs, one a job; node order is the task index.
+        """Return tasks of networkx graphs, one per job; node order is the task index.
 
-        Nodes carry ``exec`` (s) or ``runtime`` (s), ``cores`` and optionally ``kind`` and ``estimate`` (s).
+        Node attributes are ``exec`` (s) or ``runtime`` (s), ``cores``, and optionally ``kind`` and ``estimate`` (s).
 
         Raises
         ------
         InputError
-            For an undirected graph, a missing attribute, and as `from_edges`.
+            For an undirected graph, a missing attribute, and as in `from_edges`.
         """
         counts: list[int] = []
         nodes: list[tuple[Hashable, Hashable, Mapping[str, Any]]] = []
@@ -363,8 +363,8 @@ class Tasks:
         )
 
     def graph(self, job: int) -> nx.DiGraph[int]:
-        """The job in a row as a graph: nodes are task indices with ``exec`` (s), ``cores``, ``kind`` and ``name``."""
-        import networkx as nx  # 11 MB and a tenth of a second that no simulation needs
+        """Return the job in a row as a graph: task indices with ``exec`` (s), ``cores``, ``kind`` and ``name``."""
+        import networkx as nx  # 11 MB and 0.1 s that no simulation needs
 
         begin, end = int(self.first[job]), int(self.first[job + 1])
         graph: nx.DiGraph[int] = nx.DiGraph()
@@ -390,7 +390,7 @@ def _attribute(job: Hashable, node: Hashable, attributes: Mapping[str, Any], pat
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A rigid piece of work: *cores* cores for *runtime* seconds, of which *estimate* seconds were asked for."""
+    """Rigid task: *cores* cores for *runtime* seconds, with a requested time of *estimate* seconds."""
 
     cores: int
     runtime: float
@@ -400,7 +400,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Tasks that arrive together at *submit* (s).
+    """Tasks that are submitted together at *submit* (s).
 
     Parameters
     ----------
@@ -409,13 +409,13 @@ class Job:
     submit : float
         Submit time, s.
     tasks : tuple of Task
-        In the order of their task index.
+        Tasks in the order of their task index.
     edges : tuple of (int, int)
-        Pairs of task indices: the second needs the first.
+        Pairs of task indices: the second task depends on the first.
     user : int or None
-        Number of the user, if the source tells.
+        Number of the user, if the source has it.
     deadline : float or None
-        Latest completion that was asked for, s.
+        Latest requested completion, s.
     """
 
     id: int
@@ -427,8 +427,8 @@ class Job:
 
     @property
     def graph(self) -> nx.DiGraph[int]:
-        """The job as a networkx graph, built when asked for: nodes are task indices with their `Task` as ``task``."""
-        import networkx as nx  # 11 MB and a tenth of a second that no rigid log needs
+        """The job as a networkx graph, built on access: nodes are task indices with their `Task` as ``task``."""
+        import networkx as nx  # 11 MB and 0.1 s that no rigid log needs
 
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from((index, {"task": task}) for index, task in enumerate(self.tasks))

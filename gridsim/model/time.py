@@ -1,4 +1,4 @@
-"""Whole microseconds inside, seconds at the edges: the one place where the two meet."""
+"""Conversion between whole microseconds, used internally, and seconds, used in all interfaces."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
-"""Whole numbers; times are microseconds."""
+"""Integers; times are in microseconds."""
 
 FloatArray = npt.NDArray[np.float64]
-"""Numbers; times are seconds."""
+"""Floats; times are in seconds."""
 
 MICROSECOND = 1_000_000
 """Microseconds in a second."""
 
 NEVER = 1 << 61
-"""An instant after every other one, in microseconds: no deadline, not started, no end in sight."""
+"""An instant after every other one, in microseconds: no deadline, not started, unknown end."""
 
 
 @overload
@@ -25,7 +25,7 @@ def whole(value: float) -> int: ...
 @overload
 def whole(value: npt.NDArray[Any]) -> IntArray: ...
 def whole(value: Any) -> Any:
-    """Seconds to whole microseconds, rounded once (half to even); infinity, NaN and all that is later become ``NEVER``.
+    """Convert seconds to whole microseconds, rounding half to even; infinity, NaN and later times become ``NEVER``.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def whole(value: Any) -> Any:
     (1500000, True)
     """
     array = np.asarray(value)
-    if array.dtype.kind == "O":  # among them whole numbers beyond 64 bits
+    if array.dtype.kind == "O":  # includes integers beyond 64 bits
         array = np.array(list(map(_float, array.ravel()))).reshape(array.shape)
     if array.dtype.kind in "iu":
         last = NEVER // MICROSECOND + 1
@@ -58,7 +58,7 @@ def seconds(value: int) -> float: ...
 @overload
 def seconds(value: IntArray) -> FloatArray: ...
 def seconds(value: Any) -> Any:
-    """Whole microseconds to seconds; ``NEVER`` becomes NaN in a column and infinity as a number.
+    """Convert whole microseconds to seconds; ``NEVER`` becomes NaN in a column and infinity as a number.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def seconds(value: Any) -> Any:
 
 
 def of_whole_seconds(instants: IntArray) -> bool:
-    """Whether a clock that told these instants, whole microseconds, knew no parts of a second; by most of them.
+    """Return whether the clock of these instants (whole microseconds) had a resolution of seconds, by the majority.
 
     Examples
     --------

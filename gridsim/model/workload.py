@@ -1,4 +1,4 @@
-"""Jobs as columns: a million rigid jobs cost columns, not objects. Readers make them, transforms rewrite them."""
+"""Workloads: jobs as columns instead of objects, so that millions of jobs fit in memory."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from gridsim.model.tasks import Job, Task, Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
 LABELS = ("user", "group", "executable", "queue", "partition")
-"""Columns that name something: whole numbers of the source, `UNKNOWN` where it says nothing."""
+"""Columns of names as integers of the source; `UNKNOWN` if the source has no value."""
 
 UNKNOWN = -1
-"""The label of jobs without one."""
+"""Label of jobs without a value."""
 
 
 def _ints(values: Any, n: int, field: str) -> IntArray:
-    """Column of *n* whole numbers; one number stands for all."""
+    """Return a column of *n* integers; a single number applies to all rows."""
     column = integers(values, field)
     return np.broadcast_to(column, (n,) if column.ndim == 0 else column.shape).copy()
 
 
 def _cores_of(demands: Demands | None) -> IntArray:
-    """Cores of jobs of which only the demands are told."""
+    """Return the cores of jobs for which only the demands are given."""
     if demands is None:
         raise InputError("is not given; expected cores, or demands", field="cores")
     return demands.cores
@@ -44,46 +44,48 @@ def _no_duration(column: IntArray) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """Rigid one-task jobs in job order: by submit time, equal ones as they stood in their source.
+    """Rigid one-task jobs in job order: by submit time, and by order in the source for equal times.
 
     Attributes
     ----------
     job : (n,) int64
-        Numbers of the jobs in their source; unique, with gaps, not an index.
+        Numbers of the jobs in their source; unique, possibly with gaps, and not an index.
     submit, runtime, estimate : (n,) int64
-        Submit instant, true runtime and walltime estimate, whole microseconds (`seconds` gives seconds).
-        A runtime above the estimate is allowed: the scenario kills or extends such a job.
+        Submit time, true run time and walltime estimate, whole microseconds (`seconds` converts them to seconds). A
+        run time above the estimate is allowed: the scenario kills or extends such a job.
     cores : (n,) int64
-        Cores that the job needs, all at once.
+        Cores that the job requires simultaneously.
     deadline : (n,) int64
-        Latest completion asked for, whole microseconds, `NEVER` for none.
+        Latest requested completion, whole microseconds, `NEVER` for none.
     labels : mapping of str to (n,) int64
-        Columns of `LABELS` that the source has at all.
+        Columns of `LABELS` that the source contains.
     logged : mapping of str to array
-        What the source says did happen (``wait`` in seconds with NaN for unknown, ``status`` …): never an
-        input of a simulation. `logged_start` and `logged_end` are made of it, so that they move with the submit times.
+        Outcomes recorded in the source (``wait`` in seconds with NaN for unknown, ``status`` …), which are never an
+        input of a simulation. `logged_start` and `logged_end` are derived from it, so that they shift with the submit
+        times.
     cores_stated : int or None
         Size of the machine according to the source.
     provenance : mapping
-        What `run.json` says of the workload: source, checksum, lines read, each kind of problem with its
-        count, first lines and rule, transforms applied. JSON types only.
+        Description of the workload for `run.json`: source, checksum, number of lines, each kind of problem with its
+        count, first lines and rule, and the transforms applied. JSON types only.
     names : mapping of str to tuple of str
-        Names that the numbers of a label stand for, where the source has names (``share``: paths of a share tree).
+        Names for the numbers of a label, if the source has names (``share``: paths of a share tree).
     tasks : Tasks or None
-        Tasks of DAG jobs; None where every job is one rigid task. Beside tasks, ``cores`` is the widest task of a job
-        and ``runtime`` and ``estimate`` are the longest chain of its tasks, without transfers.
+        Tasks of DAG jobs; None if every job is one rigid task. With tasks, ``cores`` is the widest task of a job, and
+        ``runtime`` and ``estimate`` are the longest chain of its tasks, without transfers.
     tolerance : (n,) float64 or None
-        How many times the response asked for by the deadline a user would accept, 1 or more; None: just what was asked.
+        Factor by which a user accepts a longer response time than requested by the deadline, at least 1; None: no
+        tolerance.
     restartable : (n,) bool or None
-        Which jobs may be killed and started over; None: all.
+        Whether each job can be killed and restarted; None: all.
     moldable : Moldable or None
-        Ranges of cores and runtimes on each number of them, one row a job, of DAG jobs one row a task; None: every job
-        runs on the cores that it asks for. ``cores``, ``runtime`` and ``estimate`` stay what the source says.
+        Ranges of cores and run times on each number of cores, one row per job, or per task for DAG jobs. None: every
+        job runs on its requested cores. ``cores``, ``runtime`` and ``estimate`` stay those of the source.
     reactions : Reactions or None
-        What users wait for before they submit again; None: every job comes at its submit time.
+        Jobs that users wait for before they submit again; None: every job is submitted at its submit time.
     demands : Demands or None
-        What jobs ask for beside cores: tasks on nodes, memory, GPUs, pools; of DAG jobs one row a task. ``cores`` is
-        then the total over tasks and pools, which may be 0. None: plain cores.
+        Demands in addition to cores: tasks on nodes, memory, GPUs, pools; one row per task for DAG jobs. ``cores`` is
+        then the total over tasks and pools, which can be 0. None: plain cores.
 
     Examples
     --------
@@ -128,36 +130,36 @@ class Workload:
         cores_stated: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> Workload:
-        """Workload from columns in seconds and cores, sorted stably by submit time.
+        """Return a workload from columns in seconds and cores, sorted stably by submit time.
 
         Parameters
         ----------
         submit, runtime : array_like
-            One entry a job.
+            One entry per job.
         cores : array_like, optional
-            Cores of each job; those of *demands* where left out.
+            Cores of each job; by default those of *demands*.
         estimate : array_like, optional
-            Walltime estimates, s; the runtimes where left out (perfect estimates).
+            Walltime estimates, s; by default the run times (exact estimates).
         job : array_like, optional
-            Job numbers; 1, 2, … where left out.
+            Job numbers; 1, 2, … by default.
         deadline : array_like, optional
             Deadlines, s; NaN or infinity for none.
         tolerance : array_like, optional
-            How many times the response asked for users would accept, 1 or more; one number stands for all.
+            Factor by which users accept a longer response time, at least 1; a single number applies to all jobs.
         restartable : array_like of bool, optional
-            Which jobs may be killed and started over; all where left out.
+            Whether each job can be killed and restarted; by default all can.
         moldable : Moldable, optional
-            Ranges of cores, in the order of *submit*; every job runs on what it asks for where left out.
+            Ranges of cores, in the order of *submit*; by default every job runs on its requested cores.
         demands : Demands, optional
-            What jobs ask for beside cores, in the order of *submit*.
+            Demands in addition to cores, in the order of *submit*.
         labels : mapping of str to array_like, optional
-            Numbers of users, groups, partitions …; -1 where unknown.
+            Numbers of users, groups, partitions …; -1 if unknown.
         logged : mapping of str to array_like, optional
-            What the source says did happen.
+            Outcomes recorded in the source.
         cores_stated : int, optional
             Size of the machine according to the source.
         provenance : mapping, optional
-            Where the jobs come from; JSON types only.
+            Origin of the jobs; JSON types only.
 
         Returns
         -------
@@ -167,7 +169,7 @@ class Workload:
         Raises
         ------
         InputError
-            When columns differ in length, or a value makes no job.
+            If columns have different lengths, or a value is invalid.
         """
         times = [whole(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
         n = len(times[0])
@@ -205,7 +207,7 @@ class Workload:
         provenance: Mapping[str, Any] | None = None,
         demands: Demands | None = None,
     ) -> Workload:
-        """Workload of DAG jobs, sorted stably by submit time.
+        """Return a workload of DAG jobs, sorted stably by submit time.
 
         Parameters
         ----------
@@ -214,17 +216,17 @@ class Workload:
         submit : (n,) array_like
             Submit times, s.
         job : (n,) array_like, optional
-            Job numbers; 1, 2, … where left out.
+            Job numbers; 1, 2, … by default.
         deadline : (n,) array_like, optional
             Deadlines, s; NaN or infinity for none.
         labels : mapping of str to (n,) array_like, optional
-            Numbers of users, groups, partitions …; -1 where unknown.
+            Numbers of users, groups, partitions …; -1 if unknown.
         names : mapping of str to tuple of str, optional
-            What the numbers of a label stand for.
+            Names for the numbers of a label.
         logged, provenance : mapping, optional
             As in `from_columns`.
         demands : Demands, optional
-            What tasks ask for beside cores, one row a task.
+            Demands of tasks in addition to cores, one row per task.
 
         Returns
         -------
@@ -234,7 +236,7 @@ class Workload:
         Raises
         ------
         InputError
-            When columns differ in length, or a value makes no job.
+            If columns have different lengths, or a value is invalid.
 
         Examples
         --------
@@ -266,12 +268,12 @@ class Workload:
         return workload
 
     def check(self) -> None:
-        """Raise `InputError` for the first job that cannot be one.
+        """Raise `InputError` for the first invalid job.
 
         Raises
         ------
         InputError
-            Naming the job, the column, the value and what is allowed.
+            With the job, the column, the value and the allowed range.
         """
         n = len(self.job)
         for name, column in self.columns():
@@ -313,25 +315,25 @@ class Workload:
             raise InputError(message, field="cores")
 
     def _quickest(self) -> IntArray:
-        """Estimates, of moldable jobs those on the most cores."""
+        """Return the estimates, for moldable jobs those on the maximum number of cores."""
         if self.moldable is None or self.tasks is not None:
             return self.estimate
         return np.minimum(self.estimate, self.moldable.times_on(self.moldable.maximum, self.estimate, self.cores))
 
     @property
     def asked(self) -> tuple[IntArray, IntArray]:
-        """Cores asked for, and the number of the job: a row a job, of DAG jobs a row a task."""
+        """Requested cores, and job numbers; one row per job, or per task for DAG jobs."""
         if self.tasks is None:
             return self.cores, self.job
         return self.tasks.cores, self.job[self.tasks.job_rows()]
 
     def columns(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """All columns with their names: the fixed ones, then labels, then logged ones.
+        """Yield all columns with their names: the fixed ones, then labels, then logged ones.
 
         Yields
         ------
         tuple of str and array
-            Name and column, one entry a job.
+            Name and column, with one entry per job.
         """
         for name in ("job", "submit", "runtime", "estimate", "cores", "deadline", "tolerance", "restartable"):
             if (column := getattr(self, name)) is not None:
@@ -340,35 +342,35 @@ class Workload:
         yield from self.logged.items()
 
     def require_rigid(self, what: str, *, field: str | None = None) -> None:
-        """Refuse jobs of several tasks.
+        """Raise for DAG jobs.
 
         Parameters
         ----------
         what : str
-            What is possible for rigid jobs only, for the error.
+            Operation that requires rigid jobs, for the error.
         field : str, optional
             Field of the error.
 
         Raises
         ------
         InputError
-            For jobs of several tasks.
+            For DAG jobs.
         """
         if self.tasks is not None:
             raise InputError(f"the jobs have several tasks; {what}", field=field)
 
     def select(self, rows: Any) -> Workload:
-        """Workload of the *rows* (mask, slice or indices), in that order.
+        """Return the workload of the *rows* (mask, slice or indices), in that order.
 
         Parameters
         ----------
         rows : (k,) array or slice
-            Which rows.
+            Selected rows.
 
         Returns
         -------
         Workload
-            Of these jobs alone.
+            Workload of these jobs only.
         """
         return replace(
             self,
@@ -389,21 +391,21 @@ class Workload:
         )
 
     def _rows_asked(self, rows: Any) -> Any:
-        """Rows of `asked` that belong to the jobs in *rows*."""
+        """Return the rows of `asked` that belong to the jobs in *rows*."""
         return rows if self.tasks is None else self.tasks.rows_of(rows)
 
     def with_provenance(self, **entries: Any) -> Workload:
-        """The same jobs with *entries* added to what is known of their origin.
+        """Return the same jobs with *entries* added to the provenance.
 
         Parameters
         ----------
         **entries : object
-            By name; JSON types only.
+            Entries by name; JSON types only.
 
         Returns
         -------
         Workload
-            Otherwise the same.
+            Otherwise equal workload.
         """
         return replace(self, provenance={**self.provenance, **entries})
 
@@ -429,9 +431,9 @@ class Workload:
         return f"<Workload: {len(self)} jobs, {first:g} s to {last:g} s>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: how many jobs of how many cores, over which time."""
+        """Return the HTML for notebooks: number of jobs, cores and period."""
         from gridsim.model.dates import calendar_of
-        from gridsim.model.frames import card  # only where one is shown
+        from gridsim.model.frames import card  # only for notebooks
 
         title = f"Workload: {self.provenance.get('source', 'made in Python')}"
         if not len(self):
@@ -454,22 +456,22 @@ class Workload:
         )
 
     def to_pandas(self) -> Any:
-        """The jobs as a pandas data frame: times in seconds, names in place of numbers, dates where they are known.
+        """Return the jobs as a pandas data frame, with times in seconds, names instead of numbers, and dates if known.
 
-        The columns: ``job``, labels (``user``, ``account`` …) as names where the source has them, ``cores``,
-        ``submit``, ``runtime``, ``estimate``, ``deadline`` and ``tolerance`` where there are any, and ``logged_NAME``
-        of what the source says did happen. Where it knows dates, ``submit_at`` and ``deadline_at`` are timestamps in
-        its zone, without one where that is not known. ``frame.attrs["units"]`` has the units.
+        The columns are ``job``, labels (``user``, ``account`` …) as names if the source has them, ``cores``,
+        ``submit``, ``runtime``, ``estimate``, ``deadline`` and ``tolerance`` if there are any, and ``logged_NAME`` for
+        outcomes recorded in the source. If the source has dates, ``submit_at`` and ``deadline_at`` are timestamps in
+        its zone, or without a zone if it is unknown. ``frame.attrs["units"]`` has the units.
 
         Returns
         -------
         pandas.DataFrame
-            One row a job.
+            One row per job.
 
         Raises
         ------
         InputError
-            Where pandas is not installed.
+            If pandas is not installed.
         """
         deadlines = {} if (self.deadline >= NEVER).all() else {"deadline": seconds(self.deadline)}
         more = {"tolerance": self.tolerance, "restartable": self.restartable}
@@ -486,10 +488,10 @@ class Workload:
 
     @property
     def logged_start(self) -> IntArray | None:
-        """Instants at which the source says that jobs started, `NEVER` where not known; None if it says none at all.
+        """Start times recorded in the source, `NEVER` where unknown; None if the source has no start at all.
 
-        Submit time and ``logged["wait"]`` make them, so that they move with the submit times. Of a job of several runs
-        it is the start of the first.
+        They are the sum of submit time and ``logged["wait"]``, so that they shift with the submit times. For a job
+        with several runs, it is the start of the first.
 
         Examples
         --------
@@ -501,11 +503,11 @@ class Workload:
 
     @property
     def logged_last_start(self) -> IntArray | None:
-        """The same of the last run of each job."""
+        """Recorded start times of the last run of each job."""
         return self._logged_after("last_wait" if "last_wait" in self.logged else "wait")
 
     def _logged_after(self, name: str) -> IntArray | None:
-        """Instants so many seconds after the submit times."""
+        """Return instants the given number of seconds after the submit times."""
         wait = self.logged.get(name)
         if wait is None:
             return None
@@ -514,18 +516,18 @@ class Workload:
 
     @property
     def has_recorded_schedule(self) -> bool:
-        """Whether the source records when any of these very jobs started; not of DAG jobs, nor after a transform."""
+        """Return whether the source records a start of any of these jobs; False for DAG jobs and after a transform."""
         start = self.logged_start
         changed = self.tasks is not None or bool(self.provenance.get("transforms"))
         return start is not None and not changed and bool((start < NEVER).any())
 
     @property
     def logged_end(self) -> IntArray | None:
-        """Instants at which the source says that jobs ended, `NEVER` where not known; None if it says no start at all.
+        """End times recorded in the source, `NEVER` where unknown; None if the source has no start at all.
 
-        They are logged start and runtime, and where the source has it ``logged["held"]``: seconds between start and
-        end, with the time in which the job was suspended, NaN where it had not ended. Of a job of several runs it is
-        the end of the last one, which started ``logged["last_wait"]`` seconds after the submit time.
+        They are the sum of logged start and run time, or of start and ``logged["held"]`` if the source has it: the
+        seconds between start and end, including suspensions, NaN for a job that had not ended. For a job with several
+        runs, it is the end of the last one, which started ``logged["last_wait"]`` seconds after the submit time.
 
         Examples
         --------
@@ -542,20 +544,20 @@ class Workload:
 
     @property
     def epoch(self) -> float | None:
-        """Unix time of second 0, s; None where the source does not say. Local times of no known zone count as UTC."""
+        """Unix time of second 0, s; None if unknown. Local times of an unknown zone are read as UTC."""
         from gridsim.model.dates import epoch_of  # as above
 
         return epoch_of(self.provenance)
 
     @property
     def area(self) -> FloatArray:
-        """Cores times true runtime of each job, over its tasks if it has several, core-seconds."""
+        """Cores times true run time of each job, summed over its tasks for DAG jobs, core-seconds."""
         if self.tasks is not None:
             return self.tasks.area()
         return self.cores * seconds(self.runtime)
 
     def offered_load(self, cores: int) -> float:
-        """Work over capacity between the first and the last submit; a fraction, NaN when that takes no time.
+        """Return work divided by capacity between first and last submission; a fraction, NaN for a period of 0.
 
         Parameters
         ----------
@@ -565,21 +567,21 @@ class Workload:
         Returns
         -------
         float
-            1 where the work just fills it.
+            1 if the work exactly fills the machine.
         """
         span = seconds(int(self.submit.max() - self.submit.min())) if len(self) else 0.0
         return float(self.area.sum() / (cores * span)) if span else float("nan")
 
 
 def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -> Any:
-    """A pandas data frame of columns that have a row a job of *workload*.
+    """Return a pandas data frame of columns with one row per job of *workload*.
 
-    Numbers of users, accounts and so on become their names where the source has them, missing where it has none.
-    Where the source knows dates, each column of `gridsim.model.frames.DATED` has one of dates beside it: in the
-    zone of the log, without a zone where that is not known.
+    Numbers of users, accounts and so on are replaced by their names if the source has them; missing names are missing
+    values. If the source has dates, each column of `gridsim.model.frames.DATED` has an additional column of dates, in
+    the zone of the log, or without a zone if it is unknown.
     """
     from gridsim.model.dates import calendar_of
-    from gridsim.model.frames import DATED, dates_of, frame  # only where one is made
+    from gridsim.model.frames import DATED, dates_of, frame  # only for data frames
 
     calendar = calendar_of(workload.provenance)
     made: dict[str, Any] = {}
@@ -592,30 +594,30 @@ def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -
 
 
 def _named(column: npt.NDArray[Any], names: Sequence[str]) -> list[str | None]:
-    """Names of numbers; None for what has none."""
+    """Return the names of numbers; None without a name."""
     return [names[code] or None if UNKNOWN < code < len(names) else None for code in column.tolist()]
 
 
 def _known(column: npt.NDArray[Any]) -> Any:
-    """Numbers of a label; floats with NaN where some are not known."""
+    """Return the numbers of a label, as floats with NaN if some are unknown."""
     unknown = column == UNKNOWN
     return np.where(unknown, np.nan, column) if unknown.any() else column
 
 
 def recorded(workload: Workload, transform: Any, **facts: Any) -> Workload:
-    """The *workload* that a *transform* (a dataclass) made, with an entry for it behind those before.
+    """Return the *workload* made by a *transform* (a dataclass), with an entry for it in the provenance.
 
     Parameters
     ----------
     **facts
-        What else is told, in JSON types; a fact named as a parameter replaces its value.
+        Further facts in JSON types; a fact with the name of a parameter replaces its value.
     """
     entry = {"transform": registry.name_of(type(transform)), **asdict(transform), **facts}
     return workload.with_provenance(transforms=[*workload.provenance.get("transforms", ()), entry])
 
 
 def with_plugins(workload: Workload, *makers: Any) -> Workload:
-    """The workload, with the plain files and packages that its *makers* (reader, model, transforms) come from."""
+    """Return the workload with the files and packages of plug-ins among its *makers* (reader, model, transforms)."""
     known = list(workload.provenance.get("plugins", ()))
     found = [origin for origin in registry.plugins(*makers) if origin not in known]
     return workload.with_provenance(plugins=[*known, *found]) if found else workload

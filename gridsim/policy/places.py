@@ -12,10 +12,10 @@ from gridsim.errors import PolicyError
 from gridsim.machine.allocations import Holdings, Place
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, GPU, Classes, Workspace
-from gridsim.machine.nodes import FULL, LOGGED, ROW, Log
+from gridsim.machine.nodes import FULL, LOGGED, PLACES, RISES, ROW, Log
 from gridsim.machine.placing import OUTSIDE, ready, take
 from gridsim.model.capacity import WHOLE_GPU
-from gridsim.model.time import IntArray
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Pieces, Placement, call, name_of
@@ -87,29 +87,47 @@ class Laid:
     ----------
     holdings : Holdings
         Who holds what.
-    state : (s,) int64
-        The state of the loops, as `gridsim.machine.nodes` has it.
 
     Attributes
     ----------
-    log : tuple of arrays
-        `gridsim.machine.nodes.Log`.
+    log, blocked, fresh, state
+        As `gridsim.machine.nodes.Nodes` has them, the log as a plain tuple.
     """
 
-    def __init__(self, holdings: Holdings, state: IntArray) -> None:
+    def __init__(self, holdings: Holdings) -> None:
         nodes, gpus = Workspace(*holdings.sketch).given.shape
         room = 256 + 2 * nodes
-        self.holdings, self.state = holdings, state
+        self.holdings = holdings
+        self.state: IntArray = np.zeros(PLACES, dtype=np.int64)
+        self.state[RISES] = 1
+        self.blocked: IntArray = np.zeros(len(holdings.asked.classes.shape), dtype=np.int64)
+        self.fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
+        self.fresh[:] = [[NEVER], [-1]]  # no capacity was released: the first instant after the last
         self.log = tuple(Log(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
         self._taken: list[tuple[IntArray, Place]] = []
         self._placements: dict[int, Placement] = {}
 
     def copy(self) -> Laid:
-        """The same of a machine of its own."""
+        """Return an independent copy."""
         self.note()  # the log is not copied
-        twin = Laid(self.holdings.copy(), self.state.copy())
+        twin = Laid(self.holdings.copy())
+        twin.state, twin.fresh = self.state.copy(), self.fresh.copy()
         twin._placements = self._placements.copy()
         return twin
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The arrays of `gridsim.machine.nodes.Nodes` as they are now, as plain tuples."""
+        held = self.holdings
+        return held.floor, held.classes, held.sketch, held.rule, self.log, self.blocked, self.fresh, self.state
+
+    def learn(self) -> None:
+        """Add a demand that was unknown when the run began (`Holdings.learn`)."""
+        self.holdings.learn()
+        classes = len(self.holdings.asked.classes.shape)
+        if classes > len(self.blocked):
+            self.state[RISES] += 1  # no class is known to be blocked
+            self.blocked = np.zeros(2 * classes, dtype=np.int64)
 
     def take(self) -> tuple[IntArray, Place]:
         """Requests that have started since this was asked last, and where they lie; a row a request and node."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gridsim.metrics.agreement import failed_jobs
 from gridsim.record import Status
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:

@@ -24,11 +24,10 @@ from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.report import change
 from gridsim.report.figures import INK, PALETTE, drawing, short_labels
 from gridsim.report.gallery import Gallery
-from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
+from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.report.sheet import WIDTH, broken
 from gridsim.report.tables import SHOWN, SHOWN_DAGS, shown
-from gridsim.report.texts import texts
 from gridsim.words import counted, listed, number, percent, times
 
 if TYPE_CHECKING:

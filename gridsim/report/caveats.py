@@ -21,7 +21,7 @@ from gridsim.report import (
     replicas_text,
     users,
 )
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.report.whatif_text import node_text
 from gridsim.words import between, counted, duration, listed, number, percent
 

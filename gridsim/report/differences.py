@@ -15,7 +15,7 @@ from gridsim.questions.evidence import Evidence
 from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record
 from gridsim.report import change
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import counted, duration, listed, number, percent, times
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 

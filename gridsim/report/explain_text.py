@@ -9,7 +9,7 @@ from gridsim.questions.explain import SHOWN, Explanation, Other
 from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
-from gridsim.report.texts import text_table, texts
+from gridsim.report.markup import text_table, texts
 from gridsim.words import counted, duration, listed, number, percent
 
 _text = texts("explain")

@@ -11,8 +11,8 @@ from gridsim.model.workload import Workload
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.replicas import mean_of
 from gridsim.report import sentences
+from gridsim.report.markup import texts
 from gridsim.report.tables import shown
-from gridsim.report.texts import texts
 from gridsim.words import between, counted, listed, number, percent, times
 from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
 

@@ -38,7 +38,7 @@ from gridsim.record import Record, Status
 from gridsim.report.calendar import embedded
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import between, duration
 
 _text = texts("gantt")

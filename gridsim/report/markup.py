@@ -1,20 +1,64 @@
-"""Common parts of HTML pages: templates, style, and formatting of sentences, labels and numbers."""
+"""Templates of reports: TOML files of sentences by subject, and common parts of HTML pages."""
 
 from __future__ import annotations
 
 import math
 import re
+import string
+import tomllib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from gridsim.words import together
+from gridsim import words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+
+class _Formatter(string.Formatter):
+    """Format specifications are those of Python, and functions of `gridsim.words` with a last argument."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        name, _, argument = format_spec.partition(" ")
+        if name in words.__all__:
+            return str(getattr(words, name)(value, *([argument] if argument else [])))
+        return format(value, format_spec)
+
+
+@cache
+def templates(subject: str) -> dict[str, Any]:
+    """Templates and tables of ``templates/SUBJECT.toml`` by name."""
+    return tomllib.loads((TEMPLATES / f"{subject}.toml").read_text(encoding="utf-8"))
+
+
+def text_table(subject: str, name: str) -> dict[str, Any]:
+    """Table of a subject, such as titles by key."""
+    found: dict[str, Any] = templates(subject)[name]
+    return found
+
+
+def texts(subject: str) -> Callable[..., str]:
+    """Function that fills in a template of a subject, by its name and the values of its fields.
+
+    Examples
+    --------
+    >>> texts("rejections")("offers", label="msb", numbers={"offers_taken": 3, "offers_made": 4})
+    'Under msb, 3 of 4 jobs that were offered a later deadline took it.'
+    """
+
+    def text(name: str, /, **values: Any) -> str:
+        try:
+            return _Formatter().vformat(templates(subject)[name], (), values)
+        except KeyError as error:
+            raise LookupError(f"{subject}.toml: {name}: {error} is missing") from error
+
+    return text
 
 
 @cache
@@ -28,10 +72,12 @@ def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
     **filters : callable
         Filters by name.
     """
-    made = Environment(
-        loader=FileSystemLoader([*folders, TEMPLATES]),
+    import jinja2  # 0.1 s: only where a page is made
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -46,7 +92,7 @@ def style(*names: str | Path) -> Markup:
 
 def prose(text: str) -> Markup:
     """Return a sentence as HTML, with numbers kept together with units and text in brackets less prominent."""
-    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together(text)))))
+    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(words.together(text)))))
 
 
 LARGE_RATIO = 1e6

@@ -34,8 +34,7 @@ from gridsim.report import (
     tables,
     whatif_text,
 )
-from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
-from gridsim.report.texts import texts
+from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
 from gridsim.report.trust import trust
 from gridsim.words import between, counted, duration, listed, number, percent, together
 from gridsim.workload.problems import KINDS, Problem, option

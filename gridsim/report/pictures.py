@@ -15,7 +15,7 @@ from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
 from gridsim.report import admission, curves, figures
 from gridsim.report.differences import group_name
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.report.users import inequality, large_users_held
 from gridsim.words import duration, listed, number, percent
 

@@ -12,7 +12,7 @@ from gridsim.model.time import FloatArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.report import audit_text
 from gridsim.report.figures import INK, PALETTE, drawing, legend
-from gridsim.report.texts import text_table, texts
+from gridsim.report.markup import text_table, texts
 from gridsim.words import between, counted, duration, number, percent
 from gridsim.workload.audit import Audit
 from gridsim.workload.formats.table.writer import TableColumn

@@ -12,8 +12,8 @@ from gridsim.model.demand import Demand
 from gridsim.questions.quotation import Forecast, Price, Quoted, State
 from gridsim.report import change
 from gridsim.report.explain_text import refusal
+from gridsim.report.markup import texts
 from gridsim.report.sheet import WIDTH, either, sheet
-from gridsim.report.texts import texts
 from gridsim.words import clock, counted, duration, listed, number, percent, when
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from gridsim.metrics.preemption import LoggedRuns
 from gridsim.model.time import NEVER
 from gridsim.record import Record, Status
 from gridsim.report import admission
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:

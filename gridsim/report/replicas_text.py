@@ -9,9 +9,9 @@ from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
 from gridsim.questions.evidence import Evidence, best
 from gridsim.questions.replicas import Pair, Replicated, Role, Spread, mean_of
+from gridsim.report.markup import text_table, texts
 from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
-from gridsim.report.texts import text_table, texts
 from gridsim.words import duration, listed
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridsim.report import change
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import listed, percent
 
 if TYPE_CHECKING:

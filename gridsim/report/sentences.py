@@ -21,7 +21,7 @@ from gridsim.report.differences import (
     saturated,
     sure,
 )
-from gridsim.report.texts import text_table, texts
+from gridsim.report.markup import text_table, texts
 from gridsim.words import counted, duration, listed, number
 
 _text = texts("comparison")

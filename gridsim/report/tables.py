@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
+from gridsim.report.markup import text_table
 from gridsim.report.sheet import WIDTH, fits, sheet
-from gridsim.report.texts import text_table
 from gridsim.words import duration, number, percent
 
 if TYPE_CHECKING:

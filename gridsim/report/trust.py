@@ -15,7 +15,7 @@ from gridsim.questions.evidence import Evidence
 from gridsim.questions.replay import FAR, Calibration, Replay, is_far
 from gridsim.report import explain_text, refusals
 from gridsim.report.admission import job_counts
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import counted, duration, number, percent
 
 _text = texts("validation")
@@ -161,15 +161,18 @@ def alone(name: str, kind: str) -> str:
     return name[len(kind) + 1 :] if name.lower().startswith(f"{kind} ".lower()) else name
 
 
-def _worst(found: Calibration, least: int = 10) -> tuple[str, str, Agreement] | None:
+def _worst(found: Calibration) -> tuple[str, str, Agreement] | None:
     """Return the class with the largest median error among those with enough jobs; None if none is worse than all
     jobs.
     """
-    classes = [
-        (kind, name, one) for kind, each in found.by_class.items() for name, one in each.items() if one.jobs >= least
-    ]
+    by_class = found.by_class.items()
+    classes = [(kind, name, one) for kind, each in by_class for name, one in each.items() if one.jobs >= _FEWEST_JOBS]
     worst = max(classes, key=lambda entry: entry[2].median, default=None)
     return worst if worst is not None and worst[2].median > found.overall[found.of].median else None
+
+
+_FEWEST_JOBS = 10
+"""Jobs below which a class is not named."""
 
 
 def why(found: Calibration) -> list[list[str]]:

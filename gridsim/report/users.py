@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.time import seconds
-from gridsim.report.texts import texts
+from gridsim.report.markup import texts
 from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:

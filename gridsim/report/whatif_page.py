@@ -12,9 +12,8 @@ from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report import replicas_text, whatif_text
 from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
-from gridsim.report.markup import breakable, environment, prose, style
+from gridsim.report.markup import breakable, environment, prose, style, texts
 from gridsim.report.pictures import Drawing, Picture
-from gridsim.report.texts import texts
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, node_text, sentences
 from gridsim.words import duration, listed, number
 

@@ -20,10 +20,10 @@ from gridsim.questions.replicas import Replicated
 from gridsim.report import change, flurries_text, refusals, replicas_text, users
 from gridsim.report.admission import job_counts
 from gridsim.report.differences import intervals_are_of, shortage
+from gridsim.report.markup import text_table, texts
 from gridsim.report.replicas_text import AGAIN, HEAD, TITLES, VERDICTS
 from gridsim.report.sheet import WIDTH, broken, either, sheet
 from gridsim.report.tables import shown
-from gridsim.report.texts import text_table, texts
 from gridsim.report.trust import trust_in
 from gridsim.words import counted, duration, listed, number
 

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demand, Demands, WordSets
-from gridsim.model.time import IntArray, seconds
+from gridsim.model.time import IntArray
 from gridsim.testing.pieces import Runs, oversubscribed, undisturbed
-from gridsim.testing.violation import Violation
+from gridsim.testing.violation import Violation, marked
 
 Mask = npt.NDArray[np.bool_]
 
@@ -174,11 +174,7 @@ class _Checks:
 
     def found(self, kind: str, bad: Mask, detail: Callable[[int], str] | None = None) -> Iterator[Violation]:
         """Yield the violation of the pieces in *bad*, if there are any."""
-        if bad.any():
-            first = np.flatnonzero(bad)[: self.limit]
-            when = tuple(seconds(int(instant)) for instant in self.start[first])
-            text = detail(int(first[0])) if detail else ""
-            yield Violation(kind, int(bad.sum()), tuple(self.job[first].tolist()), when, text)
+        return marked(kind, bad, self.job, self.start, self.limit, detail)
 
     def counts(self) -> Iterator[Violation]:
         """Check that tasks of each run add up, on an allowed number of nodes, with the allowed number per node."""

@@ -67,40 +67,6 @@ def exact_metrics(schedule: Schedule, *, base: int | None = None, origin: Origin
     }
 
 
-def exact_interval(schedule: Schedule, start: int, end: int, *, origin: Origin = "first-arrival") -> dict[str, Exact]:
-    """Return the metrics of `gridsim.metrics.dag.interval_metrics`, under the same names."""
-    if end <= start:
-        raise InputError(f"from {start} to {end} is no interval; expected an end after the start", field="end")
-    schedule = schedule.from_origin(origin)
-    jobs = exact_jobs(schedule, "absolute")
-    arrived = [job for job in jobs if start <= job["arrival"] < end]
-    known = [job for job in arrived if job["finish"] <= end]
-    return {
-        "flow": Fraction(sum(start < job["finish"] <= end for job in jobs), end - start),
-        "utilisation": _utilisation(schedule, start, end),
-        "peak_in_flight": _peak(jobs, start, end),
-        "cumulative_completion": _completion(known, end),
-        "cumulative_completion_base": end,
-        **_about_jobs(known),
-        "jobs": len(known),
-        "unfinished": len(arrived) - len(known),
-    }
-
-
-def exact_slr_by_decile(schedule: Schedule, parts: int = 10) -> list[tuple[Exact, Exact]]:
-    """Return mean and worst SLR of each part of the jobs by work, ties in job order; the first parts are longer."""
-    jobs = sorted(exact_jobs(schedule), key=lambda job: job["exec"])
-    size, longer = divmod(len(jobs), parts)
-    answer: list[tuple[Exact, Exact]] = []
-    begin = 0
-    for part in range(parts):
-        end = begin + size + (part < longer)
-        slrs = [Fraction(job["slr"]) for job in jobs[begin:end]]
-        answer.append((_mean(slrs), max(slrs, default=NAN)))
-        begin = end
-    return answer
-
-
 def _job_columns(schedule: Schedule) -> Sequence[IntArray]:
     return schedule.arrival, schedule.start, schedule.finish, schedule.work, schedule.critical_path
 

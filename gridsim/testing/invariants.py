@@ -22,7 +22,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.testing.demands import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.pieces import Runs, misplaced
-from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation
+from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
 
 __all__ = ["Schedule", "Violation", "assert_valid", "violations", "violations_of"]
 
@@ -291,13 +291,7 @@ class _Checks:
 
     def found(self, kind: str, bad: Mask, instants: IntArray | None = None, detail: Any = None) -> Iterator[Violation]:
         """Yield the violation of the rows in *bad*, if there are any; *detail* formats the numbers of a row."""
-        count = int(bad.sum())
-        if not count:
-            return
-        first = np.flatnonzero(bad)[: self.limit]
-        when = () if instants is None else tuple(seconds(int(instant)) for instant in instants[first])
-        text = "" if detail is None else detail(int(first[0]))
-        yield Violation(kind, count, tuple(self.schedule.job[first].tolist()), when, text)
+        return marked(kind, bad, self.schedule.job, instants, self.limit, detail)
 
     def differ(self, one: IntArray, other: IntArray) -> Mask:
         differs: Mask = np.abs(one - other) > self.tolerance
@@ -315,9 +309,7 @@ class _Checks:
         yield from self.found("duplicate-job", again, self.schedule.start)
         absent = np.ones(len(self.workload), dtype=bool)
         absent[self.rows[self.known]] = False
-        if absent.any():
-            numbers = self.workload.job[absent]
-            yield Violation("missing-job", len(numbers), tuple(numbers[: self.limit].tolist()))
+        yield from marked("missing-job", absent, self.workload.job, None, self.limit)
 
     def outcomes(self) -> Iterator[Violation]:
         """Check that every job is completed, killed, rejected, unadmitted or cancelled, consistent with its times."""
@@ -421,10 +413,7 @@ class _Checks:
         again = np.lexsort((start, job))
         same = job[again][1:] == job[again][:-1]
         odd[again[1:]] |= same & (start[again][1:] < end[again][:-1] - self.tolerance)
-        if odd.any():
-            first = np.flatnonzero(odd)[: self.limit]
-            when = tuple(seconds(int(instant)) for instant in start[first])
-            yield Violation("two-runs-at-once", int(odd.sum()), tuple(job[first].tolist()), when)
+        yield from marked("two-runs-at-once", odd, job, start, self.limit)
 
     def _longest_runs(self, place: IntArray) -> IntArray:
         """Return the longest possible time of each run before the last one; only the last piece of a chain may exceed
@@ -629,10 +618,7 @@ def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation
     over = np.where(record.ran, record.end_us, np.where(record.status == Status.cancelled, NEVER, workload.submit))
     due = reactions.submits(workload.labels.get("user"), record.logged_submit_us, over)
     wrong = (np.abs(workload.submit - due) > tolerance) & (due < NEVER)
-    if wrong.any():
-        first = np.flatnonzero(wrong)[:limit]
-        when = tuple(seconds(int(instant)) for instant in workload.submit[first])
-        yield Violation("wrong-reaction", int(wrong.sum()), tuple(workload.job[first].tolist()), when)
+    yield from marked("wrong-reaction", wrong, workload.job, workload.submit, limit)
 
 
 def _of_tasks(
@@ -680,9 +666,8 @@ def _of_tasks(
     yield from checks.found("starts-before-ready", early, times.start_us)
     if record.critical_path is not None and times.cores_used is None:  # on more cores a path may take less
         took = np.where(record.ran, record.end_us - record.workload.submit, NEVER)
-        short = np.flatnonzero(took < record.critical_path - tolerance)
-        if len(short):
-            yield Violation("below-critical-path", len(short), tuple(record.workload.job[short[:limit]].tolist()))
+        short = took < record.critical_path - tolerance
+        yield from marked("below-critical-path", short, record.workload.job, None, limit)
 
 
 def _due(record: Record, platform: Platform | None, tick: int) -> IntArray:

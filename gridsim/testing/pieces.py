@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray, seconds
-from gridsim.testing.violation import Violation
+from gridsim.testing.violation import Violation, marked
 
 Mask = npt.NDArray[np.bool_]
 
@@ -59,11 +59,7 @@ class _Checks:
         self, kind: str, bad: Mask, job: IntArray, start: IntArray, detail: Callable[[int], str] | None = None
     ) -> Iterator[Violation]:
         """Yield the violation of the rows in *bad*, if there are any."""
-        if not bad.any():
-            return
-        first = np.flatnonzero(bad)[: self.limit]
-        when = tuple(seconds(int(instant)) for instant in start[first])
-        yield Violation(kind, int(bad.sum()), tuple(job[first].tolist()), when, detail(int(first[0])) if detail else "")
+        return marked(kind, bad, job, start, self.limit, detail)
 
     # -- runs --------------------------------------------------------------------------------------------------------
 

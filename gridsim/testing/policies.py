@@ -214,11 +214,12 @@ def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
 def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
     """Return the result of *call*, after a check that it did not change the queue."""
     requests = queue.requests
-    before = [
-        queue.rows.copy(),
-        *(getattr(requests, name).copy() for name in ("cores", "estimate", "submit", "deadline")),
-    ]
-    seconds = [requests.cores_float.copy(), requests.estimate_seconds.copy(), requests.submit_seconds.copy()]
+
+    def columns() -> list[Any]:
+        names = ("cores", "estimate", "submit", "deadline", "cores_float", "estimate_seconds", "submit_seconds")
+        return [queue.rows, *(getattr(requests, name) for name in names)]
+
+    before = [column.copy() for column in columns()]
     try:
         answer = call()
     except GridsimError:
@@ -226,9 +227,7 @@ def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
     except Exception as error:
         _require("read-only" not in str(error), policy, _CHANGES_IT)
         raise CheckFailed(f"{type(policy).__name__}: raises {type(error).__name__}: {error}") from error
-    after = [queue.rows, *(getattr(requests, name) for name in ("cores", "estimate", "submit", "deadline"))]
-    after += [requests.cores_float, requests.estimate_seconds, requests.submit_seconds]
-    same = all(np.array_equal(one, other) for one, other in zip([*before, *seconds], after, strict=True))
+    same = all(np.array_equal(one, other) for one, other in zip(before, columns(), strict=True))
     _require(same, policy, _CHANGES_IT)
     return answer
 

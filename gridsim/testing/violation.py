@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import IntArray, seconds
 
 KINDS: Mapping[str, str] = {
     "unknown-job": "the schedule has a job that the workload does not",
@@ -102,3 +107,18 @@ class Violation:
             "instants": list(self.instants),
             "detail": self.detail,
         }
+
+
+def marked(
+    kind: str,
+    bad: npt.NDArray[np.bool_],
+    job: IntArray,
+    instants: IntArray | None,
+    limit: int,
+    detail: Callable[[int], str] | None = None,
+) -> Iterator[Violation]:
+    """Violation of the rows that *bad* marks, if there are any, with jobs and instants of the first *limit* of them."""
+    if bad.any():
+        first = np.flatnonzero(bad)[:limit]
+        when = () if instants is None else tuple(seconds(int(instant)) for instant in instants[first])
+        yield Violation(kind, int(bad.sum()), tuple(job[first].tolist()), when, detail(int(first[0])) if detail else "")

@@ -1,7 +1,7 @@
-"""Logs that may leave a site: names become pseudonyms under a key, and no other text is kept.
+"""Anonymised logs for publication: keyed pseudonyms replace names, and all other text is removed.
 
-The same name has the same pseudonym in every log that is made with the same key, whatever its format; without the key
-nobody can tell which name it was, not even by trying all names.
+A name has the same pseudonym in every log that is anonymised with the same key, whatever the format. Without the key,
+names cannot be recovered, not even by trying all names.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from gridsim.workload.formats.asked import told
 from gridsim.workload.transform.slice import Slice
 
 SHORTEST_KEY = 16
-"""Bytes that a key has at least: shorter ones can be found by trying."""
+"""Smallest length of a key, bytes; shorter keys can be found by exhaustive search."""
 
 _DIGITS = 12
-"""Hexadecimal digits of a pseudonym: 48 bits, a whole number that every reader of SWF can hold; two of 100,000 names
-meet in one with a chance of 2 in 100,000."""
+"""Hexadecimal digits of a pseudonym: 48 bits, an integer that every SWF reader can store. Two of 100,000 names collide
+with a probability of 2 in 100,000."""
 
 _NAMES = {"user", "account", "partition", "qos", "reservation", "constraint", "gpu_type", "licenses"}
 _NAMES |= {"nodelist", "exclude"}
 _NUMBERS = frozenset(LABELS) - _NAMES
-"""Labels that are sizes, times and numbers of jobs."""
+"""Labels that are sizes, times and job numbers."""
 
 _LOGGED = ("wait", "status", "allocated", "preceding", "think")
-"""What was logged of a job and names nothing."""
+"""Logged columns that contain no names."""
 
 _COUNTS = ("format", "files", "lines", "comments", "jobs_read", "jobs_kept", "cores_field", "problems")
-"""What is known of the source and names nothing."""
+"""Facts on the source that contain no names."""
 
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
-    """Key that a file holds, without line ends and blanks around it.
+    """Return the key in a file, without surrounding whitespace.
 
     Raises
     ------
     InputError
-        When it cannot be read or is too short.
+        If the file cannot be read or the key is too short.
     """
     try:
         key = Path(path).read_bytes().strip()
@@ -60,7 +60,7 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
 
 
 def check_key(key: bytes, path: object = None) -> bytes:
-    """*key*, if it is long enough to be one."""
+    """Return *key* if it is long enough."""
     if len(key) < SHORTEST_KEY:
         raise InputError(
             f"a key of {len(key)} bytes; expected {SHORTEST_KEY} or more, for example of: openssl rand -hex 32",
@@ -71,7 +71,7 @@ def check_key(key: bytes, path: object = None) -> bytes:
 
 
 def pseudonym(key: bytes, kind: str, text: str) -> str:
-    """Hexadecimal digits that stand for a name; those of a user and of a queue of one name differ.
+    """Return the pseudonym of a name in hexadecimal digits; it depends on the *kind* of the name.
 
     Examples
     --------
@@ -84,30 +84,29 @@ def pseudonym(key: bytes, kind: str, text: str) -> str:
 
 
 def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: bool = False) -> Workload:
-    """The same jobs without names.
+    """Return the same jobs without names.
 
     Parameters
     ----------
     workload : Workload
-        From any reader. A number without a name, as SWF has, counts as the name that it spells.
+        Workload from any reader. A number without a name, as in SWF, is treated as the name that it spells.
     key : bytes
-        Whoever has it can find out which pseudonym a name has; keep it, and nobody else can.
+        Secret key. Anyone who has it can find the pseudonym of a given name, so keep it private.
     shift : bool
-        Let times begin with 0 at the first submit, and forget when that was.
+        Shift times so that the first submission is at 0, and remove the start date.
     numbers : bool
-        Make the numbers of the labels the pseudonyms themselves, for formats without names, such as SWF.
+        Use the pseudonyms as the numbers of the labels, for formats without names, such as SWF.
 
     Raises
     ------
     InputError
-        For a key that is too short, and when two names of one kind would share a pseudonym.
+        If the key is too short, or two names of one kind would have the same pseudonym.
 
     Notes
     -----
-    Users, groups, accounts, executables (names of jobs), queues, partitions, features, licences and names of tasks are
-    replaced. Job
-    numbers, times, sizes and outcomes stay: they are what the log is for, and somebody who saw the queue may know a job
-    by them. Header lines, comments, and where the log came from are dropped.
+    Names of users, groups, accounts, executables (job names), queues, partitions, features, licences and tasks are
+    replaced. Job numbers, times, sizes and outcomes stay, because they are the content of the log. A person who saw
+    the queue may recognise a job by them. Header lines, comments, and the origin of the log are dropped.
     """
     check_key(key)
     if shift:
@@ -145,7 +144,7 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
 
 
 def _demands(key: bytes, demands: Demands) -> Demands:
-    """What jobs ask for, features of nodes, partitions and licences under pseudonyms; kinds of GPU are no secret."""
+    """Return the demands with pseudonyms for node features, partitions and licences; GPU types are kept."""
 
     def hidden(sets: WordSets, kind: str) -> WordSets:
         return replace(sets, sets=tuple(tuple(sorted(pseudonym(key, kind, it) for it in words)) for words in sets.sets))
@@ -159,7 +158,7 @@ def _demands(key: bytes, demands: Demands) -> Demands:
 
 
 def _pseudonyms(key: bytes, label: str, numbers: npt.NDArray[np.int64], names: tuple[str, ...] | None) -> list[str]:
-    """A pseudonym for each of the numbers of a label, all of them different."""
+    """Return a distinct pseudonym for each number of a label."""
     texts = [str(number) if names is None else names[number] for number in numbers.tolist()]
     digits = [pseudonym(key, label, text) for text in texts]
     if len(set(digits)) < len(set(texts)):
@@ -168,7 +167,7 @@ def _pseudonyms(key: bytes, label: str, numbers: npt.NDArray[np.int64], names: t
 
 
 def _provenance(provenance: Mapping[str, Any], shift: bool) -> dict[str, Any]:
-    """What is known of the source, as far as it names nothing."""
+    """Return the facts on the source that contain no names."""
     kept = {name: provenance[name] for name in _COUNTS if name in provenance}
     began = "".join(provenance.get("header", {}).get("UnixStartTime", ()))
     moved = sum(float(entry.get("shift", 0)) for entry in provenance.get("transforms", ()))

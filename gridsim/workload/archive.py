@@ -1,7 +1,7 @@
-"""Logs of the Parallel Workloads Archive: which there are, what they must hash to, and how to get one.
+"""Logs of the Parallel Workloads Archive: list, checksums and download.
 
-Only logs whose checksum is known are listed, so that what a study used can be had again byte for byte. Nothing here
-reads a log.
+Only logs with a known checksum are listed, so that the data of a study can be obtained again byte for byte. This module
+does not parse logs.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import checksum, write_atomically
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
-"""Where the archive is."""
+"""Address of the archive."""
 
 MIRROR = "GRIDSIM_ARCHIVE"
-"""Environment variable with the address of a copy of it."""
+"""Environment variable with the address of a mirror."""
 
 CITATION = (
     "The archive asks those who use its logs to name it as the source and to cite: D. G. Feitelson, D. Tsafrir and "
     'D. Krakov, "Experience with using the Parallel Workloads Archive", J. Parallel Distrib. Comput. 74(10), 2014.'
 )
-"""What the archive asks for."""
+"""Acknowledgement that the archive requests."""
 
 _CONNECT, _READ = 5.0, 20.0
-"""How long to wait for a server, and for its next bytes (s)."""
+"""Timeouts for connecting to a server and for its next bytes (s)."""
 
 _CHUNK = 1 << 16
 
@@ -43,9 +43,9 @@ class ArchiveLog:
     Attributes
     ----------
     name : str
-        Name of the file without its ending.
+        Name of the file without its extension.
     short : str
-        What a user types.
+        Short name used on the command line.
     folder : str
         Page of the log in the archive.
     sha256 : str
@@ -53,13 +53,13 @@ class ArchiveLog:
     size : int
         Bytes of the compressed file.
     jobs : int
-        Job lines in it.
+        Number of job lines in the file.
     cores : int
-        Processors of the machine that its header states.
+        Number of processors of the machine according to the header.
     summary : str
-        Machine, place and time.
+        Machine, site and period.
     thanks : str
-        Whom the header asks to acknowledge.
+        People to acknowledge according to the header.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ArchiveLog:
         return f"{self.name}.swf.gz"
 
     def url(self, mirror: str | None = None) -> str:
-        """Address of the file: at *mirror*, at the one that the environment names, or in the archive itself.
+        """Return the address of the file: at *mirror*, at the mirror in the environment, or in the archive.
 
         Examples
         --------
@@ -141,27 +141,27 @@ LOGS: Mapping[str, ArchiveLog] = {log.short: log for log in _LOGS}
 
 
 class DownloadProgress(Protocol):
-    """Something that is told how far a download is, as `pooch` tells it."""
+    """Progress display of a download, with the interface of `pooch`."""
 
     total: int
 
     def update(self, size: int) -> Any:
-        """*size* more bytes were written."""
+        """Report *size* more written bytes."""
 
     def reset(self) -> Any:
-        """Count from 0 again."""
+        """Restart the count at 0."""
 
     def close(self) -> Any:
-        """All is written."""
+        """Finish the display."""
 
 
 def find(name: str) -> ArchiveLog:
-    """Log of a name: the short one, that of the file, or that of its page in the archive.
+    """Return the log with a name: its short name, its file name, or the name of its page in the archive.
 
     Raises
     ------
     UnknownNameError
-        With the nearest one and the list.
+        With the nearest name and the list of names.
 
     Examples
     --------
@@ -183,26 +183,26 @@ def fetch(
     force: bool = False,
     progress: DownloadProgress | None = None,
 ) -> tuple[Path, bool]:
-    """The file of a log in *folder*, downloaded if it is not there, and whether it was downloaded.
+    """Download a log into *folder* if it is missing; return its path and whether it was downloaded.
 
     Parameters
     ----------
     log : ArchiveLog
-        Which one.
+        Log to download.
     folder : path
-        Where it shall be; made if it is not there.
+        Target folder, created if missing.
     mirror : str, optional
-        Address to take it from, with the folders of the archive below it.
+        Address of a mirror with the folders of the archive.
     force : bool
-        Replace a file of that name that is not the one of the archive.
-    progress : Progress, optional
-        Told how far the download is.
+        Replace an existing file of the same name with another content.
+    progress : DownloadProgress, optional
+        Progress display of the download.
 
     Raises
     ------
     InputError
-        When another file of that name is there, when the server cannot be reached or has no such file, and when what
-        came is not the file; nothing is kept then, and what was there stays.
+        If another file of that name exists, if the server cannot be reached or has no such file, or if the download
+        has the wrong checksum. The download is then removed, and an existing file stays.
     """
     path = Path(folder) / log.file
     if path.is_file() and checksum(path) == log.sha256:
@@ -226,7 +226,7 @@ def fetch(
 
     try:
         write_atomically(path, download)
-    except requests.RequestException as error:  # an OSError too, so it comes first
+    except requests.RequestException as error:  # also an OSError, so this branch is first
         raise InputError(
             f"{url} cannot be fetched ({_reason(error)}); fetch it where there is a network and put it here, or name a "
             f"mirror with --mirror or {MIRROR}",
@@ -238,7 +238,7 @@ def fetch(
 
 
 def _download(url: str, path: Path, progress: DownloadProgress | None) -> None:
-    """Write what *url* gives, as it is sent."""
+    """Write the response of *url* to *path* as sent."""
     downloader = HTTPDownloader(
         progressbar=progress or False,
         chunk_size=_CHUNK,
@@ -250,12 +250,12 @@ def _download(url: str, path: Path, progress: DownloadProgress | None) -> None:
 
 
 def _as_sent(response: requests.Response, **_: Any) -> None:
-    """Keep the body compressed: servers that call a ``.gz`` file an encoding would have it unpacked on the way."""
+    """Keep the body compressed: servers that declare ``.gz`` as an encoding would make the client decompress it."""
     response.raw.headers.pop("Content-Encoding", None)
 
 
 def _reason(error: requests.RequestException) -> str:
-    """Why a request failed, in a few words."""
+    """Return a short reason for a failed request."""
     if error.response is not None:
         return f"the server answers {error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.Timeout):

@@ -1,4 +1,4 @@
-"""Workloads that are too long to hold: blocks of jobs, one after the other, in order of their submit times."""
+"""Workloads that do not fit in memory: blocks of jobs in order of their submit times."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gridsim.model.workload import Workload
 
 
 class Blocks(Protocol):
-    """Jobs of a source that can be gone through block by block, as often as one likes.
+    """Jobs of a source that can be iterated over in blocks, any number of times.
 
     Attributes
     ----------
     cores_stated : int or None
         Size of the machine according to the source.
     jobs : int
-        How many there are.
+        Number of jobs.
     provenance : mapping
         As `Workload.provenance`.
     """
@@ -33,21 +33,21 @@ class Blocks(Protocol):
 
     @property
     def jobs(self) -> int:
-        """How many there are."""
+        """Number of jobs."""
         ...
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        """Where they come from."""
+        """Origin of the jobs."""
         ...
 
     def __iter__(self) -> Iterator[Workload]:
-        """The blocks: rigid jobs of one task on plain cores, with the same labels in each."""
+        """Iterate over the blocks: rigid jobs of one task on plain cores, with the same labels in each."""
         ...
 
 
 def joined(one: Workload, other: Workload) -> Workload:
-    """The jobs of two blocks of one source."""
+    """Return the jobs of two blocks of one source."""
     names = ("job", "submit", "runtime", "estimate", "cores", "deadline")
     columns: dict[str, Any] = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in names}
     labels = {name: np.concatenate([column, other.labels[name]]) for name, column in one.labels.items()}
@@ -56,19 +56,19 @@ def joined(one: Workload, other: Workload) -> Workload:
 
 
 def out_of_order(before: float, came: float, path: Any, line: int) -> InputError:
-    """Of a job that was submitted at *came*, in a row behind one of *before*, s."""
+    """Return the error for a job submitted at *came*, in the row after one submitted at *before*, s."""
     told = f"is {came:.15g} s, and {before:.15g} s in the row above"
     cure = "a log that is simulated block by block is in order of its submit times: sort it, or leave out --stream"
     return InputError(f"{told}; {cure}", path=path, line=line, field="submit")
 
 
 def whole_instants(blocks: Iterable[Workload]) -> Iterator[tuple[Workload, bool]]:
-    """The same jobs in blocks that share no submit time, and of each whether another comes behind it.
+    """Yield the same jobs in blocks without common submit times, and whether another block follows.
 
     Raises
     ------
     InputError
-        For the first job that was submitted before the one before it.
+        For the first job submitted earlier than the job before it.
     """
     held: Workload | None = None
     rows = 0

@@ -1,4 +1,4 @@
-"""Facts of a workload, before anything is simulated: how much, how large, how long, how well estimated."""
+"""Statistics of a workload before simulation: number, size, run time and estimate accuracy of its jobs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ _QUANTILES = {"p05": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95,
 
 
 def describe(workload: Workload, cores: int) -> dict[str, Any]:
-    """Facts of *workload* on a machine of *cores* cores; seconds, cores, fractions; JSON types only.
+    """Return statistics of *workload* on *cores* cores in seconds, cores and fractions; JSON types only.
 
     Returns
     -------
     dict
-        ``jobs, users, groups, queues`` (numbers of them, None where the source does not say), ``cores``,
+        ``jobs, users, groups, queues`` (numbers of them, None if the source does not contain them), ``cores``,
         ``first_submit, last_submit, span``, ``area`` (core-seconds), ``offered_load`` (area over cores x span),
-        ``same_instant`` (jobs submitted in the instant of the job before), ``size, runtime, estimate, gap``
-        (each with mean, min, quantiles, max), ``share`` (of jobs that are serial, a power of two above 1,
-        neither), ``accuracy`` (of estimates) and ``logged`` (what the source says did happen; None where it
-        says nothing).
+        ``same_instant`` (jobs submitted at the same time as the previous job), ``size, runtime, estimate, gap`` (each
+        with mean, min, quantiles, max), ``share`` (of jobs that are serial, a power of two above 1, neither),
+        ``accuracy`` (of estimates) and ``logged`` (schedule recorded in the source; None without one).
 
     Examples
     --------
@@ -82,7 +81,7 @@ def _shares(cores: IntArray) -> dict[str, float]:
 
 
 def _accuracy(workload: Workload) -> dict[str, Any]:
-    """How runtimes compare with estimates: runtime over estimate, which jobs meet or exceed it, how round it is."""
+    """Compare run times with estimates: ratio, jobs that reach or exceed their estimate, rounding of estimates."""
     ratio = workload.runtime / workload.estimate
     return {
         "mean": float(ratio.mean()),
@@ -96,10 +95,10 @@ def _accuracy(workload: Workload) -> dict[str, Any]:
 
 
 def _logged(workload: Workload, cores: int) -> dict[str, Any] | None:
-    """The schedule that the source logged, played back: unknown waits count as 0, cores are the allocated ones.
+    """Return statistics of the schedule in the source; unknown waits count as 0, cores are the allocated ones.
 
-    ``load`` is the area over the machine between the first start and the last end; ``above`` is the share of that
-    time in which more cores are in use than the machine has.
+    ``load`` is the area relative to the machine between the first start and the last end; ``above`` is the share of
+    that time in which more cores are in use than the machine has.
     """
     wait: npt.NDArray[Any] | None = workload.logged.get("wait")
     if wait is None:
@@ -122,7 +121,7 @@ def _logged(workload: Workload, cores: int) -> dict[str, Any] | None:
 
 
 def _held(workload: Workload) -> IntArray:
-    """Cores that each job got according to its source, those that it asked for where that is not known."""
+    """Return the allocated cores of each job according to its source, or the requested ones if these are unknown."""
     allocated: Mapping[str, npt.NDArray[Any]] = workload.logged
     if "allocated" not in allocated:
         return workload.cores
@@ -131,7 +130,7 @@ def _held(workload: Workload) -> IntArray:
 
 
 def _in_use(start: IntArray, end: IntArray, cores: IntArray) -> tuple[IntArray, IntArray]:
-    """Instants at which the number of busy cores changes, and that number from each on; ends go before starts."""
+    """Return the times at which the number of busy cores changes, and the number from each on; ends precede starts."""
     time, index = np.unique(np.concatenate((start, end)), return_inverse=True)
     change = np.bincount(index, weights=np.concatenate((cores, -cores)), minlength=len(time))
     return time, np.cumsum(change.astype(np.int64))

@@ -1,8 +1,8 @@
-"""Damaged or impossible lines: their kinds, the rules for each, and the tally of what was found.
+"""Damaged or impossible lines: their kinds, the rules for each kind, and the counts.
 
-One table (`KINDS`, in ``problems.toml``) defines the kinds: readers look rules up in it, the command line makes its
-``--on-KIND`` options of it, ``run.json`` records it and the page on damaged logs is generated from it.
-Nothing here reads a log, and nothing imports numpy, so that building the command line stays quick.
+One table (`KINDS`, in ``problems.toml``) defines the kinds. Readers take rules from it, the command line creates the
+``--on-KIND`` options from it, ``run.json`` records it, and the page on damaged logs is generated from it. This module
+reads no log and does not import numpy, so that building the command line stays fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from gridsim.errors import InputError, UnknownNameError
 
 SHOWN_LINES = 5
-"""Line numbers kept of each kind: enough to go and look."""
+"""Number of line numbers kept per kind, enough to inspect the log."""
 
 RULES: Mapping[str, str] = {
     "keep": "Leave the line as it is; it is counted and simulated.",
@@ -25,7 +25,7 @@ RULES: Mapping[str, str] = {
     "skip": "Leave the job out of the workload; it is counted.",
     "error": "Stop at the first such line, with exit code 2.",
 }
-"""What each rule does."""
+"""Effect of each rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +35,19 @@ class Kind:
     Attributes
     ----------
     name : str
-        In kebab case; the option is ``--on-`` and this.
+        Name in kebab case; the option is ``--on-`` followed by it.
     meaning : str
-        What such a line is, and why it is not simply simulated.
+        Description of such a line, and the reason why it is not simulated as it is.
     expected : str
-        What stands there in a sound line; ends the error message.
+        Expected content of a correct line; ends the error message.
     rules : tuple of str
-        Names of `RULES` that make sense for it.
+        Names of `RULES` that apply to it.
     default : str
-        The rule that holds unless another one is asked for.
+        Default rule.
     repair : str
-        What ``repair`` does to the job, empty where there is no such rule.
+        Effect of ``repair`` on the job, empty if the kind has no such rule.
     total : str
-        What ``sum`` does to it.
+        Effect of ``sum`` on the job.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Kind:
     total: str = ""
 
     def done(self, rule: str) -> str:
-        """What became of the lines under *rule*, in a few words."""
+        """Return the outcome of the lines under *rule*, in a few words."""
         done = {"skip": "left out", "keep": "kept as they are", "sum": f"repaired: {self.total}"}
         return done.get(rule, f"repaired: {self.repair}" if rule == "repair" else rule)
 
@@ -72,12 +72,12 @@ def _kinds() -> Iterator[Kind]:
 
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _kinds()}
-"""Every kind by name, in the order in which a line is tested; the first kind that leaves a line out is the last
-one that it is tested for."""
+"""All kinds by name, in the order in which a line is tested. Tests of a line end with the first kind that excludes
+it."""
 
 
 def option(kind: str) -> str:
-    """Option of the command line that sets the rule of a kind.
+    """Return the option of the command line that sets the rule of a kind.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def option(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Lines of one kind that were found in a log: how many, the first of them, and the rule that they met.
+    """Lines of one kind in a log: their number, the first line numbers, and the rule applied.
 
-    Of a log of several files, lines are numbered on from file to file, and `places` says where they are: ``file:line``.
+    In a log of several files, line numbers continue from file to file, and `places` gives ``file:line``.
     """
 
     kind: str
@@ -102,41 +102,41 @@ class Problem:
 
     @property
     def outcome(self) -> str:
-        """What became of the lines, in a few words."""
+        """Outcome of the lines, in a few words."""
         return KINDS[self.kind].done(self.rule)
 
     @property
     def shown(self) -> str:
-        """Where the first lines are, with a sign that there are more."""
+        """Locations of the first lines, with an ellipsis if there are more."""
         places = self.places or tuple(map(str, self.first_lines))
         return ", ".join(places) + (", …" if self.count > len(places) else "")
 
     def to_json(self) -> dict[str, Any]:
-        """Entry of `run.json`."""
+        """Return the entry for `run.json`."""
         entry = {"kind": self.kind, "count": self.count, "first_lines": list(self.first_lines), "rule": self.rule}
         return {**entry, "first_places": list(self.places)} if self.places else entry
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Problem:
-        """The problem that `to_json` wrote."""
+        """Return the problem that `to_json` wrote."""
         places = tuple(entry.get("first_places", ()))
         return cls(entry["kind"], entry["count"], tuple(entry["first_lines"]), entry["rule"], places)
 
 
 class Problems:
-    """Tally of the damaged or impossible lines of one file, and the rules that hold for it.
+    """Counts of damaged or impossible lines of one log, and the rules for them.
 
     Parameters
     ----------
     rules : mapping of str to str, optional
-        Rule by kind, for kinds that shall not have their default.
+        Rules by kind, for kinds with another rule than the default.
     source : object, optional
-        File that errors name.
+        File named in errors.
 
     Raises
     ------
     UnknownNameError
-        For a kind that there is not.
+        For an unknown kind.
     InputError
         For a rule that the kind does not have.
 
@@ -163,16 +163,16 @@ class Problems:
             self._rules[name] = rule
 
     def begin(self, file: object, before: int) -> None:
-        """Another file of the log begins, behind so many lines of those before it."""
+        """Start another file of the log, after *before* lines in the previous files."""
         self._files.append((before, file))
 
     def place(self, line: int) -> tuple[object, int]:
-        """File in which a line is, and its number there."""
+        """Return the file of a line, and its line number in the file."""
         before, file = next((each for each in reversed(self._files) if each[0] < line), (0, self.source))
         return file, line - before
 
     def located(self, error: InputError) -> InputError:
-        """An error about a line of the whole log, with the file that the line is in."""
+        """Return an error about a line of the whole log, with the file and the line number in it."""
         if error.line is None or error.path not in (None, self.source) or len(self._files) < 2:
             path = self.source if error.path is None else error.path
             return InputError(error.message, path=path, line=error.line, field=error.field)
@@ -186,7 +186,7 @@ class Problems:
         return replace(problem, places=tuple(places))
 
     def rule(self, kind: str) -> str:
-        """Rule that holds for *kind*."""
+        """Return the rule for *kind*."""
         return self._rules[kind]
 
     def found(
@@ -203,18 +203,18 @@ class Problems:
         Parameters
         ----------
         lines : sequence of int
-            Their numbers from 1, ascending; the first `SHOWN_LINES` are enough.
+            Line numbers from 1, ascending; the first `SHOWN_LINES` are enough.
         count : int, optional
-            How many there are, where *lines* are only the first.
+            Number of lines, if *lines* contains only the first ones.
         value : object, optional
-            What stands on the first of them.
+            Value on the first of these lines.
         field : str, optional
-            Where it stands there.
+            Field of that value.
 
         Raises
         ------
         InputError
-            Under the rule ``error``, for the first line.
+            For the first line under the rule ``error``.
         """
         rule = self._rules[kind]
         if rule == "error":
@@ -238,9 +238,9 @@ class Problems:
         return len(self._found)
 
     def __getitem__(self, kind: str) -> Problem:
-        """What was found of *kind*; a count of 0 if nothing was."""
+        """Return the problem of *kind*, with a count of 0 if no line was found."""
         return self._placed(self._found.get(kind) or Problem(kind, 0, (), self._rules[kind]))
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Entries of `run.json`, in the order of the table."""
+        """Return the entries for `run.json`, in the order of the table."""
         return [problem.to_json() for problem in self]

@@ -1,4 +1,4 @@
-"""From files to a workload: which reader takes them."""
+"""Reading of log files into a workload, and selection of the reader."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gridsim.workload.formats.wfformat import FILE_SUFFIXES
 __all__ = ["format_of", "machine_cores", "read_workload"]
 
 _UNSTARTED = {"never-ran": "keep", "still-waiting": "repair"}
-"""Rules that keep jobs which never started."""
+"""Rules that keep jobs without a start."""
 
 _OPTIONS = ("submit", "tick", "timezone", "cluster", "mapping", "memory")
-"""What some formats can be asked for and others not."""
+"""Options that only some formats support."""
 
 _FALLBACK = "swf"
-"""Who takes a file that nobody recognises, or that is not there, unless an option is given that only others have: the
-errors of the reader say what is wrong with it."""
+"""Reader for files of unknown formats and for missing files, unless an option is given that it lacks; its errors
+describe the problem."""
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -36,7 +36,7 @@ def read_workload(
     *,
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
-    format: Any = None,  # noqa: A002 (the word that users know)
+    format: Any = None,  # noqa: A002 (the term that users know)
     submit: float | Sequence[float] | None = None,
     tick: float | None = None,
     timezone: str | None = None,
@@ -44,48 +44,48 @@ def read_workload(
     mapping: str | None = None,
     memory: str | None = None,
 ) -> Workload:
-    """Workload of a log file, or of workflows.
+    """Return the workload of a log file, or of workflows.
 
     Parameters
     ----------
     path : path or sequence of paths
-        The log or workflow, plain or compressed with gzip, xz, bzip2 or zstd: SWF, what `sacct` printed, accounting
-        logs of PBS, GWF, WfFormat, or a table with a mapping. Several workflows, several logs of Slurm or of PBS,
-        several parts of a table, and folders of them, are one workload.
+        The log or workflow, plain or compressed with gzip, xz, bzip2 or zstd: SWF, output of `sacct`, accounting logs
+        of PBS, GWF, WfFormat, or a table with a mapping. Several workflows, several logs of Slurm or of PBS, several
+        parts of a table, and folders of them, form one workload.
     cores : int, optional
-        Cores of the machine, for the jobs that are wider than it; what the log says where left out.
+        Cores of the machine, which limits the width of jobs; by default the number in the log.
     rules : mapping of str to str, optional
-        Rule by kind of damaged or impossible line, where it shall not be the default
+        Rule by kind of damaged or impossible line, for kinds with another rule than the default
         (`gridsim.workload.problems.KINDS`).
     format : str, Spec or Reader, optional
         Name of the format, ``file.py:Class`` of a reader with its parameters, or a reader
-        (`gridsim.workload.readers.Reader`); found out from the (first) file where left out.
+        (`gridsim.workload.readers.Reader`); by default detected from the (first) file.
     submit : float or sequence of float, optional
-        Submit time of all workflows, or one for each (s); more times than workflows repeat the workflows in turn. For
-        formats that have none; 0 where left out.
+        Submit time of all workflows, or one for each (s); with more times than workflows, the workflows repeat in
+        turn. Only for formats without submit times; 0 by default.
     tick : float, optional
-        Length of a tick, to which runtimes of workflows are rounded, s; that of the format where left out.
+        Length of a tick, to which run times of workflows are rounded, s; by default that of the format.
     timezone : str, optional
-        Zone of the clock that printed the times, such as ``Europe/Berlin``, for formats whose times are local ones;
-        they are taken as they are where left out.
+        Time zone of the logged times, such as ``Europe/Berlin``, for formats with local times; by default the times
+        are used unchanged.
     cluster : str or sequence of str, optional
-        Which to read of a log of several clusters (`sacct`): a name, several names, or ``all``; jobs of several are
-        pinned each to its own.
+        Clusters to read from a log of several clusters (`sacct`): a name, several names, or ``all``. With several
+        clusters, each job is restricted to its own cluster.
     mapping : str, optional
-        Which column of a table is what of a job: a TOML file, or the name of a preset (``gridsim list mappings``). A
-        file that has one is a table.
+        Meaning of the columns of a table: a TOML file, or the name of a preset (``gridsim list mappings``). With a
+        mapping, the file is read as a table.
     memory : {"requested", "used"}, optional
-        Of a log in SWF: which of its fields of memory jobs ask for beside cores; neither where left out.
+        Memory field of an SWF log that jobs request in addition to cores; by default neither.
 
     Returns
     -------
     Workload
-        The jobs; `Workload.provenance` says what was left out and repaired.
+        The jobs; `Workload.provenance` lists excluded and repaired lines.
 
     Raises
     ------
     InputError
-        When the file cannot be read, holds no usable job, or is of a format that does not take an option.
+        If the file cannot be read, contains no usable job, or has a format that does not support an option.
     """
     check_cores(cores)
     given = zip(_OPTIONS, (submit, tick, timezone, cluster, mapping, memory), strict=True)
@@ -113,7 +113,7 @@ def read_workload(
 
 
 def _parameters(reader: Any) -> Collection[str]:
-    """Options that a reader takes."""
+    """Return the options that a reader supports."""
     found = inspect.signature(reader.read).parameters
     every = any(it.kind is inspect.Parameter.VAR_KEYWORD for it in found.values())
     return ("cores", "rules", *_OPTIONS) if every else found.keys()
@@ -124,7 +124,7 @@ def _without(rules: Mapping[str, str], kinds: Collection[str]) -> dict[str, str]
 
 
 def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
-    """The workload, which says where it is from, whatever its reader says of that."""
+    """Return the workload with its source in the provenance, whatever the reader recorded."""
     if not isinstance(workload, Workload):
         raise InputError(f"{type(reader).__name__}.read gave {type(workload).__name__}; expected a Workload")
     if "jobs_read" in workload.provenance:
@@ -145,7 +145,7 @@ def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
 
 
 def format_of(path: Paths, options: Collection[str]) -> str:
-    """Name of the format of a file, of the first of several, and of what a folder holds."""
+    """Return the name of the format of a file, of the first of several files, or of the files in a folder."""
     if "mapping" in options:
         return "table"
     first = Path(path if isinstance(path, str | os.PathLike) else next(iter(path), ""))
@@ -164,13 +164,13 @@ def _class(name: str) -> Any:
 
 
 def _recognising(beginning: bytes) -> Iterator[str]:
-    """Names of the formats that a file which begins so may have, the likeliest first."""
+    """Yield names of the formats that a file with this beginning may have, the most likely first."""
     able = (name for name in registry.names("reader") if hasattr(_class(name), "recognises"))
     return (name for name in able if registry.make("reader", name).recognises(beginning))
 
 
 def _check_alike(reader: Any, paths: Sequence[str | os.PathLike[str]]) -> None:
-    """Refuse files of which one is surely of another format than the *reader* has."""
+    """Raise if one of the files is certainly of another format than that of the *reader*."""
     if not hasattr(reader, "recognises"):
         return
     name = registry.name_of(type(reader))

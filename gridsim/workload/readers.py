@@ -1,6 +1,6 @@
-"""Readers of logs: what knows a format and makes a workload of a file in it. The first that recognises a file takes it.
+"""Readers of log formats; the first reader that recognises a file reads it.
 
-A reader of one's own is a class with ``read``; what it lacks of `Reader` is taken as said there.
+A custom reader is a class with ``read``; missing attributes of `Reader` have the documented defaults.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from gridsim.workload.formats.wfformat import looks_like_wfformat, read_workflow
 
 
 class Reader(Protocol):
-    """A format that can be read.
+    """Reader of a format.
 
     Attributes
     ----------
     read : callable
-        ``read(path, …) -> Workload``. Of the keyword parameters of `gridsim.workload.read.read_workload` (``cores``,
-        ``rules``, ``submit``, ``tick``, ``timezone``, ``cluster``, ``mapping``, ``memory``) it is given those that it
-        names; the others cannot be asked of the format.
+        ``read(path, …) -> Workload``. The reader receives those keyword parameters of
+        `gridsim.workload.read.read_workload` (``cores``, ``rules``, ``submit``, ``tick``, ``timezone``, ``cluster``,
+        ``mapping``, ``memory``) that its signature contains; other options are errors for this format.
     recognises : callable
-        Whether a file that begins with these bytes (decompressed) is probably of this format; a reader without is
-        taken where its format is asked for.
+        Whether a file with this beginning (decompressed bytes) is probably of this format. A reader without it is used
+        only if its format is given.
     many : bool
-        Whether ``read`` takes several files, and folders, as one workload; False where left out.
+        Whether ``read`` accepts several files, and folders, as one workload; False by default.
     unstarted : bool
-        Whether ``read`` knows enough of jobs that never started to keep them: until when they waited that were
-        cancelled, what they ask for that wait still. Others leave them out. False where left out.
+        Whether ``read`` provides the data to keep jobs without a start: waiting times of cancelled jobs, and requests
+        of waiting jobs. Other readers exclude these jobs. False by default.
     """
 
     read: Callable[..., Workload]
@@ -57,7 +57,7 @@ class Swf:
 
 
 class Sacct:
-    """What Slurm's sacct prints: lines with any delimiter, a table, or JSON."""
+    """Output of Slurm's sacct: lines with any delimiter, a table, or JSON."""
 
     read, recognises = staticmethod(read_sacct), staticmethod(looks_like_sacct)
     many = unstarted = True
@@ -65,7 +65,7 @@ class Sacct:
 
 
 class Wfformat:
-    """Workflows of WfCommons, a file each (WfFormat)."""
+    """Workflows of WfCommons, one per file (WfFormat)."""
 
     read, recognises = staticmethod(read_workflows), staticmethod(looks_like_wfformat)
     many = True
@@ -73,7 +73,7 @@ class Wfformat:
 
 
 class Gwf:
-    """The Grid Workload Format: 29 fields of independent jobs, or workflows whose tasks name what they need."""
+    """The Grid Workload Format: 29 fields of independent jobs, or workflows whose tasks list their predecessors."""
 
     read, recognises = staticmethod(read_gwf), staticmethod(looks_like_gwf)
     source = "Grid Workloads Archive"

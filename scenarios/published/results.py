@@ -1,7 +1,7 @@
-"""Write the pages on results of the documentation, from a folder that `gridsim reproduce` filled.
+"""Write the result pages of the documentation from an output folder of `gridsim reproduce`.
 
-A page a paper: what was run and when, the verdict on each claim, the figures. What was found out about claims that do
-not hold is written by hand, in ``notes/NAME.md`` beside this file, and comes first. Rows stay where they are.
+Each page has the runs of one paper, the verdict on each claim, and the figures. Explanations of claims that do not hold
+are hand-written in ``notes/NAME.md`` and are the first section.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ HEADINGS = {
     "service": "Service guarantees (CLUSTER 2004)",
     "moldable": "Moldable jobs (CLUSTER 2003)",
 }
-ANSWERS = ("holds", "holds partly", "not shown", "does not hold", "not testable")
+ANSWERS = {
+    "holds": ("holds", "hold"),
+    "holds partly": ("holds partly", "hold partly"),
+    "not shown": ("is not shown", "are not shown"),
+    "does not hold": ("does not hold", "do not hold"),
+    "not testable": ("is not testable", "are not testable"),
+}
+"""Verdicts of one claim, and of several."""
 
 
 def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
@@ -35,20 +42,23 @@ def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
     name = told["name"]
     variant = f", variant {told['variant']}" if told["variant"] else ""
     counts = Counter({claim["id"]: claim["overall"] for claim in told["claims"]}.values())
-    tally = ", ".join(f"{counts[answer]} {answer}" for answer in ANSWERS if counts[answer])
+    tally = ", ".join(
+        f"{counts[answer]} {forms[counts[answer] != 1]}" for answer, forms in ANSWERS.items() if counts[answer]
+    )
+    tally = re.sub(r"^(1|\d+) ", lambda found: f"{found[0]}claim{'s' * (found[1] != '1')} ", tally)
     versions = ", ".join(f"{package} {version}" for package, version in told["versions"].items())
     notes = NOTES / f"{name}.md"
     parts = [
         f"# {HEADINGS[told['paper']]}{variant}",
         f"{told['authors']}: *{told['title']}*, {told['where']}.",
         f"**{tally}.** Scale {told['scale']}; {facts} Versions: {versions}."
-        + (" **Synthetic jobs stand in for logs.**" if told["synthetic"] else ""),
+        + (" **Synthetic jobs replace logs.**" if told["synthetic"] else ""),
         notes.read_text(encoding="utf-8").strip() if notes.exists() else "",
         "## Verdicts",
-        "*Effect*: of the part of the claim with the least support. *p*: one-sided, of the test that decides this "
-        "part; corrected by Holm over all parts of the claim, but uncorrected where the claim holds. *n*: windows, "
-        "workloads, or what was counted. The rule is the same for all claims: "
-        "[what a verdict says](../howto/reproduce.md#what-a-verdict-says).",
+        "*Effect*: the part of the claim with the least support. *p*: one-sided p value of the test that decides this "
+        "part, Holm-corrected over all parts of the claim, but uncorrected if the claim holds. *n*: number of windows, "
+        "workloads or other counted items. The [rule of the verdicts](../howto/reproduce.md#what-a-verdict-says) is "
+        "the same for all claims.",
         verdicts.strip(),
         "## Figures",
     ]
@@ -78,8 +88,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reproduction", type=Path, help="folder of gridsim reproduce")
     parser.add_argument("docs", type=Path, help="folder of the pages, such as docs/results")
-    parser.add_argument("name", nargs="+", help="papers, with their variants, as their files are called: grid")
-    parser.add_argument("--facts", default="", help="date, commit, machine and time taken, in a sentence")
+    parser.add_argument("name", nargs="+", help="names of the papers' files, such as grid")
+    parser.add_argument("--facts", default="", help="a sentence with date, commit, machine and run time")
     args = parser.parse_args()
     for name in args.name:
         told = json.loads((args.reproduction / f"{name}.json").read_text(encoding="utf-8"))

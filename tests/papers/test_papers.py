@@ -65,7 +65,7 @@ def test_a_number_names_a_figure_or_its_parts() -> None:
 
 def test_captions_say_what_was_run() -> None:
     assert PAPERS["qops-report"].pictures["17"].title == (
-        "Deadline jobs turned away: SDSC SP2, load by duplicates that arrive at random, stringency 0.2, 80 % of the "
+        "Rejected deadline jobs: SDSC SP2, load by duplicates that arrive at random, stringency 0.2, 80 % of the "
         "jobs have deadlines"
     )
     assert PAPERS["moldable"].pictures["12"].title.endswith("SDSC SP2, load factor 100 %")

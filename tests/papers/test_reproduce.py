@@ -54,7 +54,7 @@ def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pyte
         assert row["synthetic"] or not row["effect"] or row["id"][0] in "GM" or row["id"] == "P04-C11"
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.count(f'src="figures/{paper}-figure-') == figures
-    assert "Synthetic jobs in place of" in page
+    assert "Synthetic jobs instead of" in page
 
 
 @pytest.mark.usefixtures("undrawn")

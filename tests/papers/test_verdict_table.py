@@ -100,7 +100,7 @@ def test_the_margin_of_a_claim_is_printed_and_stored() -> None:
 def test_synthetic_jobs_are_marked_where_they_decide() -> None:
     found = rulings(FOUND, LEDGER, lambda entry: "CTC SP2" if entry.decided_by == "campaign" else "")
     lines = markdown(found).splitlines()
-    assert "| synthetic jobs in place of CTC SP2; as claimed |" in lines[2]
+    assert "| synthetic jobs instead of CTC SP2; as claimed |" in lines[2]
     assert "synthetic" not in lines[3]
     assert [row["synthetic"] for row in as_rows(found)] == ["CTC SP2", "", ""]
 

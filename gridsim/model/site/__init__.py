@@ -1,7 +1,7 @@
-"""What a Slurm site says of itself: nodes, partitions, who may do what, and how jobs are ordered and backfilled.
+"""Slurm sites: nodes, partitions, permissions, and the parameters of priority and backfill scheduling.
 
-Here is the site as a whole; its parts have rooms of their own. Names and defaults are those of Slurm's own manual pages
-(slurm.conf, sacctmgr, version 22.05).
+This module defines the site as a whole; submodules define its parts. Names and defaults are those of Slurm's manual
+pages (slurm.conf, sacctmgr, version 22.05).
 """
 
 from __future__ import annotations
@@ -56,45 +56,45 @@ ORIGIN = "slurm.conf"
 """Origin of a platform that is the machine of a site."""
 
 NO_PARTITION = "(no partition)"
-"""Pool of the nodes that are in none."""
+"""Pool of the nodes without a partition."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A Slurm cluster as its configuration and its accounting database describe it.
+    """A Slurm cluster, as described by its configuration and its accounting database.
 
     Attributes
     ----------
     nodes, partitions : tuple
-        In the order of the configuration; the default partition first among those that are called for by no name.
+        In the order of the configuration.
     default_partition : str
-        Partition of jobs that name none.
+        Partition of jobs that name none: the one with ``Default=YES``, else the first.
     associations, qos, reservations : tuple
-        Empty where nothing is known: everybody then has equal shares and no limits.
+        Empty if unknown: all users then have equal shares and no limits.
     memory : bool
-        Whether memory is a resource of its own (``CR_..._Memory``).
+        Whether memory is a consumable resource (``CR_..._Memory``).
     whole_nodes : bool
-        Whether every job gets whole nodes (``select/linear``).
+        Whether every job is allocated whole nodes (``select/linear``).
     default_memory, default_core_memory : int
         ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; 0 for neither, which means all memory of a node.
     most_memory : int
         ``MaxMemPerNode``, MiB; 0 for no limit.
     preemption : Preemption
-        Who may preempt whom.
+        Preemption parameters.
     enforce : bool
-        Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
+        Whether limits are enforced (``AccountingStorageEnforce`` with ``limits``).
     associations_only : bool
-        Whether only users with an association may submit jobs (``AccountingStorageEnforce`` with ``associations``).
+        Whether only users with an association can submit jobs (``AccountingStorageEnforce`` with ``associations``).
     safe : bool
-        Whether a job starts only where its limits over time last until its time limit (``…Enforce`` with ``safe``).
+        Whether a job starts only if its usage limits suffice until its time limit (``…Enforce`` with ``safe``).
     least_loaded : bool
-        Whether jobs of all partitions go on the nodes with most idle cores (``CR_LLN``).
+        Whether jobs of all partitions use the nodes with most idle cores first (``CR_LLN``).
     members : mapping of str to set of str, or None
-        Users in each group of the system; None where nobody said, and all groups let everybody in.
+        Users in each group of the system; None if unknown, and all groups then admit all users.
     licences : mapping of str to int
-        How many there are of each (``Licenses``).
+        Number of licences by name (``Licenses``).
     ignored : mapping of str to int
-        Words of its files that the simulation does not follow, and how often they occur; `notices` says what each is.
+        Number of occurrences of words in its files that the simulation does not model; `notices` describes them.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Site:
 
     @classmethod
     def of(cls, *, nodes: int, cores: int, memory: int = 1, **parts: object) -> Site:
-        """A site of *nodes* equal nodes ``n1`` … in one partition ``batch``; *parts* as the class takes them."""
+        """Return a site of *nodes* equal nodes ``n1`` … in one partition ``batch``; *parts* are further arguments."""
         made = tuple(Node(f"n{number}", cores, memory) for number in range(1, nodes + 1))
         given: dict[str, object] = {
             "partitions": (SitePartition("batch", tuple(node.name for node in made)),),
@@ -154,23 +154,23 @@ class Site:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What its files say and the simulation does not follow: unknown words first, then those that matter most."""
+        """Contents of its files that the simulation does not model: unknown words first, then by relevance."""
         return notices(self.ignored)
 
     @property
     def cores(self) -> int:
-        """Cores of all nodes together."""
+        """Number of cores of all nodes."""
         return sum(node.cores for node in self.nodes)
 
     @property
     def usual_node(self) -> Node:
-        """A node of the commonest type of the default partition, the first of these."""
+        """First node of the most frequent type in the default partition."""
         return self._usual()[0]
 
     def _usual(self, partition: str = "") -> list[Node]:
-        """Nodes of a partition of its commonest type; of equally common ones that which comes first.
+        """Return the nodes of the most frequent type in a partition; ties go to the type that is first.
 
-        Of the default partition where none is named.
+        An empty name means the default partition.
         """
         inside = set(self.partition(partition or self.default_partition).nodes)
         members = [node for node in self.nodes if node.name in inside] or list(self.nodes)
@@ -178,9 +178,9 @@ class Site:
         return [node for node in members if _type(node) == common]
 
     def nodes_to(self, cores: float) -> int:
-        """Nodes like the usual one that it takes to have about so many cores; below 0 they are too many.
+        """Return the number of usual nodes to add to have about this number of cores, negative to remove nodes.
 
-        Not 0 where the site has other cores than these.
+        It is not 0 if the site has another number of cores.
 
         Examples
         --------
@@ -192,22 +192,22 @@ class Site:
         return math.floor(missing + 0.5) or (missing > 0) - (missing < 0)
 
     def with_nodes(self, more: int, partition: str = "") -> Site:
-        """The site with more nodes like the commonest of a partition, or, below 0, with fewer of them.
+        """Return the site with more nodes of the most frequent type of a partition, or, if negative, with fewer.
 
-        New ones are in every partition and every reservation that has all nodes of that type of this partition. The
-        last ones are taken away first.
+        New nodes are added to every partition and every reservation that contains all nodes of this type in this
+        partition. The last nodes are removed first.
 
         Parameters
         ----------
         more : int
-            Nodes.
+            Number of nodes to add.
         partition : str
-            Its name; the default partition where left out.
+            Name of the partition; by default the default partition.
 
         Raises
         ------
         InputError
-            When there is no such partition, there are not so many to take away, or one would have no node left.
+            If the partition does not exist, has too few nodes to remove, or a partition would have no node left.
 
         Examples
         --------
@@ -220,12 +220,12 @@ class Site:
         return self._grown(more, partition) if more > 0 else self._shrunk(-more, partition) if more else self
 
     def changed(self, nodes: str) -> Site:
-        """The site with what *nodes* adds and takes away: ``+10``, ``gpu:+10``, several with semicolons.
+        """Return the site with nodes added or removed: ``+10``, ``gpu:+10``, several separated by semicolons.
 
         Raises
         ------
         InputError
-            For what is no number of nodes, and as `with_nodes` does.
+            For an invalid number of nodes, and as in `with_nodes`.
 
         Examples
         --------
@@ -244,12 +244,12 @@ class Site:
         return site
 
     def with_licences(self, text: str) -> Site:
-        """The site with more licences, or fewer: ``matlab:4``, ``matlab:-2``, several with semicolons.
+        """Return the site with more or fewer licences: ``matlab:4``, ``matlab:-2``, several separated by semicolons.
 
         Raises
         ------
         InputError
-            For a licence that the site does not have, and for what is no number of them.
+            For a licence that the site does not have, and for an invalid number.
 
         Examples
         --------
@@ -304,11 +304,11 @@ class Site:
         )
 
     def platform(self) -> Platform:
-        """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
+        """Return the machine as one cluster; only the Slurm policy has the assignment of cores to nodes."""
         return Platform.single(self.cores, origin=ORIGIN)
 
     def on_nodes(self) -> Platform:
-        """The machine of its nodes and licences, for policies that know nodes; who names no partition has the default.
+        """Return the machine of nodes and licences, for policies with nodes; jobs without a partition use the default.
 
         Examples
         --------
@@ -319,10 +319,10 @@ class Site:
         return replace(found, origin=ORIGIN, default=self.default_partition)
 
     def groups(self) -> tuple[NodeGroup, ...]:
-        """Its nodes in their order; alike ones that follow one another are a group.
+        """Return the nodes in order, with consecutive equal nodes as a group.
 
-        They have cores, memory where that is a resource of its own, GPUs and other generic resources, features, a
-        weight, and the partitions that they are in.
+        Groups have cores, memory if it is a consumable resource, GPUs and other generic resources, features, a weight,
+        and their partitions.
 
         Examples
         --------
@@ -354,7 +354,7 @@ class Site:
         return tuple(found)
 
     def capacity(self) -> Capacity:
-        """What its nodes have, and its licences as pools.
+        """Capacity of the nodes, with the licences as pools.
 
         Examples
         --------
@@ -368,18 +368,18 @@ class Site:
         return Capacity.of(self.groups(), self.licences)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Site:
-        """Itself: nobody changes it, and every copy of a policy has it."""
+        """Return the same object: it is immutable, and every copy of a policy refers to it."""
         return self
 
     def pools(self, named: Iterable[str]) -> Platform:
-        """The machine in partitions, each a pool of its own nodes: those *named*, others that share no node with any.
+        """Return a platform with one pool per partition: the *named* ones, and others that share no node with any.
 
-        Nodes in none of these are a pool that no job names, so that the machine is as large as ever.
+        Nodes in none of these form a pool that no job names, so that the size of the machine does not change.
 
         Raises
         ------
         InputError
-            For a partition that is not there, and where two share a node.
+            For an unknown partition, and if two partitions share a node.
 
         Examples
         --------
@@ -412,12 +412,12 @@ class Site:
         return Platform.apart(sizes, "partition", default=known, origin=ORIGIN)
 
     def partition(self, name: str) -> SitePartition:
-        """Partition of that name.
+        """Return the partition with this name.
 
         Raises
         ------
         InputError
-            When there is none.
+            If it does not exist.
         """
         for partition in self.partitions:
             if partition.name == name:
@@ -426,7 +426,7 @@ class Site:
         raise InputError(f"'{name}' is no partition; known: {known}", field="partition")
 
     def lets_in(self, user: str, partition: SitePartition) -> bool:
-        """Whether a partition takes a user's jobs by the groups that the user is in (``AllowGroups``).
+        """Return whether a partition accepts jobs of a user by the user's groups (``AllowGroups``).
 
         "Jobs executed as user root … will be allowed to use any partition" (slurm.conf(5)).
 
@@ -441,9 +441,9 @@ class Site:
         return any(user in self.members.get(group, ()) for group in partition.groups)
 
     def is_associated(self, account: str, user: str) -> bool:
-        """Whether a user may submit jobs in an account: by an association, where these are enforced and known.
+        """Return whether a user can submit jobs in an account, by an association if these are enforced and known.
 
-        Jobs of root and of unknown users may always be submitted.
+        Jobs of root and of unknown users can always be submitted.
 
         Examples
         --------
@@ -460,7 +460,7 @@ class Site:
         return frozenset((each.account, each.user) for each in self.associations if each.user)
 
     def names(self, label: str) -> tuple[str, ...]:
-        """Names that jobs may have in a label: ``user``, ``account``, ``partition`` or ``qos``.
+        """Return the names that jobs can have in a label: ``user``, ``account``, ``partition`` or ``qos``.
 
         Examples
         --------
@@ -476,10 +476,10 @@ class Site:
         return tuple(dict.fromkeys(filter(None, known)))
 
     def accounts(self) -> Iterator[Association]:
-        """Associations that are accounts."""
+        """Yield the associations that are accounts."""
         return (association for association in self.associations if not association.user)
 
 
 def _type(node: Node) -> Node:
-    """What a node has in common with those of its type."""
+    """Return the attributes that nodes of one type have in common."""
     return replace(node, name="")

@@ -1,4 +1,4 @@
-"""Parts of a Slurm site: nodes, partitions, reservations, accounts, QOS, and parameters of scheduling.
+"""Parts of a Slurm site: nodes, partitions, reservations, accounts, QOS, and scheduling parameters.
 
 Names and defaults are those of slurm.conf(5), scontrol(1) and sacctmgr(1), version 22.05.
 """
@@ -15,9 +15,9 @@ from gridsim.model.time import NEVER
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine: cores, memory in MiB, weight (lighter ones are used first), features, GPUs of a kind, other resources.
+    """Node: cores, memory in MiB, weight (low weights are used first), features, GPUs and their type, other resources.
 
-    Cores and memory are those that jobs may use, without what is set apart for the system.
+    Cores and memory are those available to jobs, without the amounts reserved for the system.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Names that may: those of `only`, where it is not empty, else all but those of `never`."""
+    """Set of allowed names: those in `only` if it is not empty, else all except those in `never`."""
 
     only: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class SitePartition:
-    """A partition of the nodes; partitions may share nodes.
+    """Partition of the nodes; partitions can share nodes.
 
     Attributes
     ----------
@@ -54,17 +54,17 @@ class SitePartition:
     job_factor, tier : int
         ``PriorityJobFactor`` and ``PriorityTier``.
     exclusive : bool
-        Whether every job gets whole nodes (``OverSubscribe=EXCLUSIVE``).
+        Whether every job is allocated whole nodes (``OverSubscribe=EXCLUSIVE``).
     least_nodes, most_nodes : int
         ``MinNodes`` and ``MaxNodes``; 0 for no limit.
     qos : str
-        Partition QOS, whose limits hold too.
+        Partition QOS, whose limits also apply.
     preempt : str
         ``PreemptMode`` of its jobs, empty for that of the site.
     grace : int
         ``GraceTime``, whole microseconds.
     state : str
-        ``State``: jobs are taken in and run where it is ``UP``.
+        ``State``: jobs are accepted and started if it is ``UP``.
     accounts, levels : Allowed
         ``AllowAccounts`` or ``DenyAccounts``, ``AllowQos`` or ``DenyQos``.
     groups : tuple of str
@@ -76,11 +76,11 @@ class SitePartition:
     most_memory : int or None
         ``MaxMemPerNode``, MiB; None for that of the site.
     node_cores : int
-        ``MaxCPUsPerNode``: cores of each node that all its jobs together may use; 0 for all.
+        ``MaxCPUsPerNode``: cores of each node that all its jobs together can use; 0 for all.
     least_loaded : bool
-        Whether jobs go on the nodes with most idle cores (``LLN``).
+        Whether jobs use the nodes with most idle cores first (``LLN``).
     billing : tuple of (str, float)
-        ``TRESBillingWeights``: names of resources and the weight of each unit; empty where jobs are billed for cores.
+        ``TRESBillingWeights``: names of resources and the weight of each unit; empty if jobs are billed for cores.
     """
 
     name: str
@@ -110,22 +110,22 @@ class SitePartition:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Nodes that only some may use for a while; instants in whole microseconds of the simulation.
+    """Reserved nodes with permitted users and a period; instants in whole microseconds of the simulation.
 
     Attributes
     ----------
     users, accounts : Allowed or None
-        Who may use it; a job must be allowed by both where both are given. With neither, nobody may.
+        Users and accounts with access; a job must match both if both are given. With neither, no job has access.
     cores : tuple of (str, int)
-        Reserved cores of nodes of which not all are.
+        Number of reserved cores of nodes that are not fully reserved.
     flags : frozenset of str
         ``MAINT``, ``OVERLAP``, ``FLEX``, ``MAGNETIC``, ``NO_HOLD_JOBS_AFTER``: see scontrol(1).
     period : int
-        After how long it comes again (``DAILY`` …); 0 for once.
+        Interval of repetition (``DAILY`` …); 0 for none.
     idle : int or None
-        ``PURGE_COMP``: it is deleted when no job asks for it for so long.
+        ``PURGE_COMP``: it is deleted when no job has requested it for this time.
     known : int
-        Instant at which it was made; before, no job keeps clear of it.
+        Time of its creation; before it, jobs do not avoid the reserved nodes.
     """
 
     name: str
@@ -142,11 +142,11 @@ class Reservation:
 
     @property
     def overlaps(self) -> bool:
-        """Whether it takes nodes from other reservations."""
+        """Return whether it takes nodes from other reservations."""
         return not self.flags.isdisjoint(("MAINT", "OVERLAP"))
 
     def admits(self, user: str, account: str) -> bool:
-        """Whether jobs of a user under an account may use it."""
+        """Return whether jobs of a user in an account can use it."""
         if self.users is None and self.accounts is None:
             return False
         return (self.users is None or user in self.users) and (self.accounts is None or account in self.accounts)
@@ -154,7 +154,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """How priorities are made: ``PriorityType`` and its parameters; times in whole microseconds.
+    """Priority calculation: ``PriorityType`` and its parameters; times in whole microseconds.
 
     Attributes
     ----------
@@ -165,15 +165,15 @@ class Priority:
     tres : tuple of (str, float)
         ``PriorityWeightTRES``: names of resources and their weights.
     billed : {"sum", "max", "max gres"}
-        How billing weights make a number: ``PriorityFlags`` without, with ``MAX_TRES`` or with ``MAX_TRES_GRES``.
+        Combination of billing weights: ``PriorityFlags`` without, with ``MAX_TRES`` or with ``MAX_TRES_GRES``.
     oldest : int
-        ``PriorityMaxAge``: waiting time from which the age factor is 1.
+        ``PriorityMaxAge``: waiting time at which the age factor reaches 1.
     half_life : int
         ``PriorityDecayHalfLife``; 0: usage does not decay.
     period : int
         ``PriorityCalcPeriod``.
     reset : {"", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"}
-        ``PriorityUsageResetPeriod``: when usage begins anew; empty for never.
+        ``PriorityUsageResetPeriod``: interval at which usage is reset; empty for never.
     favor_small, relative_size, fair_tree, always_accrue : bool
         ``PriorityFavorSmall``, and the flags ``SMALL_RELATIVE_TO_TIME``, not ``NO_FAIR_TREE``, ``ACCRUE_ALWAYS``.
     dampening : int
@@ -201,7 +201,7 @@ class Priority:
 
 @dataclass(frozen=True, slots=True)
 class Scheduling:
-    """``SchedulerParameters``: when passes run and how far they look; times in whole microseconds, 0 for no limit.
+    """``SchedulerParameters``: times and depths of scheduling cycles; whole microseconds, 0 for no limit.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class Scheduling:
     linear : int
         ``bf_window_linear``.
     queue_depth, partition_depth : int
-        ``default_queue_depth`` and ``partition_job_depth`` of the main pass.
+        ``default_queue_depth`` and ``partition_job_depth`` of the main scheduler cycle.
     full_interval, least_interval : int
         ``sched_interval`` and ``sched_min_interval``.
     batch_delay : int
@@ -256,7 +256,7 @@ class Scheduling:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Who may preempt whom, and how: ``PreemptType`` and what belongs to it; times in whole microseconds.
+    """Preemption rules: ``PreemptType`` and related parameters; times in whole microseconds.
 
     Attributes
     ----------
@@ -265,17 +265,17 @@ class Preemption:
     mode : str
         ``PreemptMode``: ``REQUEUE``, ``CANCEL``, or ``OFF``.
     within : bool
-        ``PreemptMode`` with ``WITHIN``: jobs of one QOS may preempt one another.
+        ``PreemptMode`` with ``WITHIN``: jobs of one QOS can preempt each other.
     exempt : int
-        ``PreemptExemptTime``: how long a job has to have run before it is preempted.
+        ``PreemptExemptTime``: run time before which a job is not preempted.
     requeue : bool
-        ``JobRequeue``: whether jobs that do not say may be requeued.
+        ``JobRequeue``: whether jobs without a requeue option can be requeued.
     reorder : int
         ``preempt_reorder_count``.
     strict_order, youngest_first : bool
         ``preempt_strict_order`` and ``preempt_youngest_first``.
     delay : int
-        How long after it was requeued a job can run again. No documentation says; on a real Slurm 22.05 it was 121 s.
+        Time after a requeue at which a job can start again. It is undocumented; on a real Slurm 22.05 it was 121 s.
     """
 
     kind: Literal["none", "partition", "qos"] = "none"
@@ -295,26 +295,26 @@ PARENT = -1
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """A node of the share tree: an account (no user), or a user of an account. None and 0 stand for no limit.
+    """A node of the share tree: an account (no user), or a user of an account. None and 0 mean no limit.
 
     Attributes
     ----------
     parent : str
-        Account above an account; empty for the root, and for users, whose account is above them.
+        Account above an account; empty for the root and for users, whose parent is their account.
     shares : int
-        ``Fairshare``; `PARENT` where the children count as those of the account above.
+        ``Fairshare``; `PARENT` if the children count as children of the account above.
     most_jobs, most_submitted : int or None
         ``MaxJobs`` and ``MaxSubmitJobs`` of each user below.
     group_jobs, group_submitted, group_cores : int or None
-        ``GrpJobs``, ``GrpSubmitJobs`` and ``GrpTRES=cpu=`` of all below together.
+        ``GrpJobs``, ``GrpSubmitJobs`` and ``GrpTRES=cpu=`` of the whole subtree.
     most_cores, most_nodes : int or None
         ``MaxTRES=cpu=`` and ``node=`` of one job.
     longest : int
         ``MaxWall``, whole microseconds.
     usage : float
-        Decayed core-seconds at the beginning, where the source says it.
+        Decayed core-seconds at the start, if the source has them.
     tres : TresLimits
-        Limits of other resources, and over time.
+        Limits of other resources, and usage limits.
     """
 
     account: str
@@ -336,36 +336,36 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Qos:
-    """A quality of service: priority, limits, and whom it may preempt.
+    """Quality of service: priority, limits, and the QOS that it can preempt.
 
     Attributes
     ----------
     user_jobs, user_submitted, user_cores : int or None
-        ``MaxJobsPU``, ``MaxSubmitPU`` and ``MaxTRESPU=cpu=``: of each user.
+        ``MaxJobsPU``, ``MaxSubmitPU`` and ``MaxTRESPU=cpu=``: per user.
     account_jobs, account_cores : int or None
-        ``MaxJobsPA`` and ``MaxTRESPA=cpu=``: of each account.
+        ``MaxJobsPA`` and ``MaxTRESPA=cpu=``: per account.
     group_jobs, group_submitted, group_cores : int or None
-        ``GrpJobs``, ``GrpSubmit`` and ``GrpTRES=cpu=``: of all together.
+        ``GrpJobs``, ``GrpSubmit`` and ``GrpTRES=cpu=``: in total.
     most_cores : int or None
         ``MaxTRES=cpu=`` of one job.
     longest : int
         ``MaxWall``, whole microseconds.
     preempts : tuple of str
-        QOS whose jobs it may preempt.
+        QOS whose jobs it can preempt.
     mode : str
-        What happens to a preempted job of this QOS: ``REQUEUE``, ``CANCEL``, or empty for that of the site.
+        Treatment of preempted jobs of this QOS: ``REQUEUE``, ``CANCEL``, or empty for that of the site.
     grace : int
         ``GraceTime``, whole microseconds.
     exempt : int or None
         ``PreemptExemptTime``, whole microseconds; None for that of the site.
     within : bool
-        Whether its jobs may preempt one another (``PreemptMode=WITHIN``).
+        Whether its jobs can preempt each other (``PreemptMode=WITHIN``).
     usage_factor : float
-        How much of the use counts for fair share, and for limits over time.
+        Factor for its usage in fair share and in usage limits.
     tres : TresLimits
-        Limits of other resources, and over time.
+        Limits of other resources, and usage limits.
     decays : bool
-        Whether what counts for its limits over time is forgotten as usage is (not with the flag ``NoDecay``).
+        Whether the usage for its usage limits decays (not with the flag ``NoDecay``).
     """
 
     name: str

@@ -13,28 +13,28 @@ from gridsim.model.capacity import GPU
 
 CPU, MEMORY, NODE, BILLING = "cpu", "mem", "node", "billing"
 JOBS = "jobs"
-"""For limits on the number of jobs: no TRES."""
+"""Name for limits on the number of jobs, which is not a TRES."""
 GPUS = f"gres/{GPU}"
-"""GPUs of any type; those of one are ``gres/gpu:a100``."""
+"""GPUs of any type; those of one type are ``gres/gpu:a100``."""
 LICENCE = "license/"
-"""Before the name of a licence."""
+"""Prefix of the name of a licence."""
 
 Weights = tuple[tuple[str, float], ...]
-"""Names and a weight of each unit: a core, a MiB, a node, a GPU, a licence."""
+"""Names and the weight per unit: a core, a MiB, a node, a GPU, a licence."""
 
 
 Amounts = tuple[tuple[str, int], ...]
-"""Names and how many units of each."""
+"""Names and the number of units."""
 
 
 @dataclass(frozen=True, slots=True)
 class TresLimits:
-    """Limits of resources that an association or a QOS sets, beside those of cores that have fields of their own.
+    """Limits of resources for an association or a QOS, in addition to limits of cores with separate fields.
 
     Attributes
     ----------
     group, user, account : tuple of (str, int)
-        ``GrpTRES``, ``MaxTRESPU`` and ``MaxTRESPA``: held at once by all, by each user, by each account.
+        ``GrpTRES``, ``MaxTRESPU`` and ``MaxTRESPA``: allocated at one time in total, per user, and per account.
     job, node, least : tuple of (str, int)
         ``MaxTRES``, ``MaxTRESPerNode`` and ``MinTRES`` of one job.
     group_minutes, group_run_minutes, job_minutes : tuple of (str, int)
@@ -57,7 +57,7 @@ class TresLimits:
     job_minutes: Amounts = ()
 
     def names(self) -> Iterator[str]:
-        """Resources that any of them limits."""
+        """Return the resources that any of them limits."""
         return (name for each in fields(self) for name, _ in getattr(self, each.name))
 
 
@@ -65,7 +65,7 @@ NO_LIMITS = TresLimits()
 
 
 def gpu_type(name: str) -> str:
-    """The type of the GPUs that a name stands for; empty for GPUs of any, and for all else.
+    """Return the type of the GPUs with this name; empty for GPUs of any type, and for other resources.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def gpu_type(name: str) -> str:
 
 
 def licence(name: str) -> str:
-    """The licence that a name stands for; empty for all else.
+    """Return the licence with this name; empty for other resources.
 
     Examples
     --------
@@ -87,10 +87,10 @@ def licence(name: str) -> str:
 
 
 def licences_asked(text: str) -> dict[str, int]:
-    """How many of each licence a job asks for (sbatch(1), ``--licenses``): "the license name can be followed by a colon
-    or an equals sign and a count; the default is one".
+    """Return the number of requested licences by name.
 
-    Of alternatives (``a|b``) the first counts.
+    "The license name can be followed by a colon or an equals sign and a count; the default is one" (sbatch(1),
+    ``--licenses``). Of alternatives (``a|b``), the first is used.
 
     Examples
     --------

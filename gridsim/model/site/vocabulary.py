@@ -1,4 +1,4 @@
-"""Words that a Slurm site's files may hold, and what each would do to a schedule: followed, not followed, or nothing.
+"""Words in the files of a Slurm site and their effect on a schedule: modelled, not modelled, or none.
 
 The names are in ``slurm_parameters.toml``. `LABELS` are the labels of a workload that the Slurm policy uses.
 """
@@ -16,33 +16,33 @@ from enum import IntEnum
 
 
 class Effect(IntEnum):
-    """How much of a schedule a word changes, the most first; `none` for what is operational only."""
+    """Extent to which a word changes a schedule, the largest first; `none` for purely operational words."""
 
     order = 0
-    """Who goes first, who is passed and who is preempted: priorities, kind of scheduler, preemption."""
+    """Order and preemption of jobs: priorities, type of scheduler, preemption."""
     limits = 1
-    """Who may have how much, and for how long."""
+    """Amounts and durations that users and jobs are limited to."""
     resources = 2
-    """What a job occupies, and where."""
+    """Resources and nodes that a job occupies."""
     little = 3
-    """A few seconds, or jobs that no log holds."""
+    """A few seconds, or jobs that no log contains."""
     none = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that Slurm knows.
+    """A word that Slurm defines.
 
     Attributes
     ----------
     name : str
-        As the manual writes it.
+        Spelling in the manual.
     followed : bool
-        Whether the simulation does what it says.
+        Whether the simulation models it.
     effect : Effect
-        Of one that is not followed; `Effect.none` where it has nothing to do with schedules.
+        Effect of a word that is not modelled; `Effect.none` if it does not affect schedules.
     harmless : tuple of str
-        Values, in lower case, with which it says nothing.
+        Values, in lower case, with which it has no effect.
     """
 
     name: str
@@ -53,22 +53,22 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something in a site's files that the simulation does not follow.
+    """Content of a site's files that the simulation does not model.
 
     Attributes
     ----------
     text : str
         Kind of line or list, and the word: ``SchedulerParameters bf_windwo``.
     count : int
-        How often it occurs.
+        Number of occurrences.
     effect : Effect
-        What it would change.
+        Effect on the schedule.
     unknown : bool
-        Whether Slurm has no such word, so that it is a slip of the pen or of a version that is not known here.
+        Whether Slurm has no such word, so that it is a typing error or from an unsupported version.
     nearest : str
-        The word that is nearest to an unknown one; empty where none is near.
+        Defined word most similar to an unknown one; empty if none is similar.
     outside : bool
-        Whether it lies outside the time of the log, so that it has no effect.
+        Whether it is outside the time of the log, so that it has no effect.
     """
 
     text: str
@@ -81,7 +81,7 @@ class Notice:
 
 @functools.cache
 def _sections() -> Mapping[str, Mapping[str, Word]]:
-    """Words by the kind of line or list that they stand in; those of a line of their own under ''."""
+    """Return the words by kind of line or list; those that begin a line are under ''."""
     text = (importlib.resources.files(__package__) / "slurm_parameters.toml").read_text(encoding="utf-8")
     return {
         "" if section == "slurm.conf" else section: {
@@ -102,7 +102,7 @@ def _words(effect: str, names: str) -> Iterator[Word]:
 
 
 def known(section: str, word: str) -> Word | None:
-    """A word of a section, in whatever case; None where Slurm has none such.
+    """Return a word of a section, in any case; None if Slurm does not define it.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def known(section: str, word: str) -> Word | None:
 
 
 def matters(section: str, word: str, value: str = "") -> bool:
-    """Whether a word is to be told: an unknown one, or one that is not followed and would change the schedule.
+    """Return whether a word is reported: an unknown one, or one that is not modelled and would change the schedule.
 
     Examples
     --------
@@ -127,13 +127,13 @@ def matters(section: str, word: str, value: str = "") -> bool:
 
 
 def canonical(section: str, word: str) -> str:
-    """The word as the manual writes it, as it stands where Slurm has none such."""
+    """Return the word as spelled in the manual, or unchanged if Slurm does not define it."""
     found = known(section, word)
     return word if found is None else found.name
 
 
 def notices(counts: Mapping[str, int]) -> tuple[Notice, ...]:
-    """What is told of words that were counted: first the unknown ones, then by what they would change, then by name.
+    """Return the notices for counted words: unknown ones first, then by effect, then by name.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def notices(counts: Mapping[str, int]) -> tuple[Notice, ...]:
 def _notice(text: str, count: int) -> Notice:
     section, word = _split(text)
     table = _sections().get(section)
-    if table is None:  # reservations: what is counted of them is not modelled
+    if table is None:  # counted contents of reservations are not modelled
         return Notice(text, count, Effect.resources)
     found = table.get(word.lower())
     if found is not None:
@@ -157,14 +157,14 @@ def _notice(text: str, count: int) -> Notice:
 
 
 def _of_value(section: str, name: str) -> Effect:
-    """What a word that is followed changes where one of its values is not."""
+    """Return the effect of a modelled word with a value that is not modelled."""
     if name.startswith(("Preempt", "Priority", "Scheduler")):
         return Effect.order
     return Effect.limits if section in ("QOS", "association") else Effect.resources
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Section and word of a text that was counted, without what is told behind it."""
+    """Return the section and word of a counted text, without the details after it."""
     parts = re.split(r"[ =]", text)
     for size in (2, 1):
         section = " ".join(parts[:size])
@@ -204,6 +204,6 @@ LABELS: Mapping[str, str] = {
     "begin": "seconds after its submission before which it is held",
     "withdrawn": "seconds after its submission at which it is cancelled if it still waits",
 }
-"""Labels of a workload that the Slurm policy looks at; jobs without one have `gridsim.model.workload.UNKNOWN` there.
-All but the first ten are plain numbers. Of several partitions, separated by commas, the one that starts the job first
-is taken."""
+"""Labels of a workload that the Slurm policy uses; jobs without one have `gridsim.model.workload.UNKNOWN`. All but the
+first ten are plain numbers. Of several partitions, separated by commas, the job uses the one in which it starts
+first."""

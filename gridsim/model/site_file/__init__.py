@@ -1,7 +1,7 @@
-"""Slurm sites from their own files: ``slurm.conf``, and what ``sacctmgr``, ``sshare`` and ``scontrol`` print.
+"""Slurm sites from their files: ``slurm.conf``, and the output of ``sacctmgr``, ``sshare`` and ``scontrol``.
 
-A room for each file. Words that are unknown, or not followed though they matter, are counted in `Site.ignored`; those
-that have nothing to do with scheduling are not (`gridsim.model.site.vocabulary`).
+Each file has a separate module. Words that are unknown, or that are relevant but not modelled, are counted in
+`Site.ignored`; words without an effect on scheduling are not (`gridsim.model.site.vocabulary`).
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ def read_site(
     usage: str | Path | None = None,
     groups: str | Path | None = None,
 ) -> Site:
-    """Site of a ``slurm.conf`` and of what the accounting database says.
+    """Return the site of a ``slurm.conf`` and of the contents of the accounting database.
 
     Parameters
     ----------
     conf : path
-        The configuration.
+        Path of the configuration.
     assoc : path, optional
-        Associations, as `read_associations` takes them; equal shares and no limits where left out.
+        Associations in a form that `read_associations` supports; by default equal shares and no limits.
     qos : path, optional
         Output of ``sacctmgr -P show qos``.
     usage : path, optional
-        Output of ``sshare -alP``: the decayed usage with which the simulation begins.
+        Output of ``sshare -alP``: the decayed usage at the start of the simulation.
     groups : path, optional
-        Output of ``getent group``: who is in the groups of ``AllowGroups``, which is not followed where left out.
+        Output of ``getent group``: members of the groups of ``AllowGroups``, which is not modelled without it.
 
     Raises
     ------
     InputError
-        Naming the file, the line and the field.
+        With the file, the line and the field.
 
     Notes
     -----
-    Reservations have dates; `read_reservations` adds them, once it is known when the simulation begins.
+    Reservations have dates; `read_reservations` adds them when the start of the simulation is known.
     """
     site = read_slurm_conf(conf)
     ignored = Counter(site.ignored)

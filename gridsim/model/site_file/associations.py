@@ -1,4 +1,4 @@
-"""Accounts and users with shares, limits and usage, and QOS (``sacctmgr``, ``sshare``); system groups (``getent``)."""
+"""Accounts and users with shares, limits and usage; QOS (``sacctmgr``, ``sshare``); system groups (``getent``)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ASSOCIATION_COMMANDS = (
 
 
 def read_associations(path: str | Path) -> tuple[tuple[Association, ...], Counter[str]]:
-    """Accounts and users with shares and limits, and how often each limit that is not modelled is set.
+    """Return accounts and users with shares and limits, and the number of occurrences of limits that are not modelled.
 
-    Four forms are read: the file of ``sacctmgr dump``, ``sacctmgr -P show assoc tree`` and ``sshare -alP`` (leading
-    spaces say who is below whom; the latter knows shares and usage but no limits), and any ``|``-separated list with a
-    column ``ParentName``. Plain ``sacctmgr -P show assoc`` does not say which account is below which; it is read where
-    no account but the root has another one, and refused otherwise.
+    Four forms are supported: the file of ``sacctmgr dump``, ``sacctmgr -P show assoc tree`` and ``sshare -alP``
+    (leading spaces define the hierarchy; the latter has shares and usage but no limits), and any ``|``-separated list
+    with a column ``ParentName``. Plain ``sacctmgr -P show assoc`` does not contain the hierarchy of accounts. It is
+    accepted only if no account but the root has another one.
     """
     path = Path(path)
     lines = lines_of(path, "what sacctmgr or sshare printed")
@@ -73,16 +73,16 @@ _OLD = {
     "maxcpumins": ("job_minutes", "cpu"),
     "maxcpuminsperjob": ("job_minutes", "cpu"),
 }
-"""What limits of one resource were called before version 15.08 (resource_limits.html)."""
+"""Names of limits of one resource before version 15.08 (resource_limits.html)."""
 
 ASSOCIATION_LIMITS = tuple(key for key in (*_NAMES, *_TRES, *_OLD) if "share" not in key and key != "defaultqos")
-"""Keys of limits."""
+"""Keys of limits of an association."""
 
 
 def association_fields(
     words: Mapping[str, str], ignored: Counter[str], where: tuple[Path | None, int | None] = (None, None)
 ) -> dict[str, Any]:
-    """Fields of an association, from words with keys in lower case; limits of resources as `with_limits` takes them."""
+    """Return the fields of an association, from words with keys in lower case; for limits see `with_limits`."""
     found: dict[str, Any] = {}
     for key, text in words.items():
         if not text:
@@ -114,7 +114,7 @@ def _limit_resource(
     found: dict[str, Any],
     ignored: Counter[str],
 ) -> None:
-    """Set a limit of resources, under its present name or an old one; count a key that is not modelled."""
+    """Set a limit of resources, under its current or an old name; count a key that is not modelled."""
     name, (lists, old) = f"{section} {canonical(section, key)}", limits
     if key in lists:
         limit(name, text, lists[key], found, ignored)
@@ -126,7 +126,7 @@ def _limit_resource(
 
 
 def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:
-    """Associations of a file that ``sacctmgr dump`` wrote."""
+    """Return the associations of a file written by ``sacctmgr dump``."""
     found: list[Association] = [Association("root")]
     parent = "root"
     for number, line in enumerate(lines, start=1):
@@ -154,7 +154,7 @@ def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
 
 
 def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:
-    """Associations of a list with columns."""
+    """Return the associations of a list with columns."""
     rows = list(table(path, lines, ("account", "user")))
     if not rows:
         raise InputError("has no association; expected lines below the header", path=path)
@@ -194,9 +194,9 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
 
 
 def read_groups(path: str | Path) -> dict[str, frozenset[str]]:
-    """Users of each group, as ``getent group`` prints them, or ``groups USER …``.
+    """Return the users of each group, from the output of ``getent group`` or ``groups USER …``.
 
-    The former does not name those whose first group it is; the latter does. Both may stand in one file.
+    The former does not contain the users whose primary group it is; the latter does. A file can contain both.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def read_groups(path: str | Path) -> dict[str, frozenset[str]]:
 
 
 def with_usage(associations: tuple[Association, ...], path: str | Path) -> tuple[Association, ...]:
-    """Associations with the usage that a list of ``sshare`` has for them; none where it has nothing."""
+    """Return the associations with their usage in a list of ``sshare``; 0 if it has none."""
     used = {(found.account, found.user): found.usage for found in read_associations(path)[0]}
     return tuple(replace(found, usage=used.get((found.account, found.user), 0.0)) for found in associations)
 
@@ -244,7 +244,7 @@ _QOS = {
     "maxcpuspu": "user_cores",
     "maxcpusperuser": "user_cores",
 }
-"""Limits by column. Of a QOS ``MaxJobs`` and ``MaxSubmit`` are those of a user (src/sacctmgr/qos_functions.c)."""
+"""Limits by column. ``MaxJobs`` and ``MaxSubmit`` of a QOS are per user (src/sacctmgr/qos_functions.c)."""
 
 _QOS_OF_TRES = {
     **_TRES,
@@ -266,11 +266,11 @@ _QOS_OLD = {
 }
 
 QOS_LIMITS = ("maxwall", "maxwalldurationperjob", *_QOS, *_QOS_OF_TRES, *_QOS_OLD)
-"""Keys of limits."""
+"""Keys of limits of a QOS."""
 
 
 def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
-    """QOS of ``sacctmgr -P show qos``, and how often each limit that is not modelled is set."""
+    """Return the QOS of ``sacctmgr -P show qos``, and the number of occurrences of limits that are not modelled."""
     path = Path(path)
     lines = lines_of(path, "what 'sacctmgr -P show qos' printed")
     ignored: Counter[str] = Counter()
@@ -284,7 +284,7 @@ def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
 def qos_fields(
     row: Mapping[str, str], ignored: Counter[str], where: tuple[Path | None, int | None] = (None, None)
 ) -> dict[str, Any]:
-    """Fields of a QOS, from words with keys in lower case; limits of resources as `with_limits` takes them."""
+    """Return the fields of a QOS, from words with keys in lower case; for limits of resources see `with_limits`."""
     found: dict[str, Any] = {}
     for key, text in row.items():
         if not text:
@@ -317,7 +317,7 @@ def qos_fields(
 
 
 def _mode(text: str, ignored: Counter[str]) -> dict[str, Any]:
-    """``PreemptMode`` of a QOS: OFF, nothing or Cluster mean that of the site (sacctmgr(1))."""
+    """Return ``PreemptMode`` of a QOS: OFF, an empty value and Cluster mean that of the site (sacctmgr(1))."""
     words = [word for word in text.upper().split(",") if word not in ("OFF", "", "CLUSTER", "GANG")]
     found: dict[str, Any] = {"within": True} if "WITHIN" in words else {}
     if "SUSPEND" in words:

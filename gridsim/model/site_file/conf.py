@@ -1,4 +1,4 @@
-"""Nodes and partitions of a ``slurm.conf``, as its manual page says (slurm.conf(5), version 22.05)."""
+"""Nodes and partitions of a ``slurm.conf``, as defined by its manual page (slurm.conf(5), version 22.05)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gridsim.model.time import MICROSECOND, NEVER
 
 
 def read_slurm_conf(path: str | Path) -> Site:
-    """Nodes, partitions and scheduling parameters of a ``slurm.conf``.
+    """Return the nodes, partitions and scheduling parameters of a ``slurm.conf``.
 
     ``Include`` lines are followed. Raises `InputError` with file, line and field.
     """
@@ -65,14 +65,14 @@ def read_slurm_conf(path: str | Path) -> Site:
 
 
 GROUPS = "PartitionName AllowGroups"
-"""What is told where nobody says who is in which group."""
+"""Counted text if the members of the groups are unknown."""
 
 _OTHER_LINES = ("downnodes", "nodeset", "frontendname")
-"""Keys that begin lines of a kind of their own, which are not followed."""
+"""Keys of line types that are not modelled."""
 
 
 def _spelled(text: str, spelled: Mapping[str, str]) -> str:
-    """What was counted, its key as the manual writes it, or, where it has none such, as the file does."""
+    """Return a counted text with its key as in the manual, or as in the file if the key is unknown."""
     kind, _, key = text.rpartition(" ")
     if kind not in ("", "NodeName", "PartitionName"):
         return text
@@ -128,7 +128,7 @@ def _nodes(line: ConfLine, names: str, ignored: Counter[str]) -> list[Node]:
 
 
 def _listed_cpus(line: ConfLine) -> int:
-    """The number of CPUs in ``CpuSpecList``, a list such as ``0-1,7``."""
+    """Return the number of CPUs in ``CpuSpecList``, a list such as ``0-1,7``."""
     text = line.text("CpuSpecList")
     try:
         return sum(len(span(part)) for part in filter(None, text.split(",")))
@@ -137,12 +137,12 @@ def _listed_cpus(line: ConfLine) -> int:
 
 
 def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[str, int], ...]]:
-    """GPUs of a node and their type, and its other generic resources, which are counted as not followed by Slurm here.
+    """Return the GPUs of a node and their type, and other generic resources; count those that are not modelled.
 
     Raises
     ------
     InputError
-        Where it has GPUs of two types: a node of a machine has one kind.
+        If it has GPUs of two types, because nodes are modelled with one type.
     """
     gpus: dict[str, int] = {}
     other: Counter[str] = Counter()
@@ -165,7 +165,7 @@ def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[
 
 
 def _limit_of(line: ConfLine, key: str) -> int | None:
-    """Number of a key; None where it is not there, or unlimited."""
+    """Return the number of a key; None if it is missing or unlimited."""
     text = line.text(key)
     if not text or text.upper() in ("UNLIMITED", "INFINITE"):
         return None
@@ -173,7 +173,7 @@ def _limit_of(line: ConfLine, key: str) -> int | None:
 
 
 def _allowed(line: ConfLine, only: str, never: str) -> Allowed:
-    """Names of an Allow… key; where it is ALL or not there, all but those of the Deny… key."""
+    """Return the names of an Allow… key, or without a value or with ALL, all except those of the Deny… key."""
     wanted, unwanted = line.text(only), line.text(never)
     if wanted and wanted.upper() != "ALL":
         return Allowed(only=tuple(wanted.split(",")))
@@ -181,7 +181,7 @@ def _allowed(line: ConfLine, only: str, never: str) -> Allowed:
 
 
 def _mode(line: ConfLine, ignored: Counter[str]) -> str:
-    """``PreemptMode`` of a partition; a suspended job would have to go on, so its jobs are not preempted."""
+    """Return ``PreemptMode`` of a partition; suspension is not modelled, so with it jobs are not preempted."""
     words = [word for word in line.text("PreemptMode").upper().split(",") if word and word != "GANG"]
     if "SUSPEND" in words:
         ignored["PartitionName PreemptMode=SUSPEND (its jobs are not preempted)"] += 1
@@ -230,7 +230,7 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
 
 
 def _groups(line: ConfLine, ignored: Counter[str]) -> tuple[str, ...]:
-    """``AllowGroups``; ignored without a list of groups and their users (`gridsim.model.site_file.read_groups`)."""
+    """Return ``AllowGroups``; counted as ignored without a list of members (`gridsim.model.site_file.read_groups`)."""
     text = line.text("AllowGroups", "ALL")
     if text.upper() == "ALL":
         return ()
@@ -239,7 +239,7 @@ def _groups(line: ConfLine, ignored: Counter[str]) -> tuple[str, ...]:
 
 
 def _node_cores(line: ConfLine) -> int:
-    """``MaxCPUsPerNode``; 0 where all cores of a node may be used."""
+    """Return ``MaxCPUsPerNode``; 0 if all cores of a node can be used."""
     count = _limit_of(line, "MaxCPUsPerNode")
     if count is not None and count < 1:
         raise line.wrong("MaxCPUsPerNode", str(count), "a number of CPUs above 0, or UNLIMITED")
@@ -254,7 +254,7 @@ def _yes(line: ConfLine, key: str) -> bool:
 
 
 def _billing(line: ConfLine, ignored: Counter[str]) -> Weights:
-    """``TRESBillingWeights``."""
+    """Return ``TRESBillingWeights``."""
     text = line.text("TRESBillingWeights")
     try:
         found, unknown = weights(text)
@@ -265,5 +265,5 @@ def _billing(line: ConfLine, ignored: Counter[str]) -> Weights:
 
 
 def _count(line: ConfLine, kind: str, ignored: Counter[str]) -> None:
-    """Count what nobody asked for and Slurm does not know, or would follow where this does not."""
+    """Count keys that are unknown to Slurm, or relevant but not modelled."""
     ignored.update(f"{kind} {key}" for key, value in line.rest.items() if matters(kind, key, value))

@@ -16,7 +16,7 @@ from gridsim.model.time import MICROSECOND, NEVER
 
 
 def _of_seconds(text: str) -> int:
-    """Whole microseconds of a number of seconds."""
+    """Return a number of seconds in whole microseconds."""
     return integer(text) * MICROSECOND
 
 
@@ -66,7 +66,7 @@ def _scheduling(text: str, line: ConfLine | None, ignored: Counter[str]) -> dict
 
 
 def _without_loops(found: dict[str, Any]) -> dict[str, Any]:
-    """An interval of -1 means that there is no such loop (slurm.conf(5))."""
+    """Disable backfill for an interval of -1, which means that there is no backfill cycle (slurm.conf(5))."""
     if found.get("interval", 0) < 0:
         return {key: value for key, value in found.items() if key != "interval"} | {"backfill": False}
     return found
@@ -98,11 +98,11 @@ _LISTS = (
     *("SchedulerType", "PriorityType", "PriorityFlags", "SelectType", "SelectTypeParameters"),
     *("PreemptType", "PreemptMode", "PreemptParameters"),
 )
-"""Keys whose values are words, which may be unknown too."""
+"""Keys whose values are words, which can be unknown."""
 
 
 def _words(text: str) -> Iterator[str]:
-    """Words of a list, without what they are set to."""
+    """Yield the words of a list, without their values."""
     return (word for part in text.split(",") if (word := part.partition("=")[0].strip()))
 
 
@@ -174,7 +174,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
 
 
 def _tres(text: str, line: ConfLine | None, *, ignored: Counter[str]) -> Weights:
-    """``PriorityWeightTRES``."""
+    """Return ``PriorityWeightTRES``."""
     try:
         found, unknown = tres_weights("" if text == "0" else text)
     except ValueError as error:
@@ -185,7 +185,7 @@ def _tres(text: str, line: ConfLine | None, *, ignored: Counter[str]) -> Weights
 
 
 def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
-    """How many there are of each licence of a list such as ``matlab:20,ansys@server:4``; without a number one."""
+    """Return the number of each licence in a list such as ``matlab:20,ansys@server:4``; without a number one."""
     found: dict[str, int] = {}
     for word in filter(None, (part.strip() for part in re.split("[,;]", text))):
         name, _, count = word.rpartition(":") if ":" in word else (word, "", "1")
@@ -198,7 +198,7 @@ def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
 
 
 def _preemption(text: Callable[..., str], time: Callable[[str, int], int]) -> Preemption:
-    """``PreemptType``, ``PreemptMode`` and their parameters, which later versions have in ``PreemptParameters``."""
+    """Return ``PreemptType``, ``PreemptMode`` and their parameters (in later versions, ``PreemptParameters``)."""
     kind: Literal["none", "partition", "qos"] = _KINDS.get(text("PreemptType", "preempt/none"), "none")
     modes = [word.strip() for word in text("PreemptMode", "OFF").upper().split(",")]
     parameters = dict(_parameters(text("SchedulerParameters"), "preempt_") | _parameters(text("PreemptParameters"), ""))
@@ -219,7 +219,7 @@ _KINDS: Mapping[str, Literal["partition", "qos"]] = {"preempt/partition_prio": "
 
 
 def _parameters(text: str, prefix: str) -> dict[str, str]:
-    """Parameters of preemption in a list, without their prefix."""
+    """Return the preemption parameters in a list, without their prefix."""
     found = {}
     for word in text.split(","):
         name, _, value = word.strip().partition("=")

@@ -1,7 +1,7 @@
-"""Reservations, as ``scontrol show reservation`` (also ``-o``) or ``sacctmgr -P show reservation`` print them.
+"""Reservations from ``scontrol show reservation`` (also ``-o``) or ``sacctmgr -P show reservation``.
 
-What the keys mean is what scontrol(1), sacctmgr(1) and slurm.schedmd.com/reservations.html say (version 22.05). One key
-is added: ``Created=DATE``, before which no job keeps clear of the reservation; Slurm does not print it.
+The keys are those of scontrol(1), sacctmgr(1) and slurm.schedmd.com/reservations.html (version 22.05). One key is
+added: ``Created=DATE``, before which jobs do not avoid the reserved nodes; Slurm does not print it.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=
 
 @dataclass(frozen=True, slots=True)
 class SiteClock:
-    """What dates are in a simulation.
+    """Conversion of dates to simulation time.
 
     Parameters
     ----------
     epoch : float or None
-        Unix time at which the simulation's clock is 0, s.
+        Unix time of second 0 of the simulation clock, s.
     timezone : str or None
-        Zone of dates that name none, such as ``Europe/Berlin``; None where it is not known.
+        Zone of dates without one, such as ``Europe/Berlin``; None if unknown.
     """
 
     epoch: float | None = None
     timezone: str | None = None
 
     def instant(self, text: str, *, field: str, path: Path | None = None, line: int | None = None) -> int:
-        """Whole microseconds of the simulation at a date (ISO, or seconds since 1970).
+        """Return the simulation time of a date (ISO, or seconds since 1970), whole microseconds.
 
         Raises
         ------
         InputError
-            When it is no date, when it names no zone and none is known, or when the epoch is not known.
+            For an invalid date, for a date without a zone if none is known, and if the epoch is unknown.
 
         Examples
         --------
@@ -74,7 +74,7 @@ class SiteClock:
             raise InputError(message, path=path, line=line, field=field) from error
 
     def zone(self) -> ZoneInfo:
-        """The zone of dates that name none; UTC where it is not known."""
+        """Return the zone of dates without one; UTC if unknown."""
         try:
             return ZoneInfo(self.timezone or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -82,7 +82,7 @@ class SiteClock:
             raise InputError(message, field="timezone") from error
 
     def weekday(self, instant: int) -> int:
-        """Day of the week of an instant, 0 for Monday."""
+        """Return the day of the week of an instant, 0 for Monday."""
         assert self.epoch is not None
         return datetime.fromtimestamp(self.epoch + instant / MICROSECOND, UTC).astimezone(self.zone()).weekday()
 
@@ -90,9 +90,9 @@ class SiteClock:
 def read_reservations(
     path: str | Path, nodes: Sequence[Node], clock: SiteClock
 ) -> tuple[tuple[Reservation, ...], Counter[str]]:
-    """Reservations of a file, and how often each thing that is not modelled occurs.
+    """Return the reservations of a file, and the number of occurrences of contents that are not modelled.
 
-    Those of no nodes (licences), and those whose start moves with time (``TIME_FLOAT``), are left out and counted.
+    Reservations without nodes (licences), and with a floating start (``TIME_FLOAT``), are left out and counted.
     """
     path = Path(path)
     lines = lines_of(path, f"what {COMMAND} printed")
@@ -104,7 +104,7 @@ def read_reservations(
 
 
 def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Keys in lower case and values of each reservation; cores of single nodes as ``cores of NODE``."""
+    """Yield keys in lower case and values of each reservation; cores of single nodes as ``cores of NODE``."""
     if lines and "|" in lines[0]:
         for number, row in table(path, lines, ("name",)):
             if not {"nodenames", "nodes", "assigned"} & set(row):
@@ -143,7 +143,7 @@ _QUIET = frozenset(
     ]
 )
 _MODELLED = frozenset(["MAINT", "OVERLAP", "FLEX", "MAGNETIC", "NO_HOLD_JOBS_AFTER", "NO_HOLD_JOBS_AFTER_END"])
-_STILL = frozenset(  # they only say how the nodes were chosen
+_STILL = frozenset(  # they only determine how the nodes were selected
     ["", "IGNORE_JOBS", "SPEC_NODES", "ALL_NODES", "PART_NODES", "STATIC_ALLOC", "STATIC", "FIRST_CORES"]
 )
 _DAY = 86_400 * MICROSECOND
@@ -168,12 +168,12 @@ class _Record:
         return self.clock.instant(text, field=key, path=self.path, line=self.line)
 
     def expanded(self, key: str, text: str) -> list[str]:
-        """Names of a list of hosts."""
+        """Return the names in a list of hosts."""
         with located(self.path, line=self.line, field=key):
             return expanded(text)
 
     def count(self, key: str, text: str) -> int:
-        """How many cores a list such as ``0-5,7`` names."""
+        """Return the number of cores in a list such as ``0-5,7``."""
         try:
             return sum(len(span(part)) for part in text.split(","))
         except ValueError as error:
@@ -182,7 +182,7 @@ class _Record:
             ) from error
 
     def names(self, key: str) -> Allowed | None:
-        """Who is allowed: names, or names with a minus for all but these."""
+        """Return the allowed names: a list of names, or names with a minus for all except these."""
         listed = tuple(filter(None, self.text(key).split(",")))
         if not listed:
             return None
@@ -192,7 +192,7 @@ class _Record:
 
 
 def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) -> list[Reservation]:
-    """One reservation; one a day of the week where it comes on several."""
+    """Return one reservation, or one per day of the week for a reservation on several."""
     ignored.update(
         f"Reservation {key}"
         for key, value in record.words.items()
@@ -229,7 +229,7 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
 
 
 def _end(record: _Record, start: int) -> int:
-    """When it ends; one of infinite duration, whose printed end is before its start, never does."""
+    """Return its end; `NEVER` for infinite duration, for which Slurm prints an end before the start."""
     if record.text("EndTime").upper() in ("", "UNKNOWN", "NONE"):
         return NEVER
     end = record.instant("EndTime")
@@ -237,7 +237,7 @@ def _end(record: _Record, start: int) -> int:
 
 
 def _idle(words: Sequence[tuple[str, str, str]], record: _Record) -> int | None:
-    """``PURGE_COMP[=TIME]``: 5 minutes where it says no time."""
+    """Return ``PURGE_COMP[=TIME]``: 5 minutes without a time."""
     for flag, _, value in words:
         if flag == "PURGE_COMP":
             try:
@@ -249,7 +249,7 @@ def _idle(words: Sequence[tuple[str, str, str]], record: _Record) -> int | None:
 
 
 def _cores(record: _Record, sizes: Mapping[str, int], names: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Cores of nodes of which not all are reserved: as listed by node, else as many on each as ``CoreCnt`` allows."""
+    """Return the cores of partially reserved nodes: as listed by node, else up to the total of ``CoreCnt``."""
     listed: dict[str, int] = {}
     for key, value in record.words.items():
         if key.startswith("cores of "):
@@ -268,7 +268,7 @@ def _cpus(text: str) -> int:
 
 
 def _on_days(made: Reservation, flags: set[str], clock: SiteClock) -> list[Reservation]:
-    """A reservation for working days or week-ends, as one a day that comes every week."""
+    """Return a reservation for working days or week-ends as one weekly reservation per day."""
     days = {"WEEKDAY": range(5), "WEEKEND": range(5, 7)}
     wanted = [day for flag, of_flag in days.items() if flag in flags for day in of_flag]
     if not wanted:

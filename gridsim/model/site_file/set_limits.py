@@ -1,4 +1,4 @@
-"""Set limits of a site in one line of text, as ``sacctmgr modify`` would: ``qos.gpu.GrpTRES=gres/gpu=14``."""
+"""Limits of a site set by one line of text, similar to ``sacctmgr modify``: ``qos.gpu.GrpTRES=gres/gpu=14``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SetLimit(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> SetLimit:
-        """The limit that a text sets; dots in the name of the owner belong to it.
+        """Parse the limit in a text; dots in the name of the owner belong to the name.
 
         Raises
         ------
@@ -67,13 +67,13 @@ class SetLimit(NamedTuple):
 
 
 def set_limits(site: Site, text: str) -> Site:
-    """The site with other limits, several with semicolons; a value of -1 removes a limit.
+    """Return the site with other limits, several separated by semicolons; a value of -1 removes a limit.
 
     Raises
     ------
     InputError
-        For an owner, a limit or a resource that the site does not have, for a value that is none, and where the site
-        does not enforce limits.
+        For an owner, a limit or a resource that the site does not have, for an invalid value, and if the site does not
+        enforce limits.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def set_limits(site: Site, text: str) -> Site:
 
 def _changed(site: Site, it: SetLimit) -> Site:
     if it.kind == "partition":
-        site.partition(it.name)  # or it is refused
+        site.partition(it.name)  # raises for an unknown partition
         ignored: Counter[str] = Counter()
         with located(field=it.key):
             made = partition_of(ConfLine(Path(), 0, {it.key: it.value}), it.name, [], ignored)
@@ -114,7 +114,7 @@ def _changed(site: Site, it: SetLimit) -> Site:
 
 
 def _is_of(each: Association, it: SetLimit) -> bool:
-    """Whether a limit is set for an association: that of an account, or all of a user (``ann@physics``: one)."""
+    """Return whether a limit applies to an association: an account, or all of a user (``ann@physics``: one of them)."""
     if it.kind == "account":
         return not each.user and each.account == it.name
     return bool(each.user) and it.name in (each.user, f"{each.user}@{each.account}")
@@ -136,7 +136,7 @@ def _check_known(what: str, name: str, known: Sequence[str], file: str) -> None:
 
 
 def _check_resources(site: Site, it: SetLimit) -> None:
-    """Refuse a limit of GPUs or licences that the site does not have."""
+    """Raise for a limit of GPUs or licences that the site does not have."""
     if "TRES" not in it.key:
         return
     kinds = {node.gpu_kind for node in site.nodes if node.gpus}

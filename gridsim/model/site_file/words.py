@@ -1,7 +1,7 @@
-"""Words in Slurm's files: lists of hosts, times, ``Key=Value`` lines, lists printed with ``-P``, trackable resources.
+"""Syntax of Slurm's files: lists of hosts, times, ``Key=Value`` lines, lists printed with ``-P``, TRES.
 
-Sources of the latter, such as ``cpu=8,mem=100G,gres/gpu:a100=2``: tres.html; slurm.conf(5), ``TRESBillingWeights`` and
-``PriorityWeightTRES``.
+Sources for TRES lists, such as ``cpu=8,mem=100G,gres/gpu:a100=2``: tres.html; slurm.conf(5), ``TRESBillingWeights``
+and ``PriorityWeightTRES``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gridsim.model.time import MICROSECOND, NEVER
 
 
 def lines_of(path: Path, expected: str) -> list[str]:
-    """Lines of a file; *expected* tells what should have been there."""
+    """Return the lines of a file; *expected* describes the expected file in errors."""
     try:
         return read_text(path, errors="replace").splitlines()
     except FileNotFoundError as error:
@@ -28,25 +28,25 @@ def lines_of(path: Path, expected: str) -> list[str]:
 
 
 _MOST = 2**53
-"""Largest number that is read: beyond it, not every whole number is one of a float."""
+"""Largest number that is accepted; beyond it, floats cannot represent every integer."""
 
 
 def integer(text: str) -> int:
-    """A whole number; `ValueError` for any other text, and for one beyond 2**53."""
+    """Return an integer; raise `ValueError` for any other text, and for one beyond 2**53."""
     if abs(value := int(text)) > _MOST:
         raise ValueError(text)
     return value
 
 
 def decimal(text: str) -> float:
-    """A finite number; `ValueError` for any other text, and for one beyond 2**53."""
+    """Return a finite number; raise `ValueError` for any other text, and for one beyond 2**53."""
     if not abs(value := float(text)) <= _MOST:
         raise ValueError(text)
     return value
 
 
 def expanded(names: str) -> list[str]:
-    """Host names of a list as Slurm writes it.
+    """Return the host names in a list in Slurm's syntax.
 
     Examples
     --------
@@ -79,12 +79,12 @@ _MOST_NAMES = 1_000_000
 
 
 def span(text: str) -> range:
-    """Numbers of a range such as ``0-5``, or of one number.
+    """Return the numbers of a range such as ``0-5``, or of one number.
 
     Raises
     ------
     ValueError
-        When it is neither, or has more than a million numbers.
+        If the text is neither, or has more than a million numbers.
     """
     low, dash, high = text.strip().partition("-")
     first, last = integer(low), integer(high if dash else low)
@@ -94,9 +94,9 @@ def span(text: str) -> range:
 
 
 class ConfLine:
-    """Words of a line as key and value, keys in lower case; what nobody asks for stays in `rest`.
+    """Words of a line by key, with keys in lower case; words that are not read stay in `rest`.
 
-    How keys are written is kept in `spelled`.
+    `spelled` has the original spelling of the keys.
     """
 
     def __init__(self, path: Path, number: int, words: Mapping[str, str]) -> None:
@@ -134,7 +134,7 @@ class ConfLine:
 
 
 def minutes(text: str) -> int:
-    """A time limit as Slurm takes it: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:…]; microseconds.
+    """Return a time limit in microseconds, from minutes, minutes:seconds, hours:minutes:seconds or days-hours[:…].
 
     Examples
     --------
@@ -180,12 +180,12 @@ _ASKED_FOR = {
     "qos_raw": "qosrawlevel",
     "grpmem": "grpmemory",
 }
-"""Columns that `sacctmgr` heads otherwise than they are asked for (``format=``), by what it prints: abbreviations of
-names are printed in full, these are not (Slurm, src/sacctmgr/common.c, ``sacctmgr_process_format_list``, 22.05)."""
+"""Columns of `sacctmgr` whose header differs from their name in ``format=``, by header. Abbreviated names are printed
+in full, these are not (Slurm, src/sacctmgr/common.c, ``sacctmgr_process_format_list``, 22.05)."""
 
 
 def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Lines of a ``|``-separated list with a header, keys in lower case, as the columns are asked for."""
+    """Yield the lines of a ``|``-separated list with a header; keys are in lower case, as in ``format=``."""
     header: list[str] = []
     for number, line in enumerate(lines, start=1):
         cells = line.split("|")
@@ -206,12 +206,12 @@ def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[t
 
 
 _BY_NUMBER = {"1": CPU, "2": MEMORY, "4": NODE, "5": BILLING}
-"""Numbers of those that each accounting database has (tres.html, ``sacctmgr show tres``)."""
+"""Numbers of the resources that every accounting database has (tres.html, ``sacctmgr show tres``)."""
 _UNITS = "KMGTP"
 
 
 def named(word: str) -> str | None:
-    """The name of a resource as it is known here; None for one that is not modelled.
+    """Return the canonical name of a resource; None for one that is not modelled.
 
     Examples
     --------
@@ -230,14 +230,14 @@ def named(word: str) -> str | None:
 
 
 def words(text: str) -> Iterator[tuple[str, str]]:
-    """Names and values of a list."""
+    """Yield the names and values of a list."""
     for word in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = word.partition("=")
         yield name.strip(), value.strip()
 
 
 def weights(text: str) -> tuple[Weights, list[str]]:
-    """Weights of a list, of memory for each MiB, and the names in it that are not modelled.
+    """Return the weights of a list, of memory per MiB, and the names in it that are not modelled.
 
     "The weighted amount of a resource can be adjusted by adding a suffix of K,M,G,T or P after the billing weight"
     (slurm.conf(5)): ``Mem=0.25G`` is a quarter for each GiB.
@@ -245,7 +245,7 @@ def weights(text: str) -> tuple[Weights, list[str]]:
     Raises
     ------
     ValueError
-        For a weight that is none.
+        For an invalid weight.
 
     Examples
     --------
@@ -272,25 +272,25 @@ _OWN_FIELDS = {
     ("user", CPU): "user_cores",
     ("account", CPU): "account_cores",
 }
-"""Limits that have a field of their own."""
+"""Limits that have a separate field."""
 
 
 def limit(key: str, text: str, kind: str, found: dict[str, Any], ignored: Counter[str]) -> None:
-    """Put down a limit such as ``cpu=8,mem=100G``; memory in MiB where it has no unit, below 0 for none.
+    """Store a limit such as ``cpu=8,mem=100G``; memory is in MiB without a unit, negative values mean no limit.
 
     Parameters
     ----------
     key, text : str
-        What the limit is told as where a resource of it is not modelled; and the list.
+        Name of the limit in the counts of resources that are not modelled; and the list.
     kind : str
         Field of `TresLimits`.
     found : dict
-        Where those go that have fields of their own; the others under ``tres``, by kind.
+        Receives the limits with separate fields, and the others under ``tres``, by kind.
 
     Raises
     ------
     ValueError
-        For an amount that is none.
+        For an invalid amount.
     """
     for word, value in words(text):
         name = named(word)
@@ -305,7 +305,7 @@ def limit(key: str, text: str, kind: str, found: dict[str, Any], ignored: Counte
 
 
 def _amount(text: str, *, memory: bool) -> int | None:
-    """A whole number, of memory MiB; None where it is below 0."""
+    """Return an integer, or MiB for memory; None if it is negative."""
     if text.startswith("-"):
         return None if _amount(text[1:], memory=memory) else 0
     if memory:
@@ -316,12 +316,12 @@ def _amount(text: str, *, memory: bool) -> int | None:
 
 
 def mebibytes(text: str) -> int:
-    """MiB of an amount of memory as Slurm writes it; a number alone is MiB already, and parts count as whole ones.
+    """Return the MiB of an amount of memory in Slurm's syntax; a plain number is in MiB, fractions are rounded up.
 
     Raises
     ------
     ValueError
-        For a text that is no amount.
+        For an invalid amount.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def mebibytes(text: str) -> int:
 
 
 def with_limits(found: dict[str, Any], before: TresLimits = NO_LIMITS) -> dict[str, Any]:
-    """Fields of an owner; limits of resources replace those that it had *before*, and None removes one."""
+    """Return the fields of an owner; limits of resources replace those in *before*, and None removes one."""
     if not (kinds := found.pop("tres", {})):
         return found
     merged = {kind: dict(getattr(before, kind)) | each for kind, each in kinds.items()}

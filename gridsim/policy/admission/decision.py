@@ -4,9 +4,8 @@ It decides for the compiled event loop what `gridsim.policy.scheduler.guaranteed
 Bundles, plain tuples:
 
 - ``state``: a plan, that is its `gridsim.policy.admission.plan_cycle.PlanQueue` and its machine;
-- ``promised``: of each request its submit, the deadline that its user asks for, the response of an artificial one, the
-  end that it is promised, whether that is broken, since when it runs, how often it has been killed, and whether it
-  may be;
+- ``asked``: of each request its submit, the deadline that its user asks for, the response of an artificial one, how
+  often it has been killed, and whether it may be;
 - ``how``: the numbers of an admission, named below.
 """
 
@@ -21,19 +20,19 @@ from gridsim.machine import verbs
 from gridsim.machine.blocks import earliest
 from gridsim.machine.njit import inline, njit, njit_noalloc
 from gridsim.machine.pool_plan import SIZE
-from gridsim.machine.queue_order import HEAD, TAIL
-from gridsim.machine.running_set import RUNNING, only_running
+from gridsim.machine.queue_order import HEAD, TAIL, sort_places
+from gridsim.machine.running_set import RUNNING
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.policy.admission.feedback import Feedback
+from gridsim.policy.admission.feedback import Feedback, with_slack
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.mrt import MRT, depth_first
 from gridsim.policy.admission.msb import MSB, cheapest
-from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, stop
+from gridsim.policy.admission.plan_cycle import adopt, enter_earliest, requested, stop
 from gridsim.policy.admission.price import PRICES
 from gridsim.policy.admission.qops import QoPS, by_slots
-from gridsim.policy.admission.restart import Restart
-from gridsim.policy.admission.trial import pool_trial, sort_jobs
+from gridsim.policy.admission.restart import Restart, victims
+from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LeastLaxity
 from gridsim.policy.protocols import name_of
@@ -48,7 +47,7 @@ deadlines are loosened; the unit of offered deadlines, whole microseconds. Then 
 BY_SLOTS, CHEAPEST, DEPTH_FIRST = range(3)
 LAXITY, DEADLINE, ARRIVAL, PLANNED = range(4)
 
-SUBMIT, ASKED, RESPONSE, GRANTED, BROKEN, BEGAN, KILLED, MAY_BE_KILLED = range(8)
+SUBMIT, REQUESTED, RESPONSE, KILLS_OF, RESTARTABLE = range(5)
 
 NOBODY = -1
 TURNED_AWAY = -2
@@ -123,28 +122,6 @@ def numbers_of(admission: Any, *, loosen: bool, tick: int) -> IntArray:
 # -- one search ------------------------------------------------------------------------------------------------------
 
 
-@njit
-def _sought(request, deadline, now, state, promised):  # type: ignore[no-untyped-def]
-    """What a search works on that is to take a request in: a `Search` as a plain tuple."""
-    queue, _ = state
-    meta, waiting, starts, ties = queue.meta, queue.waiting, queue.planned, queue.ties
-    need, length, head = queue.need, queue.estimate, meta[HEAD]
-    count = meta[TAIL] - head
-    rows, planned = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
-    cores, estimate = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
-    due, submit = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
-    for k in range(count + 1):
-        row = request if k == count else waiting[head + k]
-        rows[k], cores[k], estimate[k], submit[k] = row, need[row], length[row], promised[SUBMIT][row]
-        due[k] = NEVER if promised[BROKEN][row] else promised[GRANTED][row]
-        planned[k] = NEVER if k == count else starts[head + k]
-    due[count] = deadline
-    room = 2 * (count + meta[RUNNING] + 1) + 8
-    times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    size = only_running(now, queue.running, meta, need, times, free)
-    return rows, cores, estimate, due, submit, planned, times, free, size, ties
-
-
 @njit_noalloc
 def _seconds(instant):  # type: ignore[no-untyped-def]
     """An instant as orderings see it."""
@@ -165,7 +142,7 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
             keys[k] = _seconds(promised)
         elif which == PLANNED:
             keys[k] = _seconds(planned[k])
-    sort_jobs(order, keys, rows, ties)
+    sort_places(order, keys, False, rows, ties)
     return order, keys
 
 
@@ -173,21 +150,21 @@ def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
 def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
     """Requests by planned start, then in job order, and their starts."""
     order = np.arange(rows.shape[0])
-    sort_jobs(order, starts, rows, ties)
+    sort_places(order, starts, False, rows, ties)
     return rows[order], starts[order]
 
 
 @njit
-def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-untyped-def]
+def _searched(request, deadline, now, state, asked, how):  # type: ignore[no-untyped-def]
     """The plan that the search of an admission finds: requests in order, and starts; none where it refuses."""
-    search = _sought(request, deadline, now, state, promised)
+    search = requested(request, deadline, now, state[0], asked[SUBMIT])
     rows, _, estimate, due, _, _, times, free, size, ties = search
     new = rows.shape[0] - 1
     if earliest(times, free, size, search[1][new], estimate[new]) + estimate[new] > due[new]:
         return rows[:0], rows[:0]  # too late though nobody else waited
     one, two, three, four, five = how[10], how[11], how[12], how[13], how[14]
     trial = pool_trial(search)
-    order, keys = _in_order(search, new if how[SEARCH] == CHEAPEST else new + 1, how[ORDER], promised[GRANTED])
+    order, keys = _in_order(search, new if how[SEARCH] == CHEAPEST else new + 1, how[ORDER], state[0].granted)
     if how[SEARCH] == BY_SLOTS:
         price = by_slots(trial, order, one, two != 0, three != 0, four != 0, five)
     elif how[SEARCH] == CHEAPEST:
@@ -203,17 +180,17 @@ def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-
 
 
 @njit
-def _asked_for(request, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
+def _asked_for(request, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
     """The answer to a deadline that a user asks for: the end offered, who has to go, requests in order, and starts.
 
     Without a plan the request is appended; an end at `NEVER` turns it away.
     """
-    deadline = promised[ASKED][request]
-    rows, starts = _searched(request, deadline, now, state, promised, how)
+    deadline = asked[REQUESTED][request]
+    rows, starts = _searched(request, deadline, now, state, asked, how)
     if rows.shape[0]:
         return deadline, NOBODY, rows, starts
     if how[KILLS]:
-        victim, rows, starts = _rescued(request, deadline, now, state, trial, promised, how)
+        victim, rows, starts = _rescued(request, deadline, now, state, trial, asked, how)
         if victim >= 0:
             return deadline, victim, rows, starts
     if not how[FEEDBACK]:
@@ -226,12 +203,12 @@ def _asked_for(request, now, state, trial, promised, how):  # type: ignore[no-un
         if found - refused <= tick:
             break
         middle = refused + max((found - refused) // tick // 2, 1) * tick
-        other, places = _searched(request, middle, now, state, promised, how)
+        other, places = _searched(request, middle, now, state, asked, how)
         if other.shape[0]:
             found, rows, starts = middle, other, places
         else:
             refused = middle
-    return _with_slack(found, promised[SUBMIT][request], how), NOBODY, rows, starts
+    return with_slack(found, asked[SUBMIT][request], how[TICK], how[SLACK], how[SLACK_OF]), NOBODY, rows, starts
 
 
 @njit_noalloc
@@ -242,22 +219,11 @@ def _appended(request, now, state):  # type: ignore[no-untyped-def]
     return verbs.earliest(machine, now, request, queue.estimate[request]) + queue.estimate[request]
 
 
-@njit_noalloc
-def _with_slack(deadline, submit, how):  # type: ignore[no-untyped-def]
-    """Deadline whose response is longer by the slack factor, in whole ticks after the submit."""
-    if how[SLACK] == how[SLACK_OF]:
-        return deadline
-    unit = how[SLACK_OF] * how[TICK]
-    whole, rest = (deadline - submit) // unit, (deadline - submit) % unit
-    ticks = how[SLACK] * whole + (how[SLACK] * rest + unit - 1) // unit
-    return min(submit + ticks * how[TICK], NEVER - 1)
-
-
 @njit
-def _artificial(request, now, state, promised, how):  # type: ignore[no-untyped-def]
+def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def]
     """The answer to a job whose user asks for nothing: as `_asked_for` has it, and how often the end was put off."""
-    submit, response = promised[SUBMIT][request], promised[RESPONSE][request]
-    rows, starts = _searched(request, submit + response, now, state, promised, how)
+    submit, response = asked[SUBMIT][request], asked[RESPONSE][request]
+    rows, starts = _searched(request, submit + response, now, state, asked, how)
     if rows.shape[0]:
         return submit + response, 0, rows, starts
     if not how[LOOSEN]:
@@ -272,47 +238,28 @@ def _artificial(request, now, state, promised, how):  # type: ignore[no-untyped-
 
 
 @njit
-def _rescued(request, deadline, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
+def _rescued(request, deadline, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
     """A running request that makes room, and the plan in which both end in time; `NOBODY` where no kill helps."""
-    victims = _victims(now, state, promised, how)
     queue, machine = trial
-    for victim in victims:
+    granted, running = queue.granted, state[0].running[1, : state[0].meta[RUNNING]]
+    found = victims(
+        now, running, queue.need, queue.began, granted, asked[KILLS_OF], asked[RESTARTABLE], how[MOST_KILLS]
+    )
+    for victim in found:
         _copy(state, trial)
         stop(now, victim, queue, machine)
-        rows, starts = _searched(request, deadline, now, trial, promised, how)
+        rows, starts = _searched(request, deadline, now, trial, asked, how)
         if rows.shape[0] == 0:
             continue
-        before = promised[GRANTED][request]
-        promised[GRANTED][request] = deadline
+        before = granted[request]
+        granted[request] = deadline
         adopt(rows, starts, now, queue, machine)
-        rows, starts = _searched(victim, promised[GRANTED][victim], now, trial, promised, how)
-        promised[GRANTED][request] = before
+        rows, starts = _searched(victim, granted[victim], now, trial, asked, how)
+        granted[request] = before
         for k in range(rows.shape[0]):
             if rows[k] == victim and starts[k] > now:
                 return victim, rows, starts
-    return NOBODY, victims[:0], victims[:0]
-
-
-@njit
-def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
-    """Running requests that may be killed now, by the work that they would lose, then by their rows."""
-    queue, _ = state
-    meta, running = queue.meta, queue.running
-    found, lost = np.empty(meta[RUNNING], dtype=np.int64), np.empty(meta[RUNNING], dtype=np.int64)
-    count = 0
-    for k in range(meta[RUNNING]):
-        row = running[1, k]
-        able = promised[BEGAN][row] < now and promised[GRANTED][row] < NEVER
-        if not able or not promised[MAY_BE_KILLED][row] or promised[KILLED][row] >= how[MOST_KILLS]:
-            continue
-        work = queue.need[row] * (now - promised[BEGAN][row])
-        i = count
-        while i > 0 and (lost[i - 1] > work or (lost[i - 1] == work and found[i - 1] > row)):
-            found[i], lost[i] = found[i - 1], lost[i - 1]
-            i -= 1
-        found[i], lost[i] = row, work
-        count += 1
-    return found[:count]
+    return NOBODY, found[:0], found[:0]
 
 
 @njit_noalloc
@@ -334,35 +281,35 @@ def _copy(state, trial):  # type: ignore[no-untyped-def]
 
 
 @njit
-def admit(request, now, state, trial, promised, answers, how):  # type: ignore[no-untyped-def]
+def admit(request, now, state, trial, asked, answers, how):  # type: ignore[no-untyped-def]
     """Answer a request that comes, and take it in if its user agrees: who is killed for it, `NOBODY` or `TURNED_AWAY`.
 
     *answers* are `gridsim.policy.protocols.Answers` as a plain tuple, *trial* a second ``state`` to try kills in.
     """
     granted, offer, doublings, refused, takes, _, _ = answers
     victim, doubled = NOBODY, 0
-    if promised[ASKED][request] >= NEVER:
-        end, doubled, rows, starts = _artificial(request, now, state, promised, how)
+    if asked[REQUESTED][request] >= NEVER:
+        end, doubled, rows, starts = _artificial(request, now, state, asked, how)
     else:
-        end, victim, rows, starts = _asked_for(request, now, state, trial, promised, how)
-    if end < NEVER and end > promised[ASKED][request]:
+        end, victim, rows, starts = _asked_for(request, now, state, trial, asked, how)
+    if end < NEVER and end > asked[REQUESTED][request]:
         offer[request] = end
     if end >= NEVER or end > takes[request]:
         refused[request] = True
         return TURNED_AWAY
     granted[request], doublings[request] = end, doubled
-    _take(request, now, end, victim, rows, starts, state, promised)
+    _take(request, now, end, victim, rows, starts, state, asked)
     return victim
 
 
 @inline
-def _take(request, now, end, victim, rows, starts, state, promised):  # type: ignore[no-untyped-def]
+def _take(request, now, end, victim, rows, starts, state, asked):  # type: ignore[no-untyped-def]
     """Carry out an offer: stop the victim, guarantee the request its end, and let all be planned as the offer says."""
     queue, machine = state
     if victim >= 0:
         stop(now, victim, queue, machine)
-        promised[KILLED][victim] += 1
-    promised[GRANTED][request] = end
+        asked[KILLS_OF][victim] += 1
+    queue.granted[request] = end
     if rows.shape[0]:
         adopt(rows, starts, now, queue, machine)
     else:

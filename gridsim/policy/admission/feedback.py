@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, ClassVar
 
+from gridsim.machine.njit import njit_noalloc
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan, offer_of
@@ -80,11 +79,16 @@ class Feedback:
                 refused = middle
             else:
                 found, best = middle, offer
-        return best._replace(granted=self.with_slack(found, int(plan.requests.submit[request]), plan.tick))
+        slack, submit = exact(self.slack_factor, "slack_factor"), int(plan.requests.submit[request])
+        exactly = getattr(with_slack, "py_func", with_slack)  # with whole numbers of any size
+        return best._replace(granted=exactly(found, submit, plan.tick, slack.numerator, slack.denominator))
 
-    def with_slack(self, deadline: int, submit: int, tick: int) -> int:
-        """Deadline whose response is longer by the slack factor, in whole ticks after the submit."""
-        if self.slack_factor == 1:
-            return deadline
-        ticks = exact(self.slack_factor, "slack_factor") * Fraction(deadline - submit, tick)
-        return min(submit + math.ceil(ticks) * tick, NEVER - 1)
+
+@njit_noalloc
+def with_slack(deadline, submit, tick, times, of):  # type: ignore[no-untyped-def]
+    """Deadline whose response is longer by a slack factor, *times*/*of*, in whole ticks after the submit."""
+    if times == of:
+        return deadline
+    whole, rest = (deadline - submit) // (of * tick), (deadline - submit) % (of * tick)
+    ticks = times * whole + (times * rest + of * tick - 1) // (of * tick)
+    return min(submit + ticks * tick, NEVER - 1)

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gridsim.machine.njit import njit
+from gridsim.machine.queue_order import sort_places
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, sort_jobs, take_off
+from gridsim.policy.admission.trial import all_in_time, bring_up, keep_first, lay_down, save, take_off
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 
@@ -88,7 +89,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
         left = order[depth:]
         if ranks_anew:
             bring_up(trial, left, lasting, start, end)
-            sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
+            sort_places(left, keys + weight * (trial.earliest / MICROSECOND), False, trial.rows, trial.ties)
             looked_at = left[:window]
             works = not np.any(trial.earliest[looked_at] + trial.estimate[looked_at] > trial.due[looked_at])
         else:
@@ -108,7 +109,7 @@ def depth_first(trial, order, keys, limit, window, lasting, ranks_anew, weight):
                     left = order[depth:]
                     trial.earliest[left] = trial.now
                     bring_up(trial, left, lasting, -NEVER, NEVER)
-                    sort_jobs(left, keys + weight * (trial.earliest / MICROSECOND), trial.rows, trial.ties)
+                    sort_places(left, keys + weight * (trial.earliest / MICROSECOND), False, trial.rows, trial.ties)
                     at = depth
                     while order[at] != job:
                         at += 1

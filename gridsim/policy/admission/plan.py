@@ -16,7 +16,7 @@ from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL
 from gridsim.machine.pool_plan import SIZE
 from gridsim.machine.queue_order import HEAD, TAIL, in_order
-from gridsim.machine.running_set import RUNNING, TOTAL, most_running, only_running
+from gridsim.machine.running_set import RUNNING, TOTAL, most_running
 from gridsim.machine.search_cache import no_bounds
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
@@ -180,7 +180,6 @@ class Plan:
 
     __slots__ = (
         "_bounds",
-        "_fresh",
         "_laid",
         "_order",
         "began",
@@ -224,9 +223,6 @@ class Plan:
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
         self.ranking: IntArray = np.zeros(n, dtype=np.int64)
         self._laid = laid
-        nodes = 0 if laid is None else len(laid.holdings.asked.columns.nodes)
-        self._fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
-        self._fresh[:] = [[NEVER], [-1]]  # nothing was given back: the first instant after the last
 
     @property
     def _queue(self) -> tuple[Any, ...]:
@@ -238,10 +234,7 @@ class Plan:
     @property
     def _machine(self) -> tuple[Any, ...]:
         """Arrays of its machine beside those of the queue."""
-        if self._laid is None:
-            return self.times, self.free, self._bounds
-        held = self._laid.holdings
-        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._fresh, self._laid.state
+        return (self.times, self.free, self._bounds) if self._laid is None else self._laid.columns
 
     def _act(self, what: int, now: int, request: int = 0, start: int = 0) -> int:
         """Have a compiled function change the plan, or search in it.
@@ -336,7 +329,7 @@ class Plan:
         for name in ("times", "free", "meta", "waiting", "planned", "held"):
             setattr(twin, name, getattr(self, name).copy())
         if self._laid is not None:
-            twin._laid, twin._fresh = self._laid.copy(), self._fresh.copy()
+            twin._laid = self._laid.copy()
         return twin
 
     def running(self) -> IntArray:
@@ -369,7 +362,7 @@ class Plan:
     def earliest(self, request: int, now: int) -> int:
         """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
         if self._laid is not None and request >= self.requests.known:
-            self._laid.holdings.learn()
+            self._laid.learn()
         return int(self._act(cycle.EARLIEST, now, request))
 
     def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
@@ -378,23 +371,17 @@ class Plan:
         return self.times, self.free, int(self.meta[SIZE])
 
     def search(self, request: int, deadline: int, now: int) -> Search | NodeSearch:
-        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
-        rows, due = self._sought(request, deadline)
-        columns = rows, self.need[rows], self.estimate[rows], due, self.requests.submit[rows]
-        planned = np.append(self.planned_starts(), NEVER)
-        if self._laid is not None:
-            return NodeSearch(*columns, planned, self.requests.ties, self._laid.holdings, now)
-        room = 2 * (len(self) + int(self.meta[RUNNING]) + 1) + 8
-        times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        size = only_running(now, self.held, self.meta, self.need, times, free)
-        return Search(*columns, planned, times, free, size, self.requests.ties)
+        """A `Search` that is to take *request* in, to end by *deadline* (`NEVER` for any time).
 
-    def _sought(self, request: int, deadline: int) -> tuple[IntArray, IntArray]:
-        """The waiting requests and a new one, and by when each is to end."""
-        rows: IntArray = np.append(self.order(), request)
-        due: IntArray = np.where(self.broken[rows], NEVER, self.granted[rows])
-        due[-1] = deadline
-        return rows, due
+        Raises
+        ------
+        PolicyError
+            When *request* is no row: a compiled function would read beside the columns.
+        """
+        found = cycle.requested(request, deadline, self._checked(request, now), self._queue, self.requests.submit)
+        if self._laid is not None:
+            return NodeSearch._make((*found[:6], self.requests.ties, self._laid.holdings, now))
+        return Search(*found)
 
     def promised(self, search: Any) -> Promised:
         """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""
@@ -463,7 +450,7 @@ class Plan:
         self._set_waiting(rows, whole_numbers(self, "starts of an arrangement", starts, len(rows), least=0))
         assert holdings is not None
         self._laid.holdings = holdings
-        self._fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
+        self._laid.fresh[0] = [[now], [NEVER]]  # requests that moved left free capacity
 
     def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
         self._ensure(max(0, len(rows) - len(self)))

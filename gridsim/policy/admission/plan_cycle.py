@@ -9,15 +9,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
-from gridsim.machine.nodes import Log
-from gridsim.machine.nodes_plan import NodesPlan
-from gridsim.machine.placing import Rule
+import numpy as np
+
+from gridsim.machine.njit import inline, njit, njit_noalloc
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool_plan import SIZE, PoolPlan
-from gridsim.machine.queue_order import HEAD, TAIL, comes_before, insert
-from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end
-from gridsim.machine.verbs import cancel, close_turn, earlier, earliest, move, open_cycle, postpone, release, start
+from gridsim.machine.queue_order import HEAD, TAIL, insert, sort_places
+from gridsim.machine.running_set import RUNNING, begin_running, end_running, expect_end, only_running
+from gridsim.machine.verbs import (
+    cancel,
+    close_turn,
+    earlier,
+    earliest,
+    move,
+    open_cycle,
+    postpone,
+    release,
+    start_planned,
+)
 from gridsim.model.time import NEVER, IntArray
 
 COMPRESS, EVERY, HOLES, FRONTIER, OVERRAN, UNSETTLED = range(SIZE + 1, SIZE + 7)
@@ -152,13 +161,34 @@ def expect(row, until, running, meta):  # type: ignore[no-untyped-def]
     meta[OVERRAN] = meta[UNSETTLED] = 1
 
 
+@njit
+def requested(request, deadline, now, queue, submit):  # type: ignore[no-untyped-def]
+    """Return what a search works on that is to take a request in: a `Search` as a plain tuple."""
+    queue = PlanQueue(*queue)
+    meta, waiting, starts, need, length = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
+    head, count = meta[HEAD], meta[TAIL] - meta[HEAD]
+    rows, planned = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    cores, estimate = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    due, submits = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    for k in range(count + 1):
+        row = request if k == count else waiting[head + k]
+        rows[k], cores[k], estimate[k], submits[k] = row, need[row], length[row], submit[row]
+        due[k] = NEVER if queue.broken[row] else queue.granted[row]
+        planned[k] = NEVER if k == count else starts[head + k]
+    due[count] = deadline
+    room = 2 * (count + meta[RUNNING] + 1) + 8
+    times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    size = only_running(now, queue.running, meta, need, times, free)
+    return rows, cores, estimate, due, submits, planned, times, free, size, queue.ties
+
+
 @njit_noalloc
 def due(now, queue, machine):  # type: ignore[no-untyped-def]
     """Let the requests planned for *now* run: the first ``meta[STARTED]`` of ``started``; returns 0 or a code."""
     meta, waiting, planned, need, estimate = queue.meta, queue.waiting, queue.planned, queue.need, queue.estimate
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
         row = waiting[meta[HEAD]]
-        code = start(machine, now, row, estimate[row], False)
+        code = start_planned(machine, now, row)
         if code:
             return code
         begin_running(queue.running, meta, row, now + estimate[row], need[row])
@@ -212,24 +242,8 @@ def _write_order(queue):  # type: ignore[no-untyped-def]
     count = meta[COUNT] = meta[TAIL] - meta[HEAD]
     for k in range(count):
         order[k] = meta[HEAD] + k
-    if meta[COMPRESS] != BY_RANK:
-        return
-    stride = 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            place = order[k]
-            i = k
-            row = waiting[place]
-            while i >= stride:
-                other = waiting[order[i - stride]]
-                if ranks[other] < ranks[row] or (ranks[other] == ranks[row] and comes_before(ties, other, row)):
-                    break
-                order[i] = order[i - stride]
-                i -= stride
-            order[i] = place
-        stride //= 3
+    if meta[COMPRESS] == BY_RANK:
+        sort_places(order[:count], ranks, True, waiting, ties)
 
 
 @njit_noalloc
@@ -304,14 +318,6 @@ def in_pool(queue, pool):  # type: ignore[no-untyped-def]
     """Return the machine of a plan on one pool."""
     times, free, bounds = pool
     return PoolPlan(times, free, bounds, queue.need, queue.running, queue.meta)
-
-
-@inline
-def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
-    """Return the machine of a plan on nodes or several pools."""
-    floor, classes, sketch, rule, log, fresh, state = nodes
-    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
-    return NodesPlan(parts[0], parts[1], parts[2], parts[3], parts[4], fresh, state, queue.running, queue.meta)
 
 
 @njit_noalloc

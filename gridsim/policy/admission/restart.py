@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.machine.njit import njit
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
+from gridsim.policy.queue import Requests
 
 
 @dataclass
@@ -45,7 +50,8 @@ class Restart:
 
     def rescue(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         """An offer that kills a job; None where no kill helps."""
-        for victim in self.victims(plan, now):
+        most, may = NEVER if self.max_kills is None else self.max_kills, restartable(plan.requests)
+        for victim in victims(now, plan.running(), plan.need, plan.began, plan.granted, plan.kills, may, most).tolist():
             trial = plan.without(victim, now)
             offer = offer_of(self.inner, request, deadline, trial, now)
             if offer is None:
@@ -58,14 +64,29 @@ class Restart:
             return Offer(trial.starts()[request], trial.arrangement(), granted=deadline, kills=(victim,))
         return None
 
-    def victims(self, plan: Plan, now: int) -> list[int]:
-        """Running jobs that may be killed now, by the work that they would lose, then job order."""
-        rows = plan.running()
-        able = (plan.began[rows] < now) & (plan.granted[rows] < NEVER)  # who holds no promise could keep none
-        if plan.requests.restartable is not None:
-            able &= plan.requests.restartable[rows]
-        if self.max_kills is not None:
-            able &= plan.kills[rows] < self.max_kills
-        rows = rows[able]
-        lost = (plan.need[rows] * (now - plan.began[rows])).tolist()
-        return [row for _, row in sorted(zip(lost, rows.tolist(), strict=True))]
+
+def restartable(requests: Requests) -> npt.NDArray[np.bool_]:
+    """Return whether each request may be started over; a copy."""
+    may = requests.restartable
+    return np.ones(len(requests), dtype=np.bool_) if may is None else np.array(may, dtype=np.bool_)
+
+
+@njit
+def victims(now, running, need, began, granted, kills, may, most):  # type: ignore[no-untyped-def]
+    """Return running requests that may be killed now, by the work that they would lose, then by their rows.
+
+    *kills* is how often each was killed, *may* whether it may be, *most* how often at most. A request without a promise
+    could keep none.
+    """
+    found, lost = np.empty(running.shape[0], dtype=np.int64), np.empty(running.shape[0], dtype=np.int64)
+    count = 0
+    for row in running:
+        if began[row] >= now or granted[row] >= NEVER or not may[row] or kills[row] >= most:
+            continue
+        work, i = need[row] * (now - began[row]), count
+        while i > 0 and (lost[i - 1] > work or (lost[i - 1] == work and found[i - 1] > row)):
+            found[i], lost[i] = found[i - 1], lost[i - 1]
+            i -= 1
+        found[i], lost[i] = row, work
+        count += 1
+    return found[:count]

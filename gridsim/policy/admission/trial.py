@@ -14,7 +14,6 @@ import numpy as np
 
 from gridsim.machine.blocks import earliest, earliest_from, latest, lowest, release, reserve, short_within
 from gridsim.machine.njit import njit, njit_noalloc, verb
-from gridsim.machine.queue_order import comes_before
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission.price import term
 
@@ -90,28 +89,6 @@ def all_in_time(trial, jobs, lasting, depth, start, end):  # type: ignore[no-unt
 def bring_up(trial, jobs, lasting, start, end):  # type: ignore[no-untyped-def]
     """Bring ``trial.earliest`` of requests up to date after one was laid down from *start* to *end*."""
     raise NotImplementedError(type(trial))
-
-
-@njit_noalloc
-def sort_jobs(order, keys, rows, ties):  # type: ignore[no-untyped-def]
-    """Sort places by the key of each, then in job order of the requests there."""
-    count, stride = order.shape[0], 1
-    while stride * 3 + 1 < count:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(stride, count):
-            one = order[k]
-            i = k
-            while i >= stride:
-                other = order[i - stride]
-                if keys[other] < keys[one]:
-                    break
-                if keys[other] == keys[one] and comes_before(ties, rows[other], rows[one]):
-                    break
-                order[i] = other
-                i -= stride
-            order[i] = one
-        stride //= 3
 
 
 # -- on one pool of cores --------------------------------------------------------------------------------------------

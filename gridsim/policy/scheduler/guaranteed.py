@@ -17,6 +17,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.policy.admission import decision
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.admission.restart import restartable
 from gridsim.policy.capabilities import asked_once, search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
@@ -110,12 +111,9 @@ class Guaranteed(Planned):
         queue, machine, moves = plan.columns_for(len(rows))
         how = decision.numbers_of(self.admission, loosen=self.artificial_fallback == "loosen", tick=plan.tick)
         trial = plan.copy().columns_for(len(rows))[:-1]
-        may = requests.restartable
-        restartable = np.ones(len(requests), dtype=np.bool_) if may is None else np.array(may, dtype=np.bool_)
-        asked = requests.submit.copy(), requests.deadline.copy(), self._responses()
-        promised = (*asked, plan.granted, plan.broken, plan.began, plan.kills, restartable)
+        asked = requests.submit.copy(), requests.deadline.copy(), self._responses(), plan.kills, restartable(requests)
         answers = Answers.none_yet(len(requests))
-        bundle = (queue, machine), trial, promised, tuple(answers), moves, how
+        bundle = (queue, machine), trial, asked, tuple(answers), moves, how
         return Passes("guaranteed", bundle, answers=answers)
 
     def _responses(self) -> IntArray:

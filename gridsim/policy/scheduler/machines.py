@@ -9,10 +9,8 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.machine.njit import inline, njit_noalloc
-from gridsim.machine.node_profile import Classes, NodeProfile, Workspace
-from gridsim.machine.nodes import FULL, RISES, ROW, Log, Nodes
-from gridsim.machine.placing import Rule
-from gridsim.machine.pool import LEFT, Pool
+from gridsim.machine.nodes import FULL, on_nodes
+from gridsim.machine.pool import CAPACITY, Pool
 from gridsim.model.time import IntArray
 from gridsim.policy.places import Laid, holdings_of, place_of
 from gridsim.policy.protocols import Passes, Placement, Start, starts_of
@@ -35,21 +33,6 @@ def cycle_in_pool(now, limit, ended, tail, queue, pool):  # type: ignore[no-unty
     queue = ListQueue(*queue)
     run_cycle(now, limit, False, ended, tail, queue, in_pool(queue, pool))
     return queue.meta[COUNT]
-
-
-@njit_noalloc
-def catch_up_in_pool(now, ended, tail, queue, pool):  # type: ignore[no-untyped-def]
-    """`catch_up` for Python."""
-    queue = ListQueue(*queue)
-    catch_up(now, ended, tail, queue, in_pool(queue, pool))
-
-
-@inline
-def on_nodes(queue, nodes):  # type: ignore[no-untyped-def]
-    """Return the machine of a queue: `Nodes` with the running requests of the queue."""
-    floor, classes, sketch, rule, log, blocked, state = nodes
-    parts = NodeProfile(*floor), Classes(*classes), Workspace(*sketch), Rule(*rule), Log(*log)
-    return Nodes(parts[0], parts[1], parts[2], parts[3], parts[4], blocked, state, queue.running, queue.meta)
 
 
 @njit_noalloc
@@ -84,11 +67,11 @@ class PoolMachine:
         self.is_one_amount = self._asked is None
         need = queue[0][CORES] if self._asked is None else np.ascontiguousarray(self._of_pools(slice(None)))
         self._need, width = need, need.shape[1:]
-        self._idle: IntArray = np.zeros((2, *width), dtype=np.int64)
+        idle: IntArray = np.zeros((2, *width), dtype=np.int64)
         if self._asked is not None:
-            self._idle[:] = self._asked.columns.amounts
+            idle[CAPACITY] = self._asked.columns.amounts
         profile = np.zeros((3, room), dtype=np.int64), np.zeros((room, *width), dtype=np.int64)
-        self.columns: Arrays = (need, self._idle, *profile)
+        self.columns: Arrays = (need, idle, *profile)
 
     def _of_pools(self, requests: slice | int) -> IntArray:
         """Amounts of pools that requests request."""
@@ -107,9 +90,7 @@ class PoolMachine:
             self._need[request] = self._of_pools(request)
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
-        """Let a request that never waited hold what it requests."""
-        if not self.is_one_amount:
-            self._idle[LEFT] -= self._need[request]
+        """Let a request that never waited hold what it requests: the running requests contain that."""
 
     def postpone(self, request: int, until: int, now: int) -> None:
         """Expect a running request to end at another instant: the running requests contain that."""
@@ -124,11 +105,8 @@ class PoolMachine:
 
     def catch_up(self, now: int, ended: int, tail: int) -> None:
         """Take in ended requests and arrivals."""
-        if self.is_one_amount:  # the running requests hold it; fewer arrays are a quicker call
-            table, running, moves, _, meta = self._queue
-            take_in(table, running, moves, meta, ended, tail)
-        else:
-            catch_up_in_pool(now, ended, tail, self._queue, self.columns)
+        table, running, moves, _, meta = self._queue
+        take_in(table, running, moves, meta, ended, tail)
 
     def starts(self, started: Sequence[int], cores: Sequence[int] | None = None) -> list[Start]:
         """Decisions that requests start, on so many cores if they are given."""
@@ -155,16 +133,12 @@ class NodesMachine:
     def __init__(self, cluster: ClusterView, queue: Arrays, placement: Any, rng: Generator | None) -> None:
         assert rng is not None
         self._queue, self._holdings = queue, holdings_of(cluster, placement, rng)
-        self._state: IntArray = np.zeros(RISES + 1, dtype=np.int64)
-        self._state[RISES] = 1
-        self._blocked: IntArray = np.zeros(len(self._holdings.asked.classes.shape), dtype=np.int64)
-        self._laid = Laid(self._holdings, self._state)
+        self._laid = Laid(self._holdings)
 
     @property
     def columns(self) -> tuple[Any, ...]:
         """The arrays of `gridsim.machine.nodes.Nodes` as they are now."""
-        held = self._holdings
-        return held.floor, held.classes, held.sketch, held.rule, self._laid.log, self._blocked, self._state
+        return self._laid.columns
 
     def passes(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> Passes:
         """The cycles of a whole run for the compiled loop; *ask* is called before each."""
@@ -184,11 +158,7 @@ class NodesMachine:
 
     def learn(self, request: int) -> None:
         """Add a request that was unknown when the run began."""
-        self._holdings.learn()
-        classes = len(self._holdings.asked.classes.shape)
-        if classes > len(self._blocked):
-            self._state[RISES] += 1  # no class is known to be blocked
-            self._blocked = np.zeros(2 * classes, dtype=np.int64)
+        self._laid.learn()
 
     def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
         """Let a request that never waited hold its place."""
@@ -207,9 +177,10 @@ class NodesMachine:
     def complete(self, cycle: Callable[[tuple[Any, ...]], int]) -> None:
         """Run a cycle over the columns, and do what it stops for."""
         while stopped := cycle(self.columns):
-            if stopped != FULL:
-                self._holdings.help(stopped, int(self._state[ROW]))
-            self._laid.note()
+            if stopped == FULL:
+                self._laid.note()
+            else:
+                self._laid.help(stopped)
 
     def release(self, request: int, now: int) -> None:
         """Release what a request holds."""

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from gridsim.machine import verbs
 from gridsim.machine.moldable_demands import MoldableNodes, SizeClasses
 from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.nodes import on_nodes
 from gridsim.machine.pool import DIPS
 from gridsim.machine.queue_order import before, index_of, take_out
 from gridsim.machine.running_set import begin_running
 from gridsim.model.time import IntArray
 from gridsim.policy.limits import Limits, allow
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST, Sizes, choose, cores_now, on
-from gridsim.policy.scheduler.machines import in_pool, on_nodes
+from gridsim.policy.scheduler.machines import in_pool
 
 BEST, BY_QUEUE, HOLDERS, STARTED, ANEW, WITHIN, AT, HELD_BEFORE, ACTION = range(DIPS + 1, DIPS + 10)
 META = DIPS + 10

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.machine.nodes_plan import PLACES
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.conservative import Conservative
@@ -124,9 +123,7 @@ class Planned:
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
         self._requests, self._totals = cluster.requests, cluster.totals
-        laid = None
-        if cluster.asked is not None:
-            laid = Laid(holdings_of(cluster, self.placement, rng), np.zeros(PLACES, dtype=np.int64))
+        laid = None if cluster.asked is None else Laid(holdings_of(cluster, self.placement, rng))
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, laid)
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
         self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing

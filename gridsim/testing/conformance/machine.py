@@ -170,15 +170,19 @@ def _policy(make_policy: Callable[[Any], Any], algorithm: str, parameters: Mappi
     for name in ("align", "resources"):
         if name in given:
             rule.parameters[name] = given.pop(name)
-    typical = given.pop("typical", None)
-    if typical is not None:
-        rule.parameters["typical"] = [
-            {"each": task.each, "gpu": task.gpu, "gpu_kinds": task.gpu_kinds, "count": count} for task, count in typical
-        ]
+    if "typical" in given:
+        rule.parameters["typical"] = _as_parameters(given.pop("typical"))
     spec = registry.Spec(algorithm, {"k" if name == "depth" else name: value for name, value in given.items()})
     found = make_policy(spec)
     found.placement = registry.make("placement", rule)
     return found
+
+
+def _as_parameters(typical: Sequence[tuple[Demand, int]]) -> list[dict[str, Any]]:
+    """Typical tasks as a placement rule takes them."""
+    return [
+        {"each": task.each, "gpu": task.gpu, "gpu_kinds": task.gpu_kinds, "count": count} for task, count in typical
+    ]
 
 
 def _rows(record: Record, platform: Platform) -> Iterator[dict[str, Any]]:
@@ -214,9 +218,6 @@ def _fragments(
     """What gridsim says of a node in a state."""
     from gridsim.policy.placement import fragments_of
 
-    words = [
-        {"each": task.each, "gpu": task.gpu, "gpu_kinds": task.gpu_kinds, "count": count} for task, count in typical
-    ]
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
-    return fragments_of(cluster.capacity, words, free, gpus)
+    return fragments_of(cluster.capacity, _as_parameters(typical), free, gpus)

@@ -1,4 +1,4 @@
-"""Does a trace hold together, and does it fit its machine? Rows conserved, times in order, demand against capacity."""
+"""Audit of a trace and its machine: conservation of rows, order of times, and demand compared with capacity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit itself: rows pass by once or twice, and what they say is counted."""
+"""The audit itself: one or two iterations over the rows, which count their values."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from gridsim.workload.audit.rows import Block, Busy, Rows, Seen, Tally, keys_of,
 from gridsim.workload.audit.usage import Bins, Machine, Steps, Usage
 
 KEPT = 1 << 18
-"""Rows that are kept, so that peaks are exact; of more only means of bins are known."""
+"""Largest number of rows kept in memory, for exact peaks; for more rows only means of bins are known."""
 
 _BEYOND = 1.01
-"""Run time over limit from which on a job ran beyond it."""
+"""Ratio of run time to limit above which a job exceeded its limit."""
 
 _LOST = 1e-9
-"""Share of an area that may be lost in rounding."""
+"""Share of an area that rounding errors may amount to."""
 
 _MORE = 1 + 1e-9
 _BAR = "|"
 
 
 class Infeasible(NamedTuple):
-    """Jobs that ask for what there is not.
+    """Jobs that request more than exists.
 
     Attributes
     ----------
     resource : str
-        Of what they ask for too much; ``gpu_kind`` for a kind that there is not.
+        Resource of which they request too much; ``gpu_kind`` for a missing GPU type.
     of : str
-        ``machine`` or ``node``, of which the largest has not so much.
+        ``machine``, or ``node`` if the largest node has less.
     jobs : int
-        How many.
+        Number of jobs.
     most : float
-        Most that one asks for.
+        Largest request of one job.
     capacity : float
-        What there is.
+        Existing amount.
     """
 
     resource: str
@@ -52,20 +52,20 @@ class Infeasible(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """Demand for a resource, or for a kind of GPU.
+    """Demand for a resource, or for a GPU type.
 
     Attributes
     ----------
     resource, kind : str
-        Of the kind *kind*; empty for all.
+        Resource and its type *kind*; empty for all types.
     capacity : float
-        What the machine has; NaN where that is not known.
+        Capacity of the machine; NaN if unknown.
     asked : float
-        What all jobs together ask for, those that never ran among them.
+        Total request of all jobs, including those that never ran.
     ran, unwaited : Usage or None
-        What is in use as it ran, and as it would be if nobody waited; None where no starts are known.
+        Usage as recorded, and usage if no job waited; None if no starts are known.
     rows : (float, float)
-        Amount times run time over the rows, for each of both.
+        Sum of amount times run time over the rows, for both of them.
     """
 
     resource: str
@@ -78,43 +78,43 @@ class Demand(NamedTuple):
 
     @property
     def conserved(self) -> bool:
-        """Whether the areas under both step functions are those of the rows."""
+        """Return whether the areas under both step functions equal those of the rows."""
         pairs = zip((self.ran, self.unwaited), self.rows, strict=True)
         return all(use is None or abs(use.area - area) <= _LOST * max(abs(area), 1) for use, area in pairs)
 
 
 @dataclass
 class Audit:
-    """What was found.
+    """Result of an audit.
 
     Attributes
     ----------
     name : str
-        Of the file.
+        Name of the file.
     tally : Tally
-        Rows.
+        Counts of rows.
     early : int
-        Rows that start before they are submitted.
+        Number of rows that start before they are submitted.
     limits, over : int
-        Rows that say a limit, and those that ran beyond it by more than 1 %.
+        Number of rows with a limit, and number of rows that exceeded it by more than 1 %.
     zero : int
-        Rows of no length.
+        Number of rows with a run time of 0.
     ids : dict
-        Names of jobs that stand several times (``names``, ``rows``, ``overlaps``); None where jobs have none.
+        Job names that occur several times (``names``, ``rows``, ``overlaps``); None if jobs have no names.
     nodes : dict or None
-        The same of nodes that jobs had alone.
+        The same for nodes that jobs used exclusively.
     partly : bool
-        Whether there are more repeated names than were looked at.
+        Whether only some of the repeated names were examined.
     infeasible : list of Infeasible
-        Jobs that the machine can never run.
+        Jobs that can never run on the machine.
     demands : list of Demand
         By resource.
     span : dict of str to (float, float)
-        First and last instant of ``ran`` and ``unwaited``, s.
+        First and last time of ``ran`` and ``unwaited``, s.
     median : float
-        Median run time, s; NaN where rows are too many.
+        Median run time, s; NaN if there are too many rows.
     exact : bool
-        Whether peaks are; else they are those of means of bins.
+        Whether peaks are exact; otherwise they are peaks of means of bins.
     """
 
     name: str
@@ -134,26 +134,26 @@ class Audit:
 
     @property
     def rows_conserved(self) -> bool:
-        """Whether each row was kept or left out for a reason."""
+        """Return whether each row was kept, or excluded for a reason."""
         return self.tally.read == self.tally.kept + sum(self.tally.left_out.values())
 
     @property
     def conserved(self) -> bool:
-        """Whether nothing got lost: neither rows nor amounts."""
+        """Return whether all rows and all amounts are accounted for."""
         return self.rows_conserved and all(it.conserved for it in self.demands)
 
 
 def audit(rows: Rows, machine: Machine) -> Audit:
-    """Audit of *rows* against what the *machine* has.
+    """Audit *rows* against the capacity of the *machine*.
 
     Raises
     ------
     InputError
-        When no row is one of a job that ran.
+        If no row is of a job that ran.
 
     Notes
     -----
-    Rows pass by once where they are few enough to be kept (`KEPT`), else twice: first for their extent, then into bins.
+    Rows are read once if they fit in memory (`KEPT`), otherwise twice: first for their time range, then into bins.
 
     References
     ----------
@@ -180,7 +180,7 @@ _VIEWS = ("ran", "unwaited")
 
 
 class _First:
-    """The first time that rows pass by."""
+    """First iteration over the rows."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -225,7 +225,7 @@ class _First:
             self._counts[name] += int(np.count_nonzero(found))
 
     def _check(self, block: Block) -> None:
-        """Jobs that the machine can never run; those that never ran too."""
+        """Count jobs that can never run on the machine, including jobs that never ran."""
         machine = self._machine
         alone = block.nodes == 1
         for name, amount in block.amounts.items():
@@ -249,7 +249,7 @@ class _First:
             self._infeasible[name, of] = before._replace(jobs=before.jobs + int(np.count_nonzero(over)), most=most)
 
     def audit(self, name: str, tally: Tally) -> Audit:
-        """What is known so far."""
+        """Return the results of the first iteration."""
         span = {view: it for view, it in self.span.items() if np.isfinite(it[0])}
         return Audit(
             name,
@@ -265,7 +265,7 @@ class _First:
 
 
 class _Second:
-    """The second time, or that of the rows that were kept."""
+    """Second iteration over the rows, or evaluation of the rows kept in memory."""
 
     def __init__(self, first: _First, exact: bool) -> None:
         self._first, self._exact = first, exact
@@ -302,7 +302,7 @@ class _Second:
             self._nodes.add(keys, block.start[rows], block.end[rows])
 
     def finish(self, found: Audit, machine: Machine) -> None:
-        """Put what was found into the audit."""
+        """Add the results to the audit."""
         found.ids = None if self._repeated is None else self._ids.found()
         found.nodes = self._nodes.found() if self._names_nodes else None
         seen = self._first.seen
@@ -321,7 +321,7 @@ class _Second:
         }
 
     def _steps(self, machine: Machine) -> dict[str, dict[_Key, Usage]]:
-        """Exact steps of the rows that were kept."""
+        """Return exact steps of the rows kept in memory."""
         uses: dict[str, dict[_Key, Usage]] = {view: {} for view in _VIEWS}
         for view in _VIEWS:
             start, end = (np.concatenate(times) for times in zip(*_of_view(self._blocks, view), strict=True))
@@ -361,7 +361,7 @@ def _of_those_that_ran(block: Block) -> Block:
 
 
 def _views(block: Block) -> Iterator[tuple[str, FloatArray, FloatArray]]:
-    """When jobs hold what they have: as it ran, and if nobody waited."""
+    """Yield the times of usage: as recorded, and if no job waited."""
     yield "ran", block.start, block.start + block.runtime
     yield "unwaited", block.submit, block.submit + block.runtime
 
@@ -372,7 +372,7 @@ def _of_view(blocks: Iterable[Block], view: str) -> Iterator[tuple[FloatArray, F
 
 
 def _parts(block: Block) -> Iterator[tuple[_Key, FloatArray]]:
-    """Amounts by resource; of GPUs by kind too, those of jobs that had or take one kind only."""
+    """Yield amounts by resource, and GPUs by type for jobs that used or request one type only."""
     for name, amount in block.amounts.items():
         yield (name, ""), amount
     known = block.held_kinds or block.kinds

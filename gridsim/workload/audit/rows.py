@@ -1,4 +1,4 @@
-"""Rows of a log as the audit reads them, once or twice: jobs that ran, rows left out and why, repeated names."""
+"""Rows of a log for the audit, read once or twice: jobs that ran, excluded rows with reasons, and repeated names."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, text
 from gridsim.workload.problems import SHOWN_LINES
 
 MOST = 1 << 20
-"""Rows with repeated names that are looked at; there may be more, which is told."""
+"""Largest number of rows with repeated names that are examined; the report states if there are more."""
 
 _BITS = 27
 
 
 def keys_of(names: Sequence[Any]) -> IntArray:
-    """Numbers of 64 bits for names, the same for the same name in this process."""
+    """Return 64-bit numbers for names, equal for equal names in this process."""
     return np.fromiter(map(hash, names), dtype=np.int64, count=len(names))
 
 
 class Seen:
-    """Which names may have been there before: none is missed, few are there for nothing.
+    """Set of names that may have occurred before, without false negatives and with few false positives.
 
     Attributes
     ----------
     full : bool
-        Whether more than `MOST` were found, of which the first are kept.
+        Whether more than `MOST` such names were found; only the first are kept.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Seen:
         self.full = False
 
     def add(self, keys: IntArray) -> None:
-        """Take names in their order."""
+        """Add names in their order."""
         distinct, count = np.unique(keys, return_counts=True)
         slot = distinct & ((1 << _BITS) - 1)
         place, bit = slot >> 3, np.left_shift(1, slot & 7).astype(np.uint8)
@@ -58,27 +58,28 @@ class Seen:
         self._again.add(found[: max(MOST - len(self._again), 0)])
 
     def names(self) -> IntArray:
-        """All that may stand twice, in ascending order."""
+        """Return all names that may occur twice, in ascending order."""
         return np.unique(self._again.close())
 
 
 class Busy:
-    """Rows of names, and when they held something."""
+    """Rows of names with their times of usage."""
 
     def __init__(self) -> None:
         self._columns = [Column(np.int64), Column(np.float64), Column(np.float64)]
         self.full = False
 
     def add(self, keys: IntArray, start: FloatArray, end: FloatArray) -> None:
-        """Take rows."""
+        """Add rows."""
         room = max(MOST - len(self._columns[0]), 0)
         self.full |= len(keys) > room
         for column, values in zip(self._columns, (keys, start, end), strict=True):
             column.add(values[:room])
 
     def found(self) -> dict[str, int]:
-        """How many names stand several times (``names``), in how many rows, and how many of them begin while another
-        one of the same name holds on (``overlaps``).
+        """Return the number of repeated names (``names``), of their rows (``rows``), and of overlaps (``overlaps``).
+
+        An overlap is a row that begins before an earlier row of the same name ends.
 
         Examples
         --------
@@ -101,7 +102,7 @@ class Busy:
 
 
 def _latest(ends: FloatArray) -> npt.NDArray[np.float64]:
-    """The latest end so far, of those that are known."""
+    """Return the running maximum of the known ends."""
     return np.fmax.accumulate(ends)
 
 
@@ -112,26 +113,26 @@ T = TypeVar("T")
 
 
 class Block(NamedTuple):
-    """Some rows; NaN for what they do not say.
+    """A block of rows, with NaN for missing values.
 
     Attributes
     ----------
     ran : (n,) bool
-        Whether a row is one of a job that ran; the others only asked.
+        Whether a row is of a job that ran; other rows are requests only.
     submit, start, end, runtime, limit : (n,) float64
         s.
     amounts : mapping of str to (n,) float64
-        What they ask for, of the whole job, parts of cores as they are.
+        Requested amounts of the whole job; fractional cores are not rounded.
     nodes : (n,) float64
-        How many nodes they ask for.
+        Number of requested nodes.
     kinds : sequence of str or None
-        Kinds of GPU that a job takes, between bars.
+        GPU types that a job can use, separated by bars.
     held_kinds : sequence of str or None
-        The same, or the kinds that it had where it requested none; None for *kinds*.
+        The same, or the types that it used if it requested none; None for *kinds*.
     ids : (n,) int64 or None
-        Numbers for the names of the jobs (`keys_of`).
+        Numbers of the job names (`keys_of`).
     node_lists : sequence of str or None
-        Nodes that they had alone, between bars.
+        Nodes that they used exclusively, separated by bars.
     """
 
     ran: _Mask
@@ -150,14 +151,14 @@ class Block(NamedTuple):
 
 @dataclass
 class Tally:
-    """Rows read, and left out by reason; what is odd in the others.
+    """Number of rows read, number excluded by reason, and anomalies in the others.
 
     Attributes
     ----------
     damaged : list of str
-        The first damaged rows.
+        First damaged rows.
     not_span : int
-        Rows whose run time is not the time from start to end.
+        Number of rows with a run time other than the time from start to end.
     """
 
     read: int = 0
@@ -174,21 +175,21 @@ class Rows(Protocol):
     name: str
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
-        """All rows, counted."""
+        """Yield all rows, and count them in *tally*."""
         ...
 
 
 class TableRows:
-    """Rows of a table, as its mapping says.
+    """Rows of a table, with the columns of its mapping.
 
     Parameters
     ----------
     paths : path or sequence of paths
-        Its file, or several.
+        File of the table, or several files.
     mapping : TableMapping
-        What its columns are.
+        Meaning of its columns.
     zone : str, optional
-        Of times that say none; that of the mapping where left out.
+        Time zone of times without one; by default that of the mapping.
     """
 
     def __init__(self, paths: Paths, mapping: TableMapping, zone: str | None = None) -> None:
@@ -198,12 +199,12 @@ class TableRows:
         self._joins = joined(mapping, self._files[0])
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
-        """All rows, counted.
+        """Yield all rows, and count them in *tally*.
 
         Raises
         ------
         InputError
-            Where more than 5 % of them are damaged: it is the mapping that is wrong.
+            If more than 5 % of the rows are damaged, because the mapping is then probably wrong.
         """
         for path in self._files:
             file = TableFile(path, self._mapping)
@@ -297,7 +298,7 @@ _SHAPES = {"nodes", "tasks", "exclusive"} & {*AMOUNTS}
 
 
 def only(texts: Sequence[T] | None, rows: _Mask) -> Sequence[T] | None:
-    """Texts of some rows."""
+    """Return the texts of the selected rows."""
     if texts is None or rows.all():
         return texts
     return [text for text, stays in zip(texts, rows.tolist(), strict=True) if stays]
@@ -310,14 +311,14 @@ def _damaged(tally: Tally, told: str) -> None:
 
 
 class LogRows:
-    """Jobs of a log that was read: as its reader left them."""
+    """Jobs of a log as its reader returned them."""
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self.name = str(workload.provenance.get("source", ""))
 
     def blocks(self, tally: Tally) -> Iterator[Block]:
-        """All jobs, counted."""
+        """Yield all jobs, and count them in *tally*."""
         log, n = self._workload, len(self._workload)
         tally.read += log.provenance.get("jobs_read", n)
         tally.kept += n

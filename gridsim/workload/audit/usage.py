@@ -1,6 +1,6 @@
-"""Usage over time, and the machine it is compared with: exact steps of rows in memory, means of bins of a stream.
+"""Usage over time, compared with the machine: exact steps of rows in memory, or means of bins for a stream.
 
-A job has its amount in ``[start, end)``: an end and a start in one instant do not add.
+A job holds its amount in ``[start, end)``: an end and a start at the same time do not add up.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.workload.formats.table.mapping import TableMapping
 
 BINS = 2048
-"""Into which the time is cut where rows are too many to be kept."""
+"""Number of bins, used if there are too many rows to keep in memory."""
 
 _EXCESS = 1e-9
-"""Share of the capacity above 1 that is a rounding."""
+"""Excess over the capacity, as a fraction, that counts as a rounding error."""
 
 
 class Usage(NamedTuple):
-    """What was in use.
+    """Usage of a resource.
 
     Attributes
     ----------
     mean, peak : float
-        Amounts, of ``[first, last]``; the peak is that of means of bins where it is not *exact*.
+        Amounts over ``[first, last]``; without *exact*, the peak is the largest mean of a bin.
     above : float
-        Share of the time in which more than the capacity is in use; NaN where that is not known.
+        Share of the time in which usage exceeds the capacity; NaN if unknown.
     area : float
-        Amount times s, under the step function.
+        Area under the step function, amount times s.
     exact : bool
-        Whether peak and share are.
+        Whether *peak* and *above* are exact.
     series : (n,) float64
         Means of `BINS` equal parts of ``[first, last]``.
     """
@@ -48,12 +48,12 @@ class Usage(NamedTuple):
 
 
 class Steps:
-    """Steps of jobs that are all at hand.
+    """Steps of jobs that are all in memory.
 
     Parameters
     ----------
     start, end : (n,) float64
-        When jobs hold what they have, s.
+        Start and end of the usage of each job, s.
     """
 
     def __init__(self, start: FloatArray, end: FloatArray) -> None:
@@ -65,7 +65,7 @@ class Steps:
         self._start, self._end = start, end
 
     def usage(self, amount: FloatArray, capacity: float) -> Usage:
-        """Use of a resource of which each job has so much.
+        """Return the usage of a resource for the amounts of the jobs.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Steps:
 
 @dataclass
 class Bins:
-    """Means of equal parts of ``[first, last]`` of jobs that pass by; no more is kept of them than that."""
+    """Means over equal parts of ``[first, last]``, accumulated from a stream of jobs that are not kept."""
 
     first: float
     last: float
@@ -108,7 +108,7 @@ class Bins:
         return (self.last - self.first) / BINS
 
     def add(self, start: FloatArray, end: FloatArray, amount: FloatArray) -> None:
-        """Take jobs with their amounts."""
+        """Add jobs with their amounts."""
         if not self.width:
             return
         for times, sign in ((start, 1.0), (end, -1.0)):
@@ -119,16 +119,16 @@ class Bins:
             self._change += np.bincount(place + 1, sign * amount, minlength=BINS + 1)
 
     def areas(self) -> FloatArray:
-        """Amount times s of each bin."""
+        """Return amount times s of each bin."""
         found: FloatArray = (self._area + np.cumsum(self._change) * self.width)[:BINS]
         return found
 
     def means(self) -> FloatArray:
-        """Mean amount of each bin."""
+        """Return the mean amount of each bin."""
         return self.areas() / self.width if self.width else np.zeros(BINS)
 
     def usage(self, capacity: float) -> Usage:
-        """Use of the resource."""
+        """Return the usage of the resource."""
         means, area = self.means(), float(self.areas().sum())
         span = self.last - self.first
         return Usage(
@@ -148,11 +148,11 @@ class Machine:
     Attributes
     ----------
     totals : mapping of str to float
-        Of all of it; what is not there is not known.
+        Total amounts; absent resources are unknown.
     kinds : mapping of str to float
-        GPUs by kind; empty where not known.
+        GPUs by type; empty if unknown.
     largest : mapping of str to float
-        Most that one node has; empty where not known.
+        Largest amount of one node; empty if unknown.
     """
 
     totals: Mapping[str, float] = field(default_factory=dict)
@@ -161,12 +161,12 @@ class Machine:
 
     @classmethod
     def of_mapping(cls, mapping: TableMapping) -> Machine:
-        """What a mapping says of the machine."""
+        """Return the machine that a mapping defines."""
         return cls(mapping.capacity, mapping.gpu_kinds)
 
     @classmethod
     def of_capacities(cls, capacities: Iterable[Capacity]) -> Machine:
-        """All clusters of a platform together.
+        """Return the machine of all clusters of a platform together.
 
         Examples
         --------

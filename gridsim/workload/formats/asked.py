@@ -1,4 +1,4 @@
-"""From what logs say of a whole job to what each of its tasks asks for: readers come here with totals and limits."""
+"""Conversion of the logged totals and limits of a whole job to demands per task, for all readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import IntArray
 
 GPU_TYPES = "gpu_types"
-"""Logged column, and its names: types of the GPUs that each job had, between bars."""
+"""Logged column, and its names: types of the GPUs that each job used, separated by bars."""
 
 
 def demands_of(
@@ -32,37 +32,37 @@ def demands_of(
     gpu_kinds: Sequence[Sequence[str]] | None = None,
     features: Sequence[Sequence[str]] | None = None,
 ) -> Demands:
-    """Demands of jobs of which totals are known; a number below 1 is one that nobody knows.
+    """Return the demands of jobs with known totals; numbers below 1 are unknown.
 
     Parameters
     ----------
     cores : (n,) int64
-        Of the whole job.
+        Cores of the whole job.
     memory : (n,) int64, optional
-        MiB of the whole job.
+        Memory of the whole job, MiB.
     gpus : (n,) int64, optional
         Whole GPUs of the job.
     others : mapping of str to (n,) int64, optional
-        What else it has of nodes in all.
+        Totals of other node resources.
     pools : mapping of str to (n,) int64, optional
-        What it has of pools.
+        Totals of pool resources.
     unit : (n,) int64, optional
-        Cores of a task, which all lie on one node; 1 where they do not divide the cores.
+        Cores per task, all on one node; 1 where it does not divide the cores.
     tasks : (n,) int64, optional
-        Tasks, where they are known and divide the cores.
+        Number of tasks, used where it is known and divides the cores.
     nodes, most_nodes : (n,) int64, optional
-        Least and most nodes; without a most, the least is the number.
+        Minimum and maximum number of nodes; without a maximum, the minimum is the exact number.
     cores_per_node : (n,) int64, optional
-        Most cores on one node.
+        Largest number of cores on one node.
     exclusive : (n,) bool, optional
-        Whether it has its nodes alone.
+        Whether the job uses its nodes exclusively.
     gpu_kinds, features : sequence of sequence of str, optional
-        Words that nodes must have, of each job.
+        GPU types and features that nodes must have, per job.
 
     Returns
     -------
     Demands
-        One a job; tasks of jobs with GPUs are as many as cores and GPUs can be divided into alike, at most one a GPU.
+        Demands, one per job. The number of tasks of a job with GPUs is the greatest common divisor of its amounts.
     """
     n = len(cores)
     none = np.zeros(n, dtype=np.int64)
@@ -99,10 +99,10 @@ def demands_of(
 def _tasks_of(
     cores: IntArray, gpu: IntArray, counted: Mapping[str, IntArray], unit: IntArray, tasks: IntArray | None
 ) -> IntArray:
-    """How many tasks each job has: as many as it says, else as its cores and what else is counted divide into alike."""
+    """Return the number of tasks of each job: the given one, else the greatest common divisor of its amounts."""
     count: IntArray = np.where(cores % unit == 0, cores // unit, cores)
     whole = np.maximum.reduce([gpu, *counted.values()]) > 0
-    divided = np.gcd.reduce([cores, gpu, *counted.values()])  # nothing of a resource divides by anything
+    divided = np.gcd.reduce([cores, gpu, *counted.values()])  # gcd(0, n) is n
     count = np.where(whole, divided, count)
     if tasks is not None:
         fits = (tasks > 0) & (cores % np.maximum(tasks, 1) == 0) & (gpu % np.maximum(tasks, 1) == 0)
@@ -111,6 +111,6 @@ def _tasks_of(
 
 
 def told(demands: Demands, **more: Any) -> dict[str, Any]:
-    """What `run.json` says of demands that come from a log: which resources, and what else the reader tells."""
+    """Return the facts on demands for `run.json`: the resources, and further values of the reader."""
     names = [*demands.each, *(["gpu"] if demands.gpu.any() else []), *demands.pools]
     return {"resources": names, **{name: value for name, value in more.items() if value}}

@@ -1,4 +1,4 @@
-"""Shared by readers of all formats: growing columns, rows sorted by rules, and the most cores in use at once."""
+"""Shared code of all readers: growing columns, rows screened by rules, and the peak number of cores in use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gridsim.workload.problems import Problems
 
 
 def plain(value: float) -> str:
-    """A number as it would stand in a file."""
+    """Return a number as text, as in a file."""
     return f"{value:.15g}"
 
 
 class Screen:
-    """Rows of one block that are still in, and the rule that each kind of row meets."""
+    """Rows of one block that are not yet excluded, and the rule for each kind of problem."""
 
     def __init__(self, problems: Problems, numbers: IntArray, fields: Sequence[str]) -> None:
         self.keep = np.ones(len(numbers), dtype=bool)
@@ -28,7 +28,7 @@ class Screen:
     def find(
         self, kind: str, bad: npt.NDArray[np.bool_], field: int | None, shown: FloatArray | Callable[[int], str]
     ) -> IntArray:
-        """Rows of *kind* that are to be repaired; those to be skipped are out from now on."""
+        """Return rows of *kind* to repair, and exclude the rows to skip."""
         rows = np.flatnonzero(bad & self.keep)
         if not len(rows):
             return rows
@@ -46,7 +46,7 @@ class Screen:
 
 
 class Column:
-    """A column that grows in place, so that a long log is never held twice."""
+    """Column that grows in place, so that a long log is stored only once."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._data: npt.NDArray[Any] = np.empty(0, dtype)
@@ -63,17 +63,17 @@ class Column:
         self._length = length
 
     def close(self) -> npt.NDArray[Any]:
-        """The column, no longer than it must be; it grows no more."""
+        """Return the column at its final length; it cannot grow afterwards."""
         self._data.resize(self._length, refcheck=False)
         return self._data
 
 
 MOST_IN_USE = "most cores in use at once"
-"""What is told of such a size; cores that were always idle are not in it."""
+"""Description of a machine size derived in this way; it does not include cores that were always idle."""
 
 
 def most_in_use(start: IntArray, end: IntArray, cores: IntArray) -> int:
-    """Most cores in use at once; what ends in an instant is gone before what starts in it.
+    """Return the peak number of cores in use; ends precede starts at the same time.
 
     Examples
     --------
@@ -87,9 +87,9 @@ def most_in_use(start: IntArray, end: IntArray, cores: IntArray) -> int:
 
 
 def most_of(workload: Workload) -> int | None:
-    """The same of a workload, by when its jobs held their cores; its widest job where that is more; None without any.
+    """Return the peak number of cores in use by a workload, at least the width of its widest job; None without ends.
 
-    Jobs count with the cores that they need, so that each of them fits.
+    The requested cores of each job are counted, so that every job fits.
     """
     end = workload.logged_end
     if end is None or not len(workload):
@@ -100,6 +100,6 @@ def most_of(workload: Workload) -> int | None:
 
 
 def _held(workload: Workload) -> IntArray:
-    """How long the last run of each job held its cores, whole microseconds."""
+    """Return how long the last run of each job held its cores, whole microseconds."""
     held = workload.logged.get("held")
     return workload.runtime if held is None else np.nan_to_num(held * 1e6).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What readers of DAG jobs share: graphs that were read become one workload, whatever format they stood in."""
+"""Shared code of the readers of DAG jobs: conversion of graphs to one workload."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gridsim.model.workload import Workload
 from gridsim.workload.formats.asked import demands_of, told
 
 Submit = float | Sequence[float]
-"""Submit time of all workflows (s), or one for each: more than there are repeat them in turn."""
+"""Submit time of all workflows (s), or one for each; with more times than workflows, the workflows repeat in turn."""
 
 
 @dataclass(slots=True)
 class Graph:
-    """One DAG job as it was read: tasks in their order, edges between their places, bytes along each edge if known."""
+    """One DAG job as read: tasks in order, edges between their indices, and bytes along each edge if known."""
 
     name: str
     tasks: list[str] = field(default_factory=list)
@@ -32,11 +32,11 @@ class Graph:
     edges: list[tuple[int, int]] = field(default_factory=list)
     volume: list[float] | None = None
     memory: list[int] = field(default_factory=list)
-    """MiB of each task, 0 where not known; empty where nobody says."""
+    """Memory of each task, MiB, 0 if unknown; empty if no task has a value."""
 
 
 def check_tick(tick: float) -> int:
-    """Whole microseconds of a tick in seconds."""
+    """Return a tick in whole microseconds."""
     length = whole(float(tick))
     if not 1 <= length < whole(1e6):
         raise InputError(f"is {tick:g} s; expected at least a microsecond", field="tick")
@@ -44,7 +44,7 @@ def check_tick(tick: float) -> int:
 
 
 def in_ticks(runtime: Sequence[float], tick: float) -> tuple[list[float], list[int]]:
-    """Runtimes rounded to whole ticks, s, and the places of those that were none and became one.
+    """Return run times rounded to whole ticks, s, and the indices of those that were raised from 0 to one tick.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def in_ticks(runtime: Sequence[float], tick: float) -> tuple[list[float], list[i
 
 
 def cycle(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
-    """Places of *count* tasks that need one another in a ring, in order of the ring; none where there is no cycle."""
+    """Return the indices of *count* tasks that form a cycle, in its order; empty without a cycle."""
     parents: list[list[int]] = [[] for _ in range(count)]
     children: list[list[int]] = [[] for _ in range(count)]
     for parent, child in edges:
@@ -65,7 +65,7 @@ def cycle(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
         children[parent].append(child)
     missing = list(map(len, parents))
     ready = [place for place, number in enumerate(missing) if not number]
-    for place in ready:  # grows as it goes
+    for place in ready:  # grows during the iteration
         for child in children[place]:
             missing[child] -= 1
             if not missing[child]:
@@ -73,7 +73,7 @@ def cycle(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
     if len(ready) == count:
         return []
     walked = [next(place for place, number in enumerate(missing) if number)]
-    while walked[-1] not in walked[:-1]:  # each task that is left has a parent that is left
+    while walked[-1] not in walked[:-1]:  # each remaining task has a remaining parent
         walked.append(next(parent for parent in parents[walked[-1]] if missing[parent]))
     return walked[: walked.index(walked[-1]) : -1]
 
@@ -87,9 +87,9 @@ def assembled(
     cores: int | None = None,
     cores_field: str = "cores",
 ) -> Workload:
-    """Workload of DAG jobs: one of each graph in their order, or as many as there are submit times.
+    """Return a workload of DAG jobs: one per graph in their order, or one per submit time.
 
-    Jobs carry the label ``executable``, which ``names`` turns into the name of the graph.
+    Jobs have the label ``executable``, whose ``names`` are the names of the graphs.
     """
     which, times = _arrivals(submit, len(graphs))
     chosen = [graphs[place] for place in which]
@@ -133,7 +133,7 @@ def assembled(
 
 
 def _demands(graphs: Sequence[Graph], tasks: Tasks) -> Demands | None:
-    """What tasks ask for, each on one node; None where no graph says more than cores."""
+    """Return the demands of tasks, each on one node; None if no graph has demands other than cores."""
     memory = [mib for graph in graphs for mib in graph.memory or [0] * len(graph.tasks)]
     if not any(memory):
         return None
@@ -141,7 +141,7 @@ def _demands(graphs: Sequence[Graph], tasks: Tasks) -> Demands | None:
 
 
 def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:
-    """Which graph each job is, and when it is submitted."""
+    """Return the graph of each job and its submit time."""
     times = np.asarray(submit)
     if times.ndim == 0:
         times = np.full(count, times)
@@ -158,7 +158,7 @@ def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:
 
 
 def _volumes(graphs: Sequence[Graph]) -> list[float] | None:
-    """Bytes along every edge; None unless all graphs with edges say."""
+    """Return the bytes along every edge; None unless all graphs with edges have them."""
     if any(graph.volume is None for graph in graphs if graph.edges):
         return None
     volumes = [volume for graph in graphs for volume in graph.volume or ()]

@@ -1,4 +1,4 @@
-"""The Grid Workload Format: 29 fields of independent jobs, and the cut-down form whose tasks name what they need."""
+"""The Grid Workload Format: 29 fields of independent jobs, and the short form whose tasks list their predecessors."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ FIELDS = (
     "JobStructure", "JobStructureParams", "UsedNetwork", "UsedLocalDiskSpace", "UsedResources", "ReqPlatform",
     "ReqNetwork", "ReqLocalDiskSpace", "ReqResources", "VOID", "ProjectID",
 )
-"""The fields of a line; the first 16 are those of SWF. Some files have one more after the eighteenth."""
+"""Fields of a line; the first 16 are those of SWF. Some files have one more field after the eighteenth."""
 # fmt: on
 
 TICK = 1.0
 """Length of a tick (s): times are whole seconds."""
 
 _SHARED = 16
-"""Fields that SWF has too."""
+"""Number of fields shared with SWF."""
 
 
 def looks_like_gwf(beginning: bytes) -> bool:
-    """Whether a file that begins so is probably a GWF trace: comments after ``#``, a line of names, or 29 fields."""
+    """Return whether a file probably is a GWF trace: it begins with ``#``, a header line, or 29 fields."""
     lines = [line.strip() for line in beginning.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     if not lines:
         return False
@@ -55,33 +55,33 @@ def read_gwf(
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
 ) -> Workload:
-    """Jobs of a GWF trace, plain or compressed with gzip or xz.
+    """Return the jobs of a GWF trace, plain or compressed with gzip or xz.
 
     Parameters
     ----------
     path : str or path
-        The trace.
+        Path of the trace.
     submit : float or sequence of float, optional
-        For traces with dependencies: submit time of all workflows (s), or one for each; 0 where left out.
+        Submit time of all workflows (s), or one for each, in traces with dependencies; 0 by default.
     tick : float
-        For traces with dependencies: runtimes are rounded to whole multiples of this (s).
+        Unit to which run times are rounded (s), in traces with dependencies.
     cores : int, optional
-        Size of the machine that jobs must fit.
+        Size of the machine, which limits the width of jobs.
     rules : mapping of str to str, optional
         Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
 
     Raises
     ------
     InputError
-        Naming file, line and field, when there is no usable job, and for a task that is listed twice, that needs an
-        unknown task, one of another workflow, itself, or one that needs it in turn.
+        With file, line and field: without a usable job, and for a task that is listed twice, that depends on an
+        unknown task, on a task of another workflow or on itself, or that is part of a cycle.
 
     Notes
     -----
-    In the form with 29 fields a job is one rigid task: structures are named there, but not what waits for what. Users,
-    groups, queues … are texts: ``names`` says what their numbers stand for. In the form with dependencies a workflow is
-    one job. The submit times there are those of its tasks in the run that was traced, after their predecessors had
-    ended, so they are not read.
+    In the form with 29 fields, a job is one rigid task, because the fields name structures but not dependencies.
+    Users, groups, queues … are texts; ``names`` maps their numbers to the texts. In the form with dependencies, a
+    workflow is one job. Its submit times are not read, because they are those of tasks in the traced run, after the
+    end of their predecessors.
     """
     problems = Problems(rules, source=path)
     with opened(path) as (stream, digesting):
@@ -125,7 +125,7 @@ def _provenance(path: str | os.PathLike[str], sha256: str, tick: float, workflow
 
 
 def _lines(parts: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Lines that hold something, each with its number."""
+    """Yield nonempty lines with their numbers."""
     for first, block in parts:
         if first == 1:
             block = block.removeprefix(b"\xef\xbb\xbf")
@@ -139,12 +139,12 @@ def _is_comment(line: bytes) -> bool:
 
 
 def _split(line: bytes) -> list[bytes]:
-    """Fields of a line: between commas where there are any, else between blanks."""
+    """Return the fields of a line, separated by commas if it contains any, else by blanks."""
     return [field.strip() for field in line.split(b",")] if b"," in line else line.split()
 
 
 def _header(block: bytes) -> list[bytes]:
-    """Names of the columns, none where the first line that is no comment does not have them."""
+    """Return the names of the columns, or nothing if the first line that is no comment is not a header."""
     first = next((line for _, line in _lines([(1, block)]) if not _is_comment(line)), b"")
     return _split(first) if _is_header(_split(first)) else []
 
@@ -154,7 +154,7 @@ def _is_header(fields: list[bytes]) -> bool:
 
 
 class _Workflows:
-    """The form with dependencies: tasks line by line, workflows in the order of their first task."""
+    """Parser of the form with dependencies: one task per line, workflows in the order of their first task."""
 
     def __init__(self, path: object, header: list[bytes], problems: Problems, tick: float) -> None:
         check_tick(tick)
@@ -172,7 +172,7 @@ class _Workflows:
         self._needs: list[tuple[int, int, list[int]]] = []
 
     def read(self, lines: Iterable[tuple[int, bytes]]) -> list[Graph]:
-        """One graph a workflow."""
+        """Return one graph per workflow."""
         graphs: dict[str, Graph] = {}
         for number, line in lines:
             self.lines = number
@@ -251,7 +251,7 @@ class _Workflows:
         return value
 
     def _cores(self, number: int, fields: list[bytes]) -> int:
-        """Requested processors, allocated ones where there is no request."""
+        """Return the requested processors, or the allocated ones if there is no request."""
         named = [name for name in ("ReqNProcs", "NProcs") if name in self._columns]
         for name in named:
             if (count := self._whole(number, fields, name)) > 0:
@@ -280,7 +280,7 @@ class _Workflows:
 
 
 class _Jobs:
-    """The form with 29 fields: lines become those of SWF, texts become numbers."""
+    """Parser of the form with 29 fields: it converts lines to SWF lines, and texts to numbers."""
 
     def __init__(
         self, path: str | os.PathLike[str], cores: int | None, problems: Problems, header: list[bytes]
@@ -300,14 +300,14 @@ class _Jobs:
             self._least = len(FIELDS)
 
     def take(self, first: int, block: bytes) -> None:
-        """Read the lines of one block, of which *first* is the number of the first."""
+        """Read the lines of one block; *first* is the number of its first line."""
         if first == 1:
             block = block.removeprefix(b"\xef\xbb\xbf")
         lines = [self._as_swf(number, line) for number, line in enumerate(block.split(b"\n"), first)]
         self._lines.take(first, b"\n".join(lines))
 
     def workload(self, sha256: str) -> Workload:
-        """All jobs that were kept."""
+        """Return the workload of all jobs that were kept."""
         if not self._lines.jobs_read:
             raise InputError("holds no job; expected lines of 29 fields (GWF)", path=self.path)
         workload = self._lines.workload(sha256)
@@ -319,7 +319,7 @@ class _Jobs:
         return replace(workload.with_provenance(format="gwf"), names=names)
 
     def _as_swf(self, number: int, line: bytes) -> bytes:
-        """The line as one of SWF; comments and names of columns as comments, nothing for one that is too short."""
+        """Return the line as an SWF line: comments and headers as comments, nothing for a line that is too short."""
         if not line.strip():
             return b""
         fields = _split(line)
@@ -340,7 +340,7 @@ class _Jobs:
         self._lines.jobs_read += 1
 
     def _code(self, label: int, text: bytes) -> bytes:
-        """Number of a text, from 1; -1 stays what it is."""
+        """Return the number of a text, from 1; -1 stays -1."""
         if text in (b"-1", b""):
             return b"-1"
         codes = self._codes[label]

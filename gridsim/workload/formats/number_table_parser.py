@@ -1,10 +1,11 @@
-"""Lines of numbers as a table, compiled: a block of text of which every line is sound, for readers of logs.
+"""Compiled parser of lines of numbers, for readers of logs.
 
-What it takes it reads as Python's `float` does, bit for bit. All else (words, exponents, more digits than a float holds
-exactly, a line of another length) it leaves to a reader that is slower and says what is wrong.
+It accepts only blocks in which every line is valid, and its results are bitwise equal to Python's `float`. Blocks with
+anything else (words, exponents, more digits than a float can store exactly, lines of another length) are left to a
+slower parser with error messages.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings, because the decorators hide them from a type checker.
 from __future__ import annotations
 
 import numpy as np
@@ -14,29 +15,29 @@ from gridsim.model.time import FloatArray, IntArray
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _POINT, _ZERO, _NINE = b"\t\n\r +-.09"
 _EXACT = 10**15
-"""Digits below this are a float of their own, and so is each power of ten that they are divided by."""
+"""Integers below this are exact floats, and so are the powers of ten by which they are divided."""
 
 ROWS, SOUND = range(2)
-"""What was found: how many rows, and whether every line is one, or blank."""
+"""Results: number of rows, and whether every line is a row or blank."""
 
 
 def table_of(block: bytes, columns: int, many: bool) -> tuple[FloatArray, IntArray] | None:
-    """Numbers of a block of lines.
+    """Return the numbers of a block of lines.
 
     Parameters
     ----------
     block : bytes
         Whole lines.
     columns : int
-        Numbers of a line.
+        Numbers per line.
     many : bool
-        Whether there is so much to read that a compile of a second is worth it.
+        Whether there is enough data to justify a compile time of one second.
 
     Returns
     -------
     tuple or None
-        The table (rows, columns), and the line of each row, counted from 0, without blank ones; None where something
-        in the block is no such line, or reading it so does not pay.
+        Table (rows, columns), and the line of each row, counted from 0, without blank lines. None if the block
+        contains any other line, or if compiling would take longer.
     """
     if not pays(parse, many):
         return None
@@ -50,7 +51,7 @@ def table_of(block: bytes, columns: int, many: bool) -> tuple[FloatArray, IntArr
 
 @njit_noalloc
 def parse(text, table, lines, found):  # type: ignore[no-untyped-def]
-    """Fill in *table* (rows, columns) and the line of each row; says in *found* how far that is the whole *text*."""
+    """Fill *table* (rows, columns) and *lines*; write to *found* the row count, and whether all *text* is valid."""
     columns, end = table.shape[1], text.shape[0]
     row = column = line = at = 0
     while at < end:
@@ -90,7 +91,7 @@ def _is_blank(letter):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def number(text, at, table, row, column):  # type: ignore[no-untyped-def]
-    """Read the number that begins *at*; where it ends, *at* again where it is not one that is read here."""
+    """Parse the number that begins at *at*; return its end, or *at* if it is not a number of the supported form."""
     begun, end = at, text.shape[0]
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:

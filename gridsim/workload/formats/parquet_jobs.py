@@ -1,4 +1,4 @@
-"""Jobs of a Parquet file, block by block: any length, in the memory of a block."""
+"""Jobs of a Parquet file of any length, read in blocks with the memory of one block."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _NUMBERS = {
 
 
 class ParquetJobs:
-    """A table of rigid jobs in Parquet, such as the ``jobs.parquet`` of a result directory.
+    """Table of rigid jobs in Parquet, such as the ``jobs.parquet`` of a result directory.
 
-    Its columns ``submit``, ``runtime`` (s) and ``cores``, and as far as they are there ``job`` (its number),
-    ``estimate`` (s), ``user`` and ``group``; all others are left aside.
+    The columns are ``submit``, ``runtime`` (s), ``cores``, and, where present, ``job`` (its number), ``estimate`` (s),
+    ``user`` and ``group``; other columns are ignored.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
     block : int
-        Rows that are read at once.
+        Number of rows read at a time.
 
     Raises
     ------
     InputError
-        When it is no Parquet file, holds no job, or lacks one of these columns or has another kind of value there.
+        If it is not a Parquet file, has no jobs, or lacks a required column, or if a column has another type.
     """
 
     def __init__(self, path: str | Path, *, block: int = _BLOCK) -> None:
@@ -91,7 +91,7 @@ class ParquetJobs:
             yield self._workload({name: self._numbers(name, found[name], first) for name in self._columns}, first)
 
     def _numbers(self, name: str, column: Any, first: int) -> npt.NDArray[Any]:
-        """A column of a block; a label that is not there is unknown, and nothing else may be."""
+        """Return a column of a block; null labels are unknown, and null values of other columns are errors."""
         values, none = np.ma.getdata(column), np.ma.getmaskarray(column)
         if values.dtype.kind == "O":  # decimals
             values = values.astype(np.float64)
@@ -110,7 +110,7 @@ class ParquetJobs:
 
     def _workload(self, columns: dict[str, npt.NDArray[Any]], first: int) -> Workload:
         submit, n = columns["submit"], len(columns["submit"])
-        if (late := np.flatnonzero(np.diff(submit) < 0)).size:  # before they are put in order
+        if (late := np.flatnonzero(np.diff(submit) < 0)).size:  # before sorting
             row = int(late[0]) + 1
             raise out_of_order(float(submit[row - 1]), float(submit[row]), self.path, first + row + 1)
         with located(self.path):

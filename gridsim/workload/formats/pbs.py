@@ -1,7 +1,8 @@
-"""Accounting logs of PBS and Torque: a reader that joins the records of a job.
+"""Reader of accounting logs of PBS and Torque, which joins the records of a job.
 
-A log is a file a day. A job is told by several records, of which that of its end repeats the others: what came before
-is kept only until it is met. Jobs become rows of SWF, so that the rules for impossible ones are those of all logs.
+A log has one file per day. A job has several records; the record of its end repeats the others, so earlier records are
+kept only until it is read. Jobs are converted to SWF rows, so that the same rules for impossible jobs apply to all
+logs.
 """
 
 from __future__ import annotations
@@ -67,53 +68,54 @@ _NAMED: Mapping[str, tuple[bytes, ...]] = {
     "queue": (b"queue",),
     "account": (b"account", b"project"),
 }
-"""Fields that name something, by label; the first that is there counts."""
+"""Fields with names, by label; the first existing field is used."""
 
 _SIDE = ("line", "number", "element", "server", "account", "start", "later", "held", "runs", "lost", *Needs._fields)
-"""Columns of a job that SWF has no field for; ``later``: seconds from its first start to its last, ``held``: those that
-its last run took, ``lost``: core-seconds that its earlier runs held."""
+"""Columns of a job without a field in SWF. ``later``: seconds from its first start to its last; ``held``: seconds of
+its last run; ``lost``: core-seconds of its earlier runs."""
 
 RUNAWAY = 600.0
-"""How far a job without an end may be beyond its limit before its end counts as lost (s)."""
+"""Time beyond its limit (s) after which the end of a job without an end record counts as lost."""
 
 _ROWS = 1 << 13
-"""Jobs that wait to become columns together."""
+"""Number of jobs that are converted to columns together."""
 
 
 def looks_like_pbs(beginning: bytes) -> bool:
-    """Whether a file that begins so is probably an accounting log of PBS or Torque."""
+    """Return whether a file with this beginning is probably an accounting log of PBS or Torque."""
     return _BEGINNING.search(beginning) is not None
 
 
 def read_pbs(path: Paths, *, cores: int | None = None, rules: Mapping[str, str] | None = None) -> Workload:
-    """Jobs of accounting logs of PBS Pro, OpenPBS or Torque, plain or compressed with gzip or xz.
+    """Return the jobs of accounting logs of PBS Pro, OpenPBS or Torque, plain or compressed with gzip or xz.
 
     Parameters
     ----------
     path : path or sequence of paths
-        A file, or several, in the order of their days; of a folder all files, in the order of their names.
+        A file, or several in the order of their days, or a folder, whose files are read in the order of their names.
     cores : int, optional
-        Size of the machine that jobs must fit; where left out, the most cores that the log has in use at once.
+        Size of the machine, which limits the width of jobs; by default the peak number of cores in use in the log.
     rules : mapping of str to str, optional
         Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
 
     Raises
     ------
     InputError
-        When no job ended in the logs, when a file is binary, cut short or not there, and for the first line of a kind
-        whose rule is ``error``.
+        If no job ended in the logs, if a file is binary, truncated or missing, and for the first line of a kind with
+        the rule ``error``.
 
     Notes
     -----
-    A job is submitted when it became eligible (``etime``), when no hold, dependency or start date kept it back any
-    more, so that no scheduler is blamed for that; where this is missing, when it was queued (``qtime``) or created
-    (``ctime``). A job that was requeued is one job, submitted and started as its first run, as long as its last one
-    (``earlier-run``); alone, that run is submitted when the job was queued again. It runs from ``start`` to ``end``,
-    suspensions included, and needs the cores that it asked for (``select``; else ``nodes`` with ``ppn``; else
-    ``procs``; else ``ncpus``), those that it got where it asked for none. Memory, GPUs, chunks, ``place=scatter`` and
-    ``place=excl`` are what it asks for of machines of nodes. Its requested walltime is the estimate. Time
-    0 is the first submit. Elements of arrays get numbers above the largest of the log; their own are in ``logged``
-    (``array``, ``element``). Lines that are shown of several files are told with the file.
+    The submit time of a job is the time at which it became eligible (``etime``), that is, no hold, dependency or start
+    date delayed it any more. Without ``etime``, it is the time at which the job was queued (``qtime``) or created
+    (``ctime``). The scheduler is therefore not charged for holds. A requeued job is one job, with the submission and
+    start of its first run and the length of its last run (``earlier-run``). If only the last run is kept, its submit
+    time is the time of the requeue. A job runs from ``start`` to ``end``, including suspensions. It needs its
+    requested cores (``select``; else ``nodes`` with ``ppn``; else ``procs``; else ``ncpus``), or its allocated cores
+    if it requested none. Memory, GPUs, chunks, ``place=scatter`` and ``place=excl`` are its demands on machines with
+    nodes. Its requested walltime is the estimate. Time 0 is the first submission. Elements of arrays have numbers
+    above the largest of the log; their original numbers are in ``logged`` (``array``, ``element``). With several
+    files, messages name the file of each line.
     """
     files = files_of(path, "accounting logs")
     source = name_of_all(path, files)
@@ -131,9 +133,9 @@ def read_pbs(path: Paths, *, cores: int | None = None, rules: Mapping[str, str] 
 
 
 class _Rows(SwfRows):
-    """Jobs as rows of SWF, numbered in the order in which they ended, and what SWF has no field for."""
+    """Jobs as SWF rows, numbered in the order of their ends, with values that have no field in SWF."""
 
-    in_order = False  # records of ends are not in the order of submits, and need not be
+    in_order = False  # end records are not in the order of submissions
 
     def __init__(self, path: str, cores: int | None, problems: Problems) -> None:
         super().__init__(path, cores, problems)
@@ -142,7 +144,7 @@ class _Rows(SwfRows):
         self._extra: list[tuple[int, ...]] = []
 
     def job(self, row: list[float], extra: tuple[int, ...], texts: Sequence[bytes | None]) -> None:
-        """Take the row of one job; *texts* are what stood where it has NaN."""
+        """Add the row of one job; *texts* are the original texts of fields that are NaN."""
         row[JOB] = len(self.side["line"]) + len(self._rows)
         if any(value != value for value in row):
             self.unread[extra[0]] = [text or b"" for text in texts]
@@ -152,7 +154,7 @@ class _Rows(SwfRows):
             self.flush()
 
     def flush(self) -> None:
-        """Make columns of the rows that wait for it."""
+        """Convert the pending rows to columns."""
         if not self._rows:
             return
         extra = np.array(self._extra, dtype=np.int64)
@@ -179,7 +181,7 @@ class _Rows(SwfRows):
 
 
 class _Reading:
-    """Takes blocks of records, joins those of a job."""
+    """Parser of blocks of records, which joins the records of a job."""
 
     def __init__(self, path: str, cores: int | None, problems: Problems) -> None:
         self.path, self.problems = path, problems
@@ -215,7 +217,7 @@ class _Reading:
             self.problems.found("not-a-record", [number], value=repr(decoded(line[:40])))
 
     def _record(self, number: int, stamp: bytes, kind: bytes, job: bytes, text: bytes) -> bool:
-        """Take one record of a job; whether it is one."""
+        """Process one record; return whether it is a valid record of a job."""
         name = name_of(job)
         if name is None:
             return False
@@ -237,7 +239,7 @@ class _Reading:
         return True
 
     def _ended(self, number: int, name: Name, known: Open | None, fields: Fields) -> None:
-        """Take the job whose end this is."""
+        """Add the job of an end record."""
         if known is None:
             self._run(number, name, fields, time(fields, b"end"))
             return
@@ -247,7 +249,7 @@ class _Reading:
         self._run(number, name, fields, time(fields, b"end"), known.since, past, deleted=known.deleted is not None)
 
     def _earlier(self, name: Name, known: Open) -> Past | None:
-        """Take the runs of a job before the last one; where they are the same job, what is known of them."""
+        """Process the runs of a job before the last one; return their data if they count as the same job."""
         since, rule = np.nan, ""
         for run in known.earlier:
             rule = self.problems.found("earlier-run", [run.line], value="a start before the last one")
@@ -267,7 +269,7 @@ class _Reading:
         *,
         deleted: bool = False,
     ) -> None:
-        """Take one run of a job, queued (again) at *since*, or all of them."""
+        """Add one run of a job, queued (again) at *since*, or all its runs."""
         start = first = time(fields, b"start")
         submit = self._submit(number, fields if past is None else past.first)
         if submit is None:
@@ -296,7 +298,7 @@ class _Reading:
         self._rows.job(row, (*extra, *whole, *needs(fields)), _texts(fields))
 
     def _submit(self, number: int, fields: Fields) -> float | None:
-        """When a job could start: once eligible, if that is later than its submit; None if it is left out for it."""
+        """Return when a job became eligible, if later than its submission; None if the rule skips it."""
         queued, eligible = time(fields, b"qtime", b"ctime"), time(fields, b"etime")
         if eligible == -1:
             return queued
@@ -306,7 +308,7 @@ class _Reading:
         return eligible
 
     def _code(self, label: str, fields: Fields) -> int:
-        """Number of what a field names, from 1; `UNKNOWN` where it names nothing."""
+        """Return the number of a name in a field, from 1; `UNKNOWN` if the field is empty."""
         for key in _NAMED.get(label, ()):
             text = fields.get(key)
             if text and text != _NO_PROJECT:
@@ -315,7 +317,7 @@ class _Reading:
         return UNKNOWN
 
     def _unfinished(self) -> None:
-        """Take what has no end."""
+        """Process jobs without an end record."""
         for job, known in sorted(self._open.items(), key=lambda item: item[1].line):
             name = name_of(job)
             assert name is not None
@@ -331,7 +333,7 @@ class _Reading:
             self.problems.found("array-parent", sorted(self._parents.values()), value="the record of an array")
 
     def _running(self, name: Name, known: Open, fields: Fields, past: Past | None) -> None:
-        """Take a job that started and did not end: it may run still, its end may be lost."""
+        """Process a job that started but has no end: it may still run, or its end may be lost."""
         limit = time(fields, b"start") + duration(fields.get(b"Resource_List.walltime", b""))
         cut = known.cut()
         lost = cut != cut and self._latest > limit + RUNAWAY
@@ -343,7 +345,7 @@ class _Reading:
             self._run(known.line, name, fields, end, known.since, past, deleted=known.deleted is not None)
 
     def workload(self, sha256: str, files: int) -> Workload:
-        """All jobs that were kept."""
+        """Return the workload of all jobs that were kept."""
         self._latest = max(self._latest, *self._starts(), 0.0)
         self._unfinished()
         self._rows.flush()
@@ -383,14 +385,14 @@ class _Reading:
         )
 
     def _starts(self) -> Iterator[float]:
-        """Starts of jobs that have no end."""
+        """Yield the starts of jobs without an end."""
         for known in self._open.values():
             if known.start is not None:
                 yield time(fields_of(known.start), b"start")
 
 
 def _demands(cores: IntArray, side: Mapping[str, IntArray]) -> Demands | None:
-    """What jobs ask for of hosts; None where no job says more than cores."""
+    """Return the demands of jobs on hosts; None if no job has demands other than cores."""
     if not any(side[name].any() for name in ("memory", "gpus", "most", "exclusive")):
         return None
     each = np.where(side["most"] > 0, cores // np.maximum(side["tasks"], 1), 0)
@@ -405,7 +407,7 @@ def _demands(cores: IntArray, side: Mapping[str, IntArray]) -> Demands | None:
 
 
 def _runs(workload: Workload, side: Mapping[str, IntArray]) -> dict[str, npt.NDArray[Any]]:
-    """What is known of jobs that ran several times, where there are any."""
+    """Return the columns on jobs with several runs, if there are any."""
     if not (side["runs"] > 1).any():
         return {}
     found: dict[str, npt.NDArray[Any]] = {"runs": side["runs"], "lost": side["lost"].astype(np.float64)}
@@ -416,7 +418,7 @@ def _runs(workload: Workload, side: Mapping[str, IntArray]) -> dict[str, npt.NDA
 
 
 def _texts(fields: Fields) -> list[bytes | None]:
-    """What stands in the fields that the numbers of a row come from."""
+    """Return the texts of the fields from which the numbers of a row are parsed."""
     texts: list[bytes | None] = [None] * len(FIELDS)
     get = fields.get
     texts[SUBMIT] = get(b"etime") or get(b"qtime") or get(b"ctime")
@@ -427,7 +429,7 @@ def _texts(fields: Fields) -> list[bytes | None]:
 
 
 def _numbered(submit: IntArray, side: Mapping[str, IntArray], problems: Problems) -> tuple[IntArray, IntArray]:
-    """A number for each job, and the rows that stay, in job order: equal submits by their own numbers."""
+    """Return a number for each job, and the kept rows in job order; equal submit times are in number order."""
     number, element = side["number"], side["element"]
     order = np.lexsort((element, number, submit))
     screen = Screen(problems, side["line"], FIELDS)
@@ -446,7 +448,7 @@ def _numbered(submit: IntArray, side: Mapping[str, IntArray], problems: Problems
 
 
 def _again(side: Mapping[str, IntArray], order: IntArray) -> npt.NDArray[np.bool_]:
-    """Runs that are an earlier one in *order* once more."""
+    """Return whether each run repeats an earlier one in *order*."""
     keys = [side[name][order] for name in ("start", "element", "number", "server")]
     sorting = np.lexsort(keys)
     same = np.logical_and.reduce([key[sorting][1:] == key[sorting][:-1] for key in keys])
@@ -456,7 +458,7 @@ def _again(side: Mapping[str, IntArray], order: IntArray) -> npt.NDArray[np.bool
 
 
 def _date(instant: int) -> str:
-    """An instant in words, as far as there is a date for it."""
+    """Return an instant as text, with its date if it has one."""
     try:
         return f"{datetime.fromtimestamp(instant, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):

@@ -1,7 +1,7 @@
-"""What the records of an accounting log of PBS or Torque say: the fields of one, and what several say of a job.
+"""Records of an accounting log of PBS or Torque: fields of one record, and combined records of a job.
 
-A line is a record: ``date;type;job;key=value key=value …``. Times of fields are seconds since 1970, the date is of the
-clock on the wall.
+A line is a record: ``date;type;job;key=value key=value …``. Times in fields are seconds since 1970, the date is local
+time.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _JOB = re.compile(rb"(\d{1,15})(?:\[(\d{0,15})\]|-(\d{1,15}))?(?:\.(\S*))?")
 _FIELD = re.compile(rb"""(?:^|(?<= ))([\w.]+)=("[^"]*"|'[^']*'|.*?)(?= [\w.]+=|$)""", re.DOTALL)
 
 _LONGEST = 64
-"""Characters of a duration: the longest that makes sense is shorter."""
+"""Characters of a duration; the longest meaningful one is shorter."""
 
 _LONGEST_HELD = 9e9
-"""Seconds of a run: 285 years, as for every log."""
+"""Longest run, s: 285 years, as for every log."""
 
 _MOST_CORES = 2.0**31
 
 _MOST_MEMORY = 1 << 53
 
 _USUAL = 256
-"""Requests of fewer characters are met again."""
+"""Requests below this length (characters) are likely to repeat, so their results are cached."""
 
 OF_JOBS = frozenset(b"QSEDARCT")
-"""Types of records that say what became of a job; the others are of reservations, licences, holds …"""
+"""Types of records on the state of a job; the other types are for reservations, licences, holds …"""
 
 PARENT = -2
-"""Element of an array as a whole."""
+"""Element number of an array as a whole."""
 
 Fields = Mapping[bytes, bytes]
 
 
 def fields_of(text: bytes) -> Fields:
-    """Values by key, the first of each; blanks may stand between quotes, and in values of some versions without."""
+    """Return the first value of each key; values in quotes, and in some versions others, can contain blanks."""
     if b'"' not in text and b"'" not in text:
         pairs = [pair.split(b"=", 1) for pair in text.split()]
         if all(len(pair) == 2 for pair in pairs):
             return dict(reversed(pairs))
-    found = _FIELD.findall(b" ".join(text.split()))  # single blanks: many would be gone over again and again
+    found = _FIELD.findall(b" ".join(text.split()))  # collapse runs of blanks, which would cause repeated backtracking
     return {key: _unquoted(value) for key, value in reversed(found)}
 
 
@@ -58,14 +58,14 @@ def _unquoted(value: bytes) -> bytes:
 
 
 def _count(text: bytes | None) -> float:
-    """A whole number from 0; -1 if it is not there, NaN if it is something else."""
+    """Return an integer of at least 0; -1 if the field is missing, NaN if it is invalid."""
     if text is None:
         return -1.0
     return float(int(text)) if text.isdigit() and len(text) < 19 else np.nan
 
 
 def time(fields: Fields, *keys: bytes) -> float:
-    """The first time that is set, s; -1 if none is."""
+    """Return the first time that is set, s; -1 if none is set."""
     for key in keys:
         value = _count(fields.get(key))
         if value != 0 and value != -1:
@@ -74,7 +74,7 @@ def time(fields: Fields, *keys: bytes) -> float:
 
 
 def duration(text: bytes) -> float:
-    """Seconds of ``[[[days:]hours:]minutes:]seconds``; NaN if it is something else."""
+    """Return the seconds of ``[[[days:]hours:]minutes:]seconds``; NaN for other texts."""
     return _duration(text[:_LONGEST])
 
 
@@ -91,14 +91,14 @@ def _duration(text: bytes) -> float:
 
 
 def _chunks(text: bytes) -> Iterator[tuple[float, list[bytes]]]:
-    """Chunks of a request: how many of each, and what each is made of."""
+    """Yield the chunks of a request: the number of each, and its resources."""
     for chunk in text.split(b"#", 1)[0].split(b"+"):
         parts = chunk.split(b":")
         yield (_count(parts[0]), parts[1:]) if parts[0].isdigit() else (1.0, parts)
 
 
 def _chunk_cores(text: bytes, key: bytes) -> tuple[float, bool]:
-    """Cores of a request (1 a chunk where *key* does not say it), and whether *key* says any of it."""
+    """Return the cores of a request (1 per chunk without *key*), and whether any chunk contains *key*."""
     total, said = 0.0, False
     for count, parts in _chunks(text):
         each = next((part[len(key) :] for part in parts if part.startswith(key)), None)
@@ -111,7 +111,7 @@ _usual_cores = lru_cache(maxsize=1 << 12)(_chunk_cores)
 
 
 def asked(fields: Fields) -> float:
-    """Cores that a job asked for; -1 if it does not say."""
+    """Return the requested cores of a job; -1 if unknown."""
     number = _count(fields.get(b"Resource_List.ncpus"))
     for key, each in ((b"Resource_List.select", b"ncpus="), (b"Resource_List.nodes", b"ppn=")):
         if text := fields.get(key):
@@ -122,18 +122,18 @@ def asked(fields: Fields) -> float:
 
 
 class Needs(NamedTuple):
-    """What a job asked for beside cores.
+    """Requested resources of a job in addition to cores.
 
     Attributes
     ----------
     tasks : int
-        Chunks, where all are alike; 0 where they are not, or nobody says.
+        Number of chunks, if all are equal; 0 if they differ or the number is unknown.
     memory, gpus : int
-        Of the whole job; memory in MiB, 0 where nobody says.
+        Totals of the job; memory in MiB, 0 if unknown.
     most : int
-        Most chunks on one host (``place=scatter``); 0 for no limit.
+        Largest number of chunks on one host (``place=scatter``); 0 for no limit.
     exclusive : int
-        1: hosts of its own (``place=excl``).
+        1 for exclusive hosts (``place=excl``), else 0.
     """
 
     tasks: int = 0
@@ -148,7 +148,7 @@ _UNITS = {b"": 0, b"k": 10, b"m": 20, b"g": 30, b"t": 40, b"p": 50}
 
 
 def size(text: bytes) -> int:
-    """MiB of a size such as ``8gb`` or ``4000000kb``, rounded up; 0 of what is none.
+    """Return the MiB of a size such as ``8gb`` or ``4000000kb``, rounded up; 0 for invalid sizes.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def size(text: bytes) -> int:
 
 
 def needs(fields: Fields) -> Needs:
-    """What a job asked for beside cores: ``select`` or ``nodes``, else ``mem`` and ``ngpus``; ``place``.
+    """Return the requests in addition to cores: ``select`` or ``nodes``, else ``mem`` and ``ngpus``; ``place``.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def needs(fields: Fields) -> Needs:
 
 
 def _chunk_needs(text: bytes) -> tuple[int, int, int]:
-    """Chunks where all are alike (else 0), and the memory and GPUs of all."""
+    """Return the number of chunks if all are equal (else 0), and the memory and GPUs of all chunks."""
     tasks = memory = gpus = 0
     kinds = set()
     for count, parts in _chunks(text) if text else ():
@@ -192,7 +192,7 @@ def _chunk_needs(text: bytes) -> tuple[int, int, int]:
 
 
 def _small(text: bytes) -> int:
-    """A number of GPUs; 0 of what is none."""
+    """Return a number of GPUs; 0 for invalid numbers."""
     return int(text) if text.isdigit() and len(text) < 6 else 0
 
 
@@ -200,7 +200,7 @@ _usual_chunks = lru_cache(maxsize=1 << 12)(_chunk_needs)
 
 
 def got(fields: Fields) -> float:
-    """Cores that a job got; -1 if it does not say."""
+    """Return the allocated cores of a job; -1 if unknown."""
     if vnodes := fields.get(b"exec_vnode"):
         found = re.findall(rb"ncpus=(\d{1,9})", vnodes)
         return float(sum(map(int, found))) if found else -1.0
@@ -212,7 +212,7 @@ def got(fields: Fields) -> float:
 
 
 def _slots(text: bytes) -> float:
-    """Slots on one host: ``3``, ``0*8``, ``0-7``, ``0-3,6``; one where it is none of these."""
+    """Return the slots on one host: ``3``, ``0*8``, ``0-7``, ``0-3,6``; 1 for other forms."""
     if text.isdigit():
         return 1.0
     if b"*" in text:
@@ -225,7 +225,7 @@ def _slots(text: bytes) -> float:
 
 
 def status(fields: Fields, deleted: bool, ran: bool) -> int:
-    """Status of SWF: what the job's own exit says, unless it was deleted or never started."""
+    """Return the SWF status from the exit status of the job, unless it was deleted or never started."""
     if deleted or not ran:
         return CANCELLED
     code = fields.get(b"Exit_status")
@@ -233,7 +233,7 @@ def status(fields: Fields, deleted: bool, ran: bool) -> int:
 
 
 def _clock(stamp: bytes) -> float:
-    """Seconds of the date of a record as if it were of UTC; NaN where there is no such date."""
+    """Return the seconds of the date of a record, treated as UTC; NaN for an invalid date."""
     month, day, year, *clock = map(int, re.split(rb"[/ :]", stamp))
     try:
         return float(timegm((year, month, day, *clock)))
@@ -250,7 +250,7 @@ class Name(NamedTuple):
 
 
 def name_of(job: bytes) -> Name | None:
-    """Parts of the identifier of a job; None if it is none."""
+    """Return the parts of the identifier of a job; None if it is invalid."""
     found = _JOB.fullmatch(job)
     if found is None:
         return None
@@ -261,7 +261,7 @@ def name_of(job: bytes) -> Name | None:
 
 
 class EarlierRun(NamedTuple):
-    """A run before the last one of its job: line and text of its start, and when it was over (s, NaN: not known)."""
+    """A run before the last one of its job: line and text of its start, and its end (s, NaN if unknown)."""
 
     line: int
     text: bytes
@@ -274,15 +274,15 @@ class Past(NamedTuple):
     Attributes
     ----------
     first : mapping
-        What is said of the first.
+        Fields of the first run.
     start : float
-        When that one started (s), -1 if it does not say.
+        Start of the first run (s), -1 if unknown.
     runs : int
-        How many there were.
+        Number of these runs.
     added : float
-        Seconds that they ran, if the job goes on where it was left; else 0.
+        Total run time (s) if the job continues from a checkpoint; else 0.
     lost : float
-        Core-seconds that they held, those of unknown ends left out.
+        Core-seconds that these runs held, without runs with unknown ends.
     """
 
     first: Fields
@@ -293,7 +293,7 @@ class Past(NamedTuple):
 
     @classmethod
     def of(cls, runs: Sequence[EarlierRun], *, added: bool) -> Past:
-        """Of at least one run."""
+        """Return the summary of one or more runs."""
         records = [fields_of(run.text) for run in runs]
         ran = [run.end - time(fields, b"start") for run, fields in zip(runs, records, strict=True)]
         cores = [got(fields) if got(fields) > 0 else asked(fields) for fields in records]
@@ -303,20 +303,20 @@ class Past(NamedTuple):
 
 
 class Open:
-    """What the records of a job said so far, until that of its end.
+    """State of a job from its records so far, until its end record.
 
     Attributes
     ----------
     line : int
-        Number of the last of them.
+        Number of the last line.
     start : bytes or None
-        Text of the start of the present run.
-    earlier : list of Run
+        Text of the start record of the current run.
+    earlier : list of EarlierRun
         Runs before it.
     since : float
-        When the job was queued again (s), NaN if it was not, or if that is not known.
+        Time at which the job was queued again (s), NaN if not requeued or unknown.
     deleted : bytes or None
-        Date on which its deletion was asked for.
+        Date of the request for its deletion.
     """
 
     __slots__ = ("_line", "_stamp", "deleted", "earlier", "line", "since", "start")
@@ -330,19 +330,19 @@ class Open:
         self.deleted: bytes | None = None
 
     def started(self, stamp: bytes, text: bytes) -> None:
-        """Take the record of a start."""
+        """Process a start record."""
         if text != self.start:
             self._over(np.nan)
             self.start, self._stamp, self._line = text, stamp, self.line
 
     def queued_again(self, stamp: bytes, text: bytes) -> None:
-        """Take the record of a requeue or a checkpoint, which may tell the end of the run."""
+        """Process the record of a requeue or a checkpoint, which may contain the end of the run."""
         end = time(fields_of(text), b"end") if b"end=" in text else -1.0
         self.since = end if end > 0 else self._instant(stamp)
         self._over(self.since)
 
     def cut(self) -> float:
-        """When it was deleted (s), NaN if it was not, or if that is not known."""
+        """Return the time of its deletion (s), NaN if not deleted or unknown."""
         return np.nan if self.deleted is None else self._instant(self.deleted)
 
     def _over(self, end: float) -> None:
@@ -351,6 +351,6 @@ class Open:
         self.start = None
 
     def _instant(self, stamp: bytes) -> float:
-        """Seconds since 1970 of a date, by the clock of the last start."""
+        """Return a date in seconds since 1970, relative to the clock at the last start."""
         began = -1.0 if self.start is None else time(fields_of(self.start), b"start")
         return _clock(stamp) + began - _clock(self._stamp) if began > 0 else np.nan

@@ -1,4 +1,4 @@
-"""Files of a log, compressed and encoded in any way: their names, blocks of whole lines, checksums, errors."""
+"""Input and output of log files: names, compression, encoding, blocks of whole lines, checksums and errors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from gridsim.errors import InputError
 from gridsim.files import DAMAGED, encoding_of
 
 _BLOCK = 1 << 20
-"""Bytes parsed at once."""
+"""Number of bytes parsed at a time."""
 
 _LONGEST_LINE = 1 << 20
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
-"""What a file begins with that is compressed with zstd."""
+"""First bytes of a file compressed with zstd."""
 
 
 class Digesting(io.RawIOBase):
-    """A file that keeps a checksum of every byte taken from it, so that a pipe can be read too."""
+    """File wrapper that computes the checksum of all bytes read, so that pipes are supported."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._digest = file, hashlib.sha256()
@@ -43,14 +43,14 @@ class Digesting(io.RawIOBase):
         return len(data)
 
     def hexdigest(self) -> str:
-        """Sha256 of the whole file."""
+        """Return the SHA-256 of the whole file."""
         while rest := self._file.read(_BLOCK):
             self._digest.update(rest)
         return self._digest.hexdigest()
 
 
 class _Recoded(io.RawIOBase):
-    """A text in another encoding, as bytes of UTF-8; what is no text in it becomes the sign for that."""
+    """Text in another encoding, as bytes of UTF-8; invalid input becomes the replacement character."""
 
     def __init__(self, file: IO[bytes], encoding: str) -> None:
         self._file, self._rest = file, b""
@@ -72,7 +72,7 @@ class _Recoded(io.RawIOBase):
 
 
 class _Unpacked(io.RawIOBase):
-    """A file that is compressed with zstd; what is damaged in it is an `OSError`, as it is for other compressions."""
+    """File compressed with zstd; damaged data raises `OSError`, as with other compressions."""
 
     def __init__(self, file: IO[bytes], path: object) -> None:
         try:
@@ -90,7 +90,7 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             data = self._contents.read(len(buffer))
-        except Exception as error:  # each of the two packages has an error of its own
+        except Exception as error:  # each of the two packages has a separate error class
             raise OSError(str(error)) from error
         buffer[: len(data)] = data
         return len(data)
@@ -105,7 +105,7 @@ def _file(path: str | os.PathLike[str]) -> IO[bytes]:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Digesting]]:
-    """Contents of a file as bytes of UTF-8, whichever way it is compressed and encoded, and its running checksum."""
+    """Open a file as bytes of UTF-8, whatever its compression and encoding; yield it with its running checksum."""
     if Path(path).is_dir():
         raise InputError("is a folder; expected a log file", path=path)
     with _file(path) as file:
@@ -130,10 +130,10 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Digesting]
 
 
 def _in_utf8(stream: IO[bytes]) -> IO[bytes]:
-    """The stream without a mark of its encoding; decoded and encoded again where it is in UTF-16 or UTF-32."""
+    """Return the stream without a byte order mark, converted from UTF-16 or UTF-32 if necessary."""
     try:
         encoding = encoding_of(stream.peek(16)[:16])  # type: ignore[attr-defined]
-    except DAMAGED:  # who reads on says so
+    except DAMAGED:  # reported by the next read
         return stream
     if encoding == "utf-8-sig":
         stream.read(len(codecs.BOM_UTF8))
@@ -143,7 +143,7 @@ def _in_utf8(stream: IO[bytes]) -> IO[bytes]:
 
 
 def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:
-    """First bytes of a file, decompressed; fewer where it is damaged."""
+    """Return the first bytes of a file, decompressed; fewer if it is damaged."""
     with opened(path) as (stream, _):
         try:
             return stream.read(size)
@@ -152,7 +152,7 @@ def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:
 
 
 def blocks(stream: IO[bytes], path: object, expected: str = "lines of 18 fields (SWF)") -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines, each with the number of its first line; *expected* is what errors ask for."""
+    """Yield blocks of whole lines, each with the number of its first line; *expected* is used in error messages."""
     line, rest = 1, b""
     while True:
         try:
@@ -184,7 +184,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def files_of(paths: Paths, expected: str) -> list[Path]:
-    """Files, those of folders among them; *expected* is what a folder without any should hold."""
+    """Return the files, including those in folders; *expected* describes the files that a folder should contain."""
     found: list[Path] = []
     for place in map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths):
         inside = list(files_in(place)) if place.is_dir() else [place]
@@ -197,27 +197,27 @@ def files_of(paths: Paths, expected: str) -> list[Path]:
 
 
 def files_in(folder: Path) -> Iterator[Path]:
-    """Files of a folder by name, without empty ones: those of days on which nothing happened."""
+    """Yield the files of a folder by name, without empty ones (days without events)."""
     for file in sorted(folder.iterdir()):
         if file.is_file() and not file.name.startswith(".") and file.stat().st_size:
             yield file
 
 
 def name_of_all(paths: Paths, files: Sequence[Path]) -> str:
-    """What the files are called together: a single one, or a folder, by its own name."""
+    """Return a common name of the files: that of a single file, or that of the folder."""
     if len(files) == 1:
         return os.fspath(files[0])
     return os.fspath(paths) if isinstance(paths, str | os.PathLike) else f"{files[0]} and {len(files) - 1} more"
 
 
 def digest_of(digests: Sequence[str]) -> str:
-    """One checksum for those of several files, in their order."""
+    """Return one checksum for those of several files, in their order."""
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 @contextmanager
 def compressing(file: IO[bytes], suffix: str) -> Iterator[Any]:
-    """A file to write to, compressed as its suffix says; the same bytes make the same file."""
+    """Yield a file to write to, compressed according to its suffix; equal content gives equal bytes."""
     if suffix == ".gz":
         with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as stream:
             yield stream

@@ -1,7 +1,7 @@
 """The Standard Workload Format, version 2.2: a reader that streams a log into columns.
 
-The file is read a block at a time. A sound block is parsed at once in compiled code; only a block that holds something
-damaged is taken apart line by line. What counts as damaged, and what becomes of it, is `gridsim.workload.problems`.
+The file is read in blocks. Compiled code parses a valid block at once; only a block with a damaged line is parsed line
+by line. `gridsim.workload.problems` defines damaged lines and their treatment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gridsim.workload.problems import Problems
 
 
 def looks_like_swf(beginning: bytes) -> bool:
-    """Whether a file that begins so is probably an SWF log: comments after semicolons, lines of 18 fields."""
+    """Return whether a file probably is an SWF log: it begins with a comment (``;``) or a line of 18 fields."""
     for line in beginning.splitlines():
         if line.strip():
             return line.lstrip()[:1] == b";" or len(line.split()) == len(FIELDS)
@@ -31,11 +31,11 @@ def looks_like_swf(beginning: bytes) -> bool:
 
 
 _MANY = 20_000
-"""Jobs from which on it is worth it to have the loop compiled that reads further ones."""
+"""Number of jobs above which compiling the parser for the remaining ones saves time."""
 
 
 def _fast(block: bytes, first_line: int, read: int) -> tuple[FloatArray, IntArray] | None:
-    """Values and line numbers of a block of sound lines, *read* jobs before it; None if anything else is in it."""
+    """Return values and line numbers of a block of valid lines after *read* jobs; None if it contains other lines."""
     if not block.strip():
         return np.empty((0, len(FIELDS))), np.empty(0, dtype=np.int64)
     if (found := table_of(block, len(FIELDS), read >= _MANY)) is not None:
@@ -53,7 +53,7 @@ def _fast(block: bytes, first_line: int, read: int) -> tuple[FloatArray, IntArra
 
 
 def _numbers(fields: list[bytes]) -> list[float] | None:
-    """Values of fields; None if one of them is no number (Python's ``1_000`` is none)."""
+    """Return the values of fields; None if one of them is not a number (Python's ``1_000`` is not)."""
     try:
         return None if b"_" in b" ".join(fields) else list(map(float, fields))
     except ValueError:
@@ -61,7 +61,7 @@ def _numbers(fields: list[bytes]) -> list[float] | None:
 
 
 class SwfLines(SwfRows):
-    """Takes blocks of lines of an SWF log; its header says the size of the machine where nobody else does."""
+    """Parser of blocks of lines of an SWF log; the header gives the size of the machine if the caller does not."""
 
     def take(self, first_line: int, block: bytes) -> None:
         """Read the lines of one block."""
@@ -76,7 +76,7 @@ class SwfLines(SwfRows):
         self.add(table, numbers)
 
     def _without_comments(self, block: bytes) -> bytes:
-        """The block with its comment lines emptied; those above the first job are the header."""
+        """Return the block with empty comment lines; comments above the first job become the header."""
         last = block.find(b"\n", block.rfind(b";"))
         block, rest = (block, b"") if last < 0 else (block[:last], block[last:])
         lines = block.split(b"\n")
@@ -93,7 +93,7 @@ class SwfLines(SwfRows):
         return b"\n".join(lines) + rest
 
     def _slow(self, block: bytes, first_line: int) -> tuple[FloatArray, IntArray]:
-        """Values and line numbers of the lines that can be parsed, one by one; the others are problems."""
+        """Return values and line numbers of the lines that can be parsed, one by one; report the others as problems."""
         rows, numbers = [], []
         for number, line in enumerate(block.split(b"\n"), first_line):
             if not (fields := line.split()):
@@ -128,31 +128,31 @@ def read_swf(
     rules: Mapping[str, str] | None = None,
     memory: str | None = None,
 ) -> Workload:
-    """Jobs of an SWF log, plain or compressed with gzip or xz.
+    """Return the jobs of an SWF log, plain or compressed with gzip or xz.
 
     Parameters
     ----------
     path : str or path
-        The log; what it is compressed with is told from its first bytes, not from its name.
+        Path of the log; its compression is detected from its first bytes, not from its name.
     cores : int, optional
-        Size of the machine that jobs must fit; what the header says where left out.
+        Size of the machine, which limits the width of jobs; by default the size in the header.
     rules : mapping of str to str, optional
         Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
     memory : {"requested", "used"}, optional
-        Field of memory that jobs ask for beside cores: 10 or 7, KB of each processor; neither where left out.
+        Memory field that jobs request in addition to cores: 10 or 7, KB per processor; by default neither.
 
     Raises
     ------
     InputError
-        When nothing in the file is a usable job, when the file is binary, cut short or not there, and for the first
-        line of a kind whose rule is ``error``.
+        If the file contains no usable job, if it is binary, truncated or missing, and for the first line of a kind
+        with the rule ``error``.
 
     Notes
     -----
-    A job needs the requested processors where they are given, else the allocated ones: the request is what a
-    scheduler is told. The requested time is the estimate. Nothing is shifted: submit times count from the log's start.
-    What a job comes after (fields 17 and 18) is kept where the log says it of any: ``logged`` has ``preceding``, the
-    number of that job or `UNKNOWN`, and ``think``, seconds or NaN; jobs come by it only where users react (`React`).
+    A job needs the requested processors if given, else the allocated ones, because a scheduler receives the request.
+    The requested time is the estimate. Times are not shifted: submit times count from the start of the log. Preceding
+    jobs (fields 17 and 18) are kept if any job has one: ``logged`` has ``preceding``, the number of that job or
+    `UNKNOWN`, and ``think``, seconds or NaN. They affect submit times only if users react (`React`).
     """
     if memory is not None and memory not in MEMORY:
         raise UnknownNameError("field of memory", memory, MEMORY)

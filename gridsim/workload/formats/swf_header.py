@@ -1,4 +1,4 @@
-"""What a Standard Workload Format file says of itself: its fields, its status codes, its header."""
+"""Metadata of the Standard Workload Format: fields, status codes, and the header of a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = (
     "preceding job",
     "think time",
 )
-"""The fields of a line."""
+"""Fields of a line."""
 
 STATUSES: Mapping[int, str] = {
     -1: "not known",
@@ -41,7 +41,7 @@ STATUSES: Mapping[int, str] = {
 """Meaning of the status codes."""
 
 CANCELLED = 5
-"""Status of a job that was cancelled, before it ran or while it did."""
+"""Status of a job that was cancelled, before or during its run."""
 
 _DIRECTIVE = re.compile(r"([A-Za-z]\w*)\s*:(?!//)\s*(.*)")
 _LEADING_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)|\d+")
@@ -55,10 +55,10 @@ def decoded(line: bytes) -> str:
 
 
 class Header:
-    """Comments above the first job: ``key: value`` lines, kept in order with all their values.
+    """Comments above the first job: ``key: value`` lines in order, with all their values.
 
-    A comment without a key goes on with the value above it (after a line break), or stands under the key ``""`` after
-    an empty comment.
+    A comment without a key continues the value above it (after a line break). After an empty comment, it is stored
+    under the key ``""``.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Header:
             self.values[self._key][-1] += f"\n{text}"
 
     def cores(self) -> tuple[int, str] | tuple[None, None]:
-        """Cores of the machine and the key that says so: the number that MaxProcs begins with, else MaxNodes."""
+        """Return the cores of the machine and the key that defines them: first number of MaxProcs, else MaxNodes."""
         for key in ("MaxProcs", "MaxNodes"):
             for value in self.values.get(key, ()):
                 number = _LEADING_NUMBER.match(value)

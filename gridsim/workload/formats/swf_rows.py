@@ -1,7 +1,7 @@
-"""Jobs as rows of the Standard Workload Format: screened by the rules for damaged lines, kept as columns.
+"""Jobs as rows of the Standard Workload Format: screened by the rules for damaged lines, and kept as columns.
 
-Readers of other formats come here too: what they know of a job is put into the 18 fields of SWF, so that what is
-impossible of a job, and what becomes of it (`gridsim.workload.problems`), is the same in every log.
+Readers of other formats use this module as well. They convert each job to the 18 fields of SWF, so that the rules for
+impossible jobs (`gridsim.workload.problems`) are the same for every log.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gridsim.workload.problems import Problems
 JOB, SUBMIT, WAIT, RUNTIME, ALLOCATED, REQUESTED, ESTIMATE, STATUS, USER = 0, 1, 2, 3, 4, 7, 8, 10, 11
 PRECEDING, THINK = 16, 17
 MEMORY = {"used": 6, "requested": 9}
-"""Fields of memory, KB of each processor, by the word that asks for one."""
+"""Indices of the memory fields, KB per processor, by the option value that selects them."""
 _KIB = 1024
 _MOST_MEMORY = 2.0**31
-"""MiB of a processor: more than any has; cores times it can be counted."""
+"""Largest memory per processor, MiB: above any real value, and small enough to multiply by cores."""
 _PARTS = (2, 3, 4)
 
 _WHOLE = [JOB, ALLOCATED, REQUESTED, *range(STATUS, USER + len(LABELS)), PRECEDING]
@@ -39,30 +39,30 @@ _LIMITS[[ALLOCATED, REQUESTED]] = MOST_CORES
 
 
 class SwfRows:
-    """Takes rows of the 18 fields of SWF a block at a time, and makes a workload of those that may stay.
+    """Collector of rows of the 18 fields of SWF, in blocks, which builds a workload of the accepted rows.
 
     Attributes
     ----------
     path : object
-        The log, for what is said of it.
+        The log, for error messages.
     machine : int or None
-        Cores that a job may have at most; None where not known.
+        Largest number of cores of a job; None if unknown.
     header : Header
         Comments above the first job.
     lines, comments, jobs_read : int
-        Lines of the log, those that are comments, and jobs told of.
+        Number of lines of the log, of comment lines, and of jobs.
     cores_field : dict of str to int
-        How often the requested and the allocated processors were taken.
+        Number of times that the requested and the allocated processors were used.
     unread : dict of int to list of bytes
-        Texts of the lines, by number, of which a field is no number and stands as NaN in its row.
+        Texts of the lines, by number, that contain a field that is not a number and is NaN in its row.
     memory : str or None
-        Which of `MEMORY` is what jobs ask for beside cores; None for neither.
+        Key of `MEMORY` that jobs request in addition to cores; None for neither.
     """
 
     memory: str | None = None
 
     in_order = True
-    """Whether a log is damaged whose rows are not in the order of their submit times."""
+    """Whether a log with rows that are not in the order of their submit times is damaged."""
 
     def __init__(self, path: object, cores: int | None, problems: Problems) -> None:
         self.path, self.machine, self.problems = path, cores, problems
@@ -75,13 +75,13 @@ class SwfRows:
         self._latest = 0
 
     def add(self, table: FloatArray, numbers: IntArray) -> None:
-        """Take rows of 18 numbers each, which stand on the lines of these numbers."""
+        """Add rows of 18 numbers each, with their line numbers."""
         self.jobs_read += len(numbers)
         if len(table):
             self.keep(*self._sound(table, numbers))
 
     def _sound(self, table: FloatArray, numbers: IntArray) -> tuple[FloatArray, IntArray]:
-        """Rows whose values are finite, within reason, and whole where they must be."""
+        """Return the rows whose values are finite, within limits, and integral where required."""
         good = np.abs(table) <= _LIMITS
         good[:, _WHOLE] &= table[:, _WHOLE] == np.rint(table[:, _WHOLE])
         screen = Screen(self.problems, numbers, FIELDS)
@@ -150,7 +150,7 @@ class SwfRows:
             self._add("memory", np.clip(mib, 0, _MOST_MEMORY).astype(np.int64))
 
     def _cores(self, table: FloatArray, allocated: IntArray) -> IntArray:
-        """Requested processors, allocated ones where there is no request."""
+        """Return the requested processors, or the allocated ones if there is no request."""
         asked = table[:, REQUESTED] > 0
         self.cores_field["requested"] += int(np.count_nonzero(asked))
         self.cores_field["allocated"] += int(np.count_nonzero(~asked & (allocated > 0)))
@@ -173,12 +173,12 @@ class SwfRows:
         self._columns[name].add(column)
 
     def _whole(self, name: str, rows: IntArray | None = None) -> npt.NDArray[Any]:
-        """One column of the whole log, given away."""
+        """Return one column of the whole log, and release it."""
         column = self._columns.pop(name).close()
         return column if rows is None else column[rows]
 
     def _renumbered(self) -> tuple[IntArray, IntArray | None]:
-        """Job numbers that differ, and the rows that stay if not all do."""
+        """Return unique job numbers, and the rows that stay if not all do."""
         job, numbers = self._whole("job"), self._whole("number")
         if job[0] >= 0 and (job[1:] > job[:-1]).all():
             return job, None
@@ -190,7 +190,7 @@ class SwfRows:
         return job, None if screen.keep.all() else np.flatnonzero(screen.keep)
 
     def workload(self, sha256: str) -> Workload:
-        """All jobs that were kept."""
+        """Return the workload of all jobs that were kept."""
         if not len(self._columns.get("job", ())):
             raise InputError(self.nothing(), path=self.path, line=self.lines)
         job, rows = self._renumbered()
@@ -226,7 +226,7 @@ class SwfRows:
         )
 
     def nothing(self) -> str:
-        """What to say where no job is left."""
+        """Return the error message for a log without usable jobs."""
         if not self.jobs_read:
             return f"no usable job: {self.lines} lines and none of 18 fields among them; expected an SWF log"
         found = ", ".join(f"{problem.count} {problem.kind}" for problem in self.problems)

@@ -30,19 +30,19 @@ def write_swf(
     record: Record | None = None,
     header: Mapping[str, str | Sequence[str]] | None = None,
 ) -> None:
-    """Write a workload as an SWF log, compressed if its name ends in ``.gz`` or ``.xz``; same jobs, same bytes.
+    """Write a workload as an SWF log, compressed if its name ends in ``.gz`` or ``.xz``; equal jobs give equal bytes.
 
     Parameters
     ----------
     workload : Workload
-        Jobs to write; wait and status are those that its source logged.
+        Jobs to write; wait and status are those logged in the source.
     path : str or path
-        File to make; it appears only when it is complete.
+        Output file; it appears only when it is complete.
     record : Record, optional
-        A simulation of *workload*: wait, run time and status are the simulated ones (1 completed, 0 killed at
-        its walltime, 5 all others), and where users reacted so are the submit times, in whose order the lines are.
+        Simulation of *workload*. Wait, run time and status are then the simulated ones (1 completed, 0 killed at its
+        walltime, 5 all others). If users reacted, submit times are simulated too, and the lines are in their order.
     header : mapping, optional
-        Header lines by key, in place of those that the workload brought from its source.
+        Header lines by key, which replace those from the source of the workload.
     """
     suffix = Path(path).suffix
     if record is not None and record.logged_submit_us is not None:
@@ -57,7 +57,7 @@ def write_swf(
 
     try:
         write_atomically(Path(path), write)
-    except BrokenPipeError:  # the reader of a pipe has ended, as `head` does
+    except BrokenPipeError:  # the reader of a pipe has ended, for example `head`
         raise
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", path=path) from error
@@ -99,7 +99,7 @@ def _notes(workload: Workload, record: Record | None) -> Iterator[str]:
 
 
 def _shift_clock(values: dict[str, list[str]], workload: Workload) -> None:
-    """Move the header's clock by as much as transforms moved the submit times."""
+    """Move the clock of the header by the shift that transforms applied to the submit times."""
     shift = sum(entry.get("shift", 0) for entry in workload.provenance.get("transforms", ()))
     if not shift:
         return
@@ -118,7 +118,7 @@ def _job_lines(workload: Workload, record: Record | None) -> Iterator[str]:
 
 
 def _fields(workload: Workload, record: Record | None) -> Iterator[Any]:
-    """Texts of the 18 fields, a column each; a repeated -1 where there is nothing to say."""
+    """Yield the texts of the 18 fields, one column each; a repeated -1 for missing data."""
     if record is None:
         wait = _logged_times(workload, "wait")
         held, status = workload.runtime, workload.logged.get("status")
@@ -155,7 +155,7 @@ def _texts(column: npt.NDArray[Any] | None) -> Iterator[str]:
 
 
 def _times(column: IntArray | None) -> Iterator[str]:
-    """Microseconds as seconds: whole numbers where they are, else with up to 6 digits; -1 for `NEVER`."""
+    """Yield microseconds as seconds: as integers if possible, else with up to 6 digits; -1 for `NEVER`."""
     if column is None:
         return repeat("-1")
     return (_time(value) for value in column.tolist())

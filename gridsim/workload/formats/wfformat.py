@@ -1,4 +1,4 @@
-"""WfFormat, versions 1.5 and 1.6: workflows as DAG jobs, their measured runtimes, and the bytes between their tasks."""
+"""WfFormat, versions 1.5 and 1.6: workflows as DAG jobs, with their measured run times and the bytes between tasks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gridsim.workload.formats.stream import opened
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 MOST = sys.float_info.max
-"""Largest number that is read where nothing less is asked for."""
+"""Default upper limit of numbers."""
 
 _TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"}
 
@@ -34,11 +34,11 @@ class JsonPlace:
     Parameters
     ----------
     value : object
-        As the JSON module reads it.
+        Value from the JSON module.
     path : object
-        The file.
+        Path of the file.
     field : str
-        Path of the value in it, as in ``workflow.specification.tasks[3].id``; empty for the whole.
+        Path of the value in the file, as in ``workflow.specification.tasks[3].id``; empty for the whole file.
 
     Examples
     --------
@@ -56,19 +56,19 @@ class JsonPlace:
         raise InputError(message, path=self.path, field=self.field or "(the whole file)")
 
     def get(self, key: str) -> JsonPlace:
-        """Value of a key that must be there."""
+        """Return the value of a required key."""
         found = self.find(key)
         if found is None:
             raise InputError(f"is missing; expected by {self._name()}", path=self.path, field=self._of(key))
         return found
 
     def find(self, key: str) -> JsonPlace | None:
-        """Value of a key, None where it is not there."""
+        """Return the value of a key, or None without it."""
         value = self._typed(dict).get(key)
         return None if value is None else JsonPlace(value, self.path, self._of(key))
 
     def items(self, key: str | None = None, *, least: int = 0) -> list[JsonPlace]:
-        """Entries of the list that this is, or that stands under *key*; an absent one has none, unless some are due."""
+        """Return the entries of this list, or of that under *key*; a missing list is empty if *least* is 0."""
         if key is not None:
             inner = self.get(key) if least else self.find(key)
             return [] if inner is None else inner.items(least=least)
@@ -78,14 +78,14 @@ class JsonPlace:
         return [JsonPlace(value, self.path, f"{self.field}[{index}]") for index, value in enumerate(values)]
 
     def text(self) -> str:
-        """The text that this is; not an empty one."""
+        """Return this value as a nonempty text."""
         value: str = self._typed(str)
         if not value:
             self.wrong("is empty; expected a text")
         return value
 
     def number(self, least: float = -math.inf, most: float = MOST) -> float:
-        """The number that this is, from *least* to *most*."""
+        """Return this value as a number from *least* to *most*."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.wrong(f"is {_shown(self.value)}; expected a number")
         if not least <= self.value <= most:
@@ -111,12 +111,12 @@ def _shown(value: object) -> str:
 
 
 def read_json(path: str | os.PathLike[str]) -> tuple[JsonPlace, bytes, str]:
-    """Contents of a JSON file, plain or compressed, its decompressed bytes and its checksum.
+    """Return the contents of a JSON file, plain or compressed, its decompressed bytes and its checksum.
 
     Raises
     ------
     InputError
-        When the file cannot be read or is no JSON; naming the line.
+        If the file cannot be read or is not valid JSON; with the line.
     """
     with opened(path) as (stream, digesting):
         try:
@@ -128,16 +128,16 @@ def read_json(path: str | os.PathLike[str]) -> tuple[JsonPlace, bytes, str]:
 
 
 VERSIONS = ("1.5", "1.6")
-"""Versions that are read: they differ in optional fields only."""
+"""Supported versions, which differ only in optional fields."""
 
 TICK = 0.001
-"""Length of a tick (s): runtimes of workflows are often far below a second."""
+"""Length of a tick (s): run times of workflows are often far below a second."""
 
 FILE_SUFFIXES = (".json", ".json.gz", ".json.xz")
-"""What the names of the files of a folder must end in."""
+"""Suffixes of workflow files in a folder."""
 
 _LONGEST = 1e12
-"""Longest runtime of a task (s)."""
+"""Longest run time of a task (s)."""
 
 _LARGEST = 1e18
 """Largest file (bytes)."""
@@ -146,17 +146,17 @@ Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def looks_like_wfformat(beginning: bytes) -> bool:
-    """Whether a file that begins so is probably a workflow: a JSON object."""
+    """Return whether a file with this beginning is probably a workflow: a JSON object."""
     return beginning.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
 def workflow_files(paths: Files) -> list[Path]:
-    """Files that *paths* mean: themselves, and for a folder the workflows in it, by name.
+    """Return the files in *paths*; for a folder, the workflows in it by name.
 
     Raises
     ------
     InputError
-        For a folder without workflows, or no path at all.
+        For a folder without workflows, or if *paths* is empty.
     """
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files: list[Path] = []
@@ -181,35 +181,35 @@ def read_workflows(
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
 ) -> Workload:
-    """Workflows as one workload, a DAG job each.
+    """Return workflows as one workload, with one DAG job each.
 
     Parameters
     ----------
     paths : path or sequence of paths
         Files, plain or compressed, or folders of them.
     submit : float or sequence of float
-        Submit time of all workflows (s), or one for each; more times than workflows repeat the workflows in turn.
+        Submit time of all workflows (s), or one for each; with more times than workflows, the workflows repeat in
+        turn.
     tick : float
-        Runtimes are rounded to whole multiples of this (s). Only those that would be 0 become one tick; they are
-        counted.
+        Unit to which run times are rounded (s). Run times that would round to 0 become one tick; they are counted.
     cores : int, optional
-        Cores of the machine, on which every task must fit.
+        Cores of the machine, which limit the width of every task.
     rules : mapping of str to str, optional
-        Rule for ``zero-length-task``, where it shall not be the default.
+        Rule for ``zero-length-task``, if not the default.
 
     Raises
     ------
     InputError
-        Naming the file and the path of the field: for one that is missing, a task that is listed twice, an unknown
-        parent or child, parents and children that disagree, a cycle, and a value that makes no task.
+        With the file and the path of the field: for a missing field, a task that is listed twice, an unknown parent or
+        child, parents and children that disagree, a cycle, and an invalid value.
 
     Notes
     -----
-    An edge carries the files that its first task makes and its second one takes. A task without ``coreCount`` needs one
-    core; ``memoryInBytes`` is what it asks for of machines that have memory. A task may name its architecture in
-    ``kind``, a field of our own: the format allows unknown ones. Jobs carry the label ``executable``, which ``names``
-    turns into the name of their file. The stated size of the machine is that of the machines that the workflow ran on,
-    the largest for several workflows.
+    An edge transfers the files that are output of its first task and input of its second. A task without ``coreCount``
+    needs one core. ``memoryInBytes`` is its demand on machines with memory. A task can name its architecture in
+    ``kind``, a gridsim extension, because the format allows unknown fields. Jobs have the label ``executable``, whose
+    ``names`` are the names of their files. The size of the machine is that of the machines on which the workflow ran,
+    or the largest for several workflows.
     """
     check_tick(tick)
     problems = Problems(rules)
@@ -242,7 +242,7 @@ def read_workflows(
 
 
 class _Workflow:
-    """One file: its graph, and what else it says."""
+    """One file: its graph, and further contents."""
 
     def __init__(self, path: Path, problems: Problems, tick: float) -> None:
         self.path = path
@@ -262,7 +262,7 @@ class _Workflow:
         self.beside_edges = self._volumes(specification)
 
     def _places(self) -> dict[str, int]:
-        """Place of each task by its id."""
+        """Return the index of each task by its id."""
         places: dict[str, int] = {}
         for task in self._specified:
             identity = task.get("id")
@@ -276,7 +276,7 @@ class _Workflow:
         return places
 
     def _measured(self, problems: Problems, tick: float) -> None:
-        """Runtimes and cores, from the list of executed tasks."""
+        """Set run times and cores from the list of executed tasks."""
         records: dict[str, JsonPlace] = {}
         for record in self._execution.items("tasks", least=1):
             identity = record.get("id")
@@ -307,17 +307,17 @@ class _Workflow:
 
     @property
     def lines(self) -> int:
-        """Lines of the file."""
+        """Return the number of lines of the file."""
         return len(self._text.splitlines())
 
     def _line(self, task: str) -> int:
-        """Line on which the execution of a task begins."""
+        """Return the line on which the execution of a task begins."""
         quoted = re.escape(json.dumps(task, ensure_ascii=False).encode())
         found = [match.start() for match in re.finditer(rb'"id"\s*:\s*' + quoted, self._text)]
         return 1 + self._text.count(b"\n", 0, found[-1]) if found else 1
 
     def _edges(self) -> None:
-        """Edges, stated by parents and by children, which must agree."""
+        """Set the edges, given by parents and by children, which must agree."""
         by_parent = self._stated("parents")
         by_child = {(other, one): where for (one, other), where in self._stated("children").items()}
         edges = {(parent, child): where for (child, parent), where in by_parent.items()}
@@ -337,7 +337,7 @@ class _Workflow:
             )
 
     def _stated(self, key: str) -> dict[tuple[int, int], JsonPlace]:
-        """Pairs (task, other) that the lists under *key* state, each with where it does."""
+        """Return the pairs (task, other) in the lists under *key*, each with its location."""
         pairs: dict[tuple[int, int], JsonPlace] = {}
         for place, task in enumerate(self._specified):
             for other in task.get(key).items():
@@ -350,7 +350,7 @@ class _Workflow:
         return pairs
 
     def _volumes(self, specification: JsonPlace) -> int | None:
-        """Set the bytes along each edge; return how many files go where no edge goes, None where no sizes are given."""
+        """Set the bytes along each edge; return the number of files without an edge, or None if there are no sizes."""
         if specification.find("files") is None:
             return None
         sizes: dict[str, float] = {}
@@ -373,7 +373,7 @@ class _Workflow:
         return beside
 
     def _machine_cores(self) -> int | None:
-        """Cores of all machines together, None unless each says how many it has."""
+        """Return the cores of all machines together, None unless each machine has a value."""
         total = 0
         for machine in self._execution.items("machines"):
             cpu = machine.find("cpu")
@@ -386,7 +386,7 @@ class _Workflow:
         return total or None
 
     def facts(self) -> dict[str, Any]:
-        """What `run.json` says of the file."""
+        """Return the facts on the file for `run.json`."""
         makespan = self._execution.find("makespanInSeconds")
         return {
             "source": str(self.path),
@@ -411,13 +411,13 @@ def _cores(record: JsonPlace) -> int:
 
 
 def _memory(record: JsonPlace) -> int:
-    """MiB that a task had, 0 where nobody says."""
+    """Return the memory of a task, MiB, 0 if unknown."""
     found = record.find("memoryInBytes")
     return 0 if found is None else math.ceil(found.number(0, _LARGEST) / 2**20)
 
 
 def _named(task: JsonPlace, key: str, sizes: Mapping[str, float]) -> list[str]:
-    """Files that a task lists under *key*, each once."""
+    """Return the files that a task lists under *key*, each once."""
     for file in task.items(key):
         if file.text() not in sizes:
             file.wrong(f"'{file.value}' is not in workflow.specification.files, so its size is unknown")

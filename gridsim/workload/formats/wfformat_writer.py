@@ -14,31 +14,31 @@ from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 
 _FOREIGN = re.compile(r"[^0-9A-Za-z_.#:/-]")
-"""Letters that an id may not hold."""
+"""Characters that an id cannot contain."""
 
 
 def write_workflow(workload: Workload, path: str | os.PathLike[str], *, row: int = 0) -> None:
-    """Write one job as a workflow; same job, same bytes.
+    """Write one job as a workflow; equal jobs give equal bytes.
 
     Parameters
     ----------
     workload : Workload
-        A job without tasks of its own becomes a workflow of one task.
+        Workload with the job; a job without tasks becomes a workflow of one task.
     path : str or path
-        File to make; it appears only when it is complete.
+        Output file; it appears only when it is complete.
     row : int
         Row of the job.
 
     Notes
     -----
-    Read again it gives the same tasks in the same order, with their cores, runtimes (to the microsecond, if read with
-    such a tick), architectures, edges and bytes; each edge that carries some has a file of its own. Estimates have no
-    place in the format. Its required makespan is the critical path: nothing was measured.
+    Reading the file gives the same tasks in the same order, with their cores, run times (to the microsecond, if read
+    with such a tick), architectures, edges and bytes. Each edge with bytes has a separate file. The format has no
+    field for estimates. Its required makespan is the critical path, because nothing was measured.
 
     Raises
     ------
     InputError
-        When there is no such row, or the file cannot be written.
+        If the row does not exist, or the file cannot be written.
     """
     if not 0 <= row < len(workload):
         raise InputError(f"is {row}; expected a row of the workload, 0 to {len(workload) - 1}", field="row")
@@ -74,7 +74,7 @@ def _document(workload: Workload, row: int) -> dict[str, Any]:
 
 
 def _tasks(workload: Workload, row: int) -> Tasks:
-    """Tasks of the job alone."""
+    """Return the tasks of the job only."""
     if workload.tasks is not None:
         return workload.tasks.select([row])
     return Tasks.from_edges(
@@ -89,7 +89,7 @@ def _name(workload: Workload, row: int) -> str:
 
 
 def _ids(tasks: Tasks) -> list[str]:
-    """Ids of the tasks: their names where they can be ids, else their numbers."""
+    """Return the ids of the tasks: their names if these are valid ids, else their numbers."""
     names = [_FOREIGN.sub("_", name) for name in tasks.names or ()]
     if names and all(names) and len(set(names)) == len(names):
         return names

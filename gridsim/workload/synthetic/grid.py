@@ -1,6 +1,6 @@
-"""Synthetic grid workloads: five kinds of jobs, from independent tasks to chains of forks and joins.
+"""Synthetic grid workloads with five kinds of jobs, from independent tasks to chains of forks and joins.
 
-Random draws, shapes of graphs and arrivals are here; parts of a total are in a module of their own.
+This module has random draws, shapes of graphs, and arrivals; `shares_of_total` divides a total into parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CORE_COUNTS", "KINDS_OF_JOBS", "KINDS_OF_TASKS", "LOADS", "Grid"]
 
 
 class DagShapes(NamedTuple):
-    """Graphs of all jobs: tasks of each job, and edges between rows of tasks, all from a lower to a higher row."""
+    """Graphs of all jobs: tasks of each job, and edges between rows of tasks, from a lower to a higher row."""
 
     counts: IntArray
     edge_first: IntArray
@@ -33,27 +33,27 @@ class DagShapes(NamedTuple):
 
 
 class BlockRanges(NamedTuple):
-    """Ranges, inclusive, from which a job of blocks is drawn: how many, how many chains in each, how long they are."""
+    """Inclusive ranges for jobs that consist of blocks: number of blocks, chains per block, length of a chain."""
 
     blocks: tuple[int, int]
     width: tuple[int, int]
     length: tuple[int, int]
     ends: int = 0
-    """How many of the fork and the join the length counts."""
+    """Number of end tasks (fork, join) that the length includes."""
 
     @property
     def most_tasks(self) -> int:
-        """Tasks of the largest job."""
+        """Number of tasks of the largest job."""
         return self.blocks[1] * (self.width[1] * (self.length[1] - self.ends) + 2)
 
 
 def single(jobs: int) -> DagShapes:
-    """One task a job."""
+    """Return one task per job."""
     return DagShapes(np.ones(jobs, dtype=np.int64), np.zeros(jobs + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 def erdos_renyi(jobs: int, most: int, probability: float, rng: np.random.Generator) -> DagShapes:
-    """Jobs of 1 to *most* tasks, uniformly; each pair of tasks is an edge, from the lower index, with *probability*."""
+    """Return jobs of 1 to *most* tasks, uniformly; each pair of tasks has an edge (low to high) with *probability*."""
     counts = rng.integers(1, most + 1, jobs)
     one, other = np.triu_indices(most, 1)
     taken = rng.random((jobs, len(one))) < probability
@@ -63,7 +63,7 @@ def erdos_renyi(jobs: int, most: int, probability: float, rng: np.random.Generat
 
 
 def blocks(jobs: int, block: BlockRanges, rng: np.random.Generator) -> DagShapes:
-    """Jobs of blocks one after the other; each block, with its own width and length, is a fork, chains and a join.
+    """Return jobs of successive blocks; each block has a random width and length, and is a fork, chains and a join.
 
     Tasks of a block are in the order fork, first chain from its beginning, second chain, …, join.
     """
@@ -90,13 +90,13 @@ def blocks(jobs: int, block: BlockRanges, rng: np.random.Generator) -> DagShapes
 
 
 def _shapes(counts: IntArray, one: IntArray, other: IntArray) -> DagShapes:
-    """Shapes from edges sorted by their first task, then by their second."""
+    """Return shapes from edges sorted by their first task, then by their second."""
     leaving = np.bincount(one, minlength=int(counts.sum()))
     return DagShapes(counts, np.concatenate([[0], np.cumsum(leaving)]).astype(np.int64), other)
 
 
 CORE_COUNTS = (1, 5, 10, 15, 20)
-"""Cores of a task, each as likely as the others. (The 100 in the printed table is a misprint for 10.)"""
+"""Cores of a task, with equal probability. (The 100 in the printed table is a misprint for 10.)"""
 
 KINDS_OF_TASKS = ("Kind1", "Kind2")
 """Architectures that tasks need."""
@@ -109,7 +109,7 @@ LOADS = (0.8, 0.9, 1.0, 1.1, 1.2)
 
 
 class KindOfJobs(NamedTuple):
-    """A column of the table of workloads: how many jobs, how their sizes are drawn, what their graphs are like."""
+    """A column of the table of workloads: number of jobs, distribution of their sizes, and shape of their graphs."""
 
     jobs: int
     sizes: str
@@ -130,28 +130,28 @@ KINDS_OF_JOBS: Mapping[str, KindOfJobs] = MappingProxyType(
 """The kinds of workload."""
 
 _ENDS = {"chain": 0, "inner": 0, "total": 2}
-"""Ends of a block, its fork and its join, that each way to count its length counts."""
+"""Number of end tasks of a block (fork, join) that each way to count its length includes."""
 
 Streams = Callable[[str], np.random.Generator]
 
 
 DAYS = (0.170, 0.191, 0.193, 0.198, 0.187, 0.042, 0.019)
-"""Share of the work of a week that is submitted on each day, Monday first."""
+"""Share of the work of a week submitted on each day, Monday first."""
 
 # fmt: off
 HOURS = (
     .0087, .0097, .0079, .0097, .0120, .0138, .0218, .0394, .0601, .0733, .0748, .0697,
     .0680, .0747, .0859, .0913, .0835, .0644, .0433, .0289, .0217, .0168, .0120, .0086,
 )
-"""Share of the work of a day that is submitted in each of its hours."""
+"""Share of the work of a day submitted in each hour."""
 # fmt: on
 
 WEEKS = 52
-"""Weeks of a year."""
+"""Number of weeks in a year."""
 
 
 def proportional(work: IntArray, cores: int, load: float) -> IntArray:
-    """Arrival of each job, ticks: the first at 0, then *cores* cores at *load* could do just what came before.
+    """Return the arrival of each job, ticks: the time that *cores* cores need at *load* for all earlier jobs.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def proportional(work: IntArray, cores: int, load: float) -> IntArray:
 
     Notes
     -----
-    The floor of the exact running sum: the load is taken as the decimal number that it is written as.
+    The floor of the exact running sum; the load is the exact decimal number as written.
 
     Examples
     --------
@@ -176,27 +176,27 @@ def proportional(work: IntArray, cores: int, load: float) -> IntArray:
 
 
 def poisson(work: IntArray, cores: int, load: float, rng: np.random.Generator) -> IntArray:
-    """Arrivals of a Poisson process of the same mean gap as `proportional`, ticks; the first at 0."""
+    """Return arrivals of a Poisson process with the same mean gap as `proportional`, ticks; the first at 0."""
     mean = float(work.sum()) / (len(work) * cores * float(Fraction(str(load))))
     gaps = rng.standard_exponential(len(work))[:-1]
     return np.floor(np.concatenate([[0.0], np.cumsum(gaps)]) * mean).astype(np.int64)
 
 
 def day_week(work: IntArray, cores: int, load: float, hour: int, weeks: Sequence[float] = ()) -> IntArray:
-    """Arrivals as `proportional`, ticks, with time warped by the day and the week; time 0 is Monday, 0:00.
+    """Return arrivals as `proportional`, ticks, with a daily and weekly cycle; time 0 is Monday, 0:00.
 
     Parameters
     ----------
     hour : int
         Ticks in an hour.
     weeks : sequence of float
-        A factor from 0 for the work of each week of the year, time 0 being the begin of the first: vacations are below
-        1. All are 1 where left out.
+        Factor, at least 0, for the work of each week of the year, starting at time 0; vacations are below 1. By
+        default all are 1.
 
     Notes
     -----
-    The running sum is operational time: it passes at the pace of the hour's share of the work of the week, or of the
-    year where *weeks* differ, so that over whole weeks, or years, the load is the nominal one.
+    The running sum is the operational time. It advances in proportion to the hour's share of the work of the week, or
+    of the year if *weeks* differ. Over whole weeks or years, the load is therefore the nominal one.
     """
     reached = _profile(weeks if len(set(weeks)) > 1 else (1.0,))
     hours = len(reached) - 1
@@ -207,7 +207,7 @@ def day_week(work: IntArray, cores: int, load: float, hour: int, weeks: Sequence
 
 
 def _profile(weeks: Sequence[float]) -> FloatArray:
-    """Share of the work of some weeks submitted by the begin of each of their hours, and by their end."""
+    """Return the share of the work of some weeks submitted by the start of each hour, and by their end."""
     share = np.outer(weeks, np.outer(DAYS, HOURS).ravel()).ravel()
     return np.concatenate([[0.0], np.cumsum(share) / share.sum()])
 
@@ -218,7 +218,7 @@ def _before(work: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Jobs of multi-core tasks with dependencies and widely different execution times, at a stated load of a grid.
+    """Jobs of multi-core tasks with dependencies and widely different execution times, at a given load of a grid.
 
     Attributes
     ----------
@@ -226,33 +226,34 @@ class Grid:
         ``uni-ind`` and ``log-ind``: independent tasks; ``prob``: Erdős-Rényi graphs; ``fan``: chains between a fork and
         a join; ``chain``: up to three such blocks one after the other.
     number : int
-        Which workload of its kind; the published evaluation has 30 of each.
+        Number of the workload within its kind; the published evaluation has 30 of each.
     load : float
-        Work that arrives over work that the grid could do in the same time.
+        Work that arrives relative to the capacity of the grid over the same time.
     cores : int
         Cores of the grid.
     sizes : str or None
-        How execution times of jobs are drawn: ``log`` (parts of the total, uniform over all divisions), ``uniform``
-        (in proportion to uniform numbers) or ``loguniform`` (over five decades, as in industrial logs); None for what
-        the kind has.
+        Distribution of execution times of jobs: ``log`` (parts of the total, uniform over all divisions), ``uniform``
+        (in proportion to uniform numbers) or ``loguniform`` (over five decades, as in industrial logs); None for that
+        of the kind.
     volume : str
-        What adds up to *total*: execution times of tasks, ``ticks``, or those times their cores, ``core-ticks``.
+        Quantity that adds up to *total*: execution times of tasks, ``ticks``, or those times their cores,
+        ``core-ticks``.
     length_counts : str
         Whether the length of a block counts its chains only (``chain``, or ``inner``) or fork and join too (``total``).
     kinds : str
-        Architectures: drawn for each task (``independent``) or in the stated proportion (``exact``).
+        Architectures: drawn independently for each task (``independent``) or in the exact proportion (``exact``).
     shares : int
-        Equal shares among which jobs are dealt, ``/share1`` and so on.
+        Number of equal shares to which jobs are assigned, ``/share1`` and so on.
     arrivals : str
-        ``proportional``: after each job a gap as long as the grid needs for it; ``poisson``: exponential gaps of the
-        same mean; ``day-week``: as proportional, in a time that runs faster when people work.
+        ``proportional``: after each job, a gap as long as the grid needs for it; ``poisson``: exponential gaps of the
+        same mean; ``day-week``: like ``proportional``, with a daily and weekly cycle.
     hour : int
-        Ticks in an hour of the day and the week; as published a tick is a minute there.
+        Ticks in an hour of the daily and weekly cycle; in the publication a tick is a minute.
     weeks : sequence of float or str
-        Under ``day-week``, a factor from 0 for the work of each of the 52 weeks of the year, as numbers or as a text in
-        which ``+`` separates them; all 1 where left out.
+        Under ``day-week``, a factor of at least 0 for the work of each of the 52 weeks of the year, as numbers or as a
+        text with ``+`` between them; by default all 1.
     jobs : int or None
-        Jobs to make, None for as many as the kind has. Fewer share the same total.
+        Number of jobs, None for that of the kind. Fewer jobs share the same total.
     total : int
         Volume of the workload.
     largest : int or None
@@ -260,8 +261,8 @@ class Grid:
 
     Notes
     -----
-    Times are whole ticks of one second. Each role has a random stream of its own, and the load only moves arrivals: the
-    same workload is met at every load and under every policy.
+    Times are whole ticks of one second. Each quantity has a separate random stream, and the load only changes
+    arrivals. The workload is therefore the same at every load and under every policy.
 
     References
     ----------
@@ -319,28 +320,28 @@ class Grid:
 
     @property
     def sizes_drawn(self) -> str:
-        """How execution times of jobs are drawn."""
+        """Distribution of execution times of jobs."""
         return self.sizes or KINDS_OF_JOBS[self.kind].sizes
 
     @property
     def block(self) -> BlockRanges | None:
-        """Ranges of the blocks that jobs consist of, if they do."""
+        """Ranges of the blocks of a job, or None for kinds without blocks."""
         block = KINDS_OF_JOBS[self.kind].block
         return None if block is None else block._replace(ends=_ENDS[self.length_counts])
 
     @property
     def least(self) -> int:
-        """Smallest size of a job: ten for each task that it may have, where it may have several."""
+        """Smallest size of a job: ten for each task it can have, or one for single-task jobs."""
         most = self.block.most_tasks if self.block else KINDS_OF_JOBS[self.kind].most_tasks
         return 10 * most if most > 1 else 1
 
     def generate(self, seed: int = 1) -> Workload:
-        """The workload of a *seed*, in job order.
+        """Return the workload for a *seed*, in job order.
 
         Raises
         ------
         InputError
-            When the total is too small for so many jobs, or sizes within the limits cannot be found.
+            If the total is too small for the number of jobs, or sizes within the limits cannot be found.
         """
         if seed < 0:
             raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
@@ -370,7 +371,7 @@ class Grid:
         return replace(workload, cores_stated=self.cores)
 
     def at_load(self, workload: Workload, load: float, seed: int = 1) -> Workload:
-        """The workload that this made of a *seed*, at another *load*: the same jobs, which only come at other times.
+        """Return the workload of the same *seed* at another *load*: the same jobs with other submit times.
 
         Examples
         --------
@@ -385,7 +386,7 @@ class Grid:
         return replace(workload, submit=submit * MICROSECOND, provenance=parameters)
 
     def _parameters(self) -> dict[str, object]:
-        """What a workload names as its parameters: factors of weeks only where there are any."""
+        """Return the parameters recorded in the workload; factors of weeks only if given."""
         return {name: value for name, value in asdict(self).items() if name != "weeks" or value}
 
     def _job_sizes(self, jobs: int, rng: np.random.Generator) -> IntArray:
@@ -406,7 +407,7 @@ class Grid:
         cores = streams("cores").choice(np.array(CORE_COUNTS), count)
         parts = simplexes(sizes, shapes.counts, streams("task sizes")) if count > len(sizes) else sizes
         ticks = parts if self.volume == "ticks" else _per_core(parts, cores, self.total)
-        return Tasks(  # sound by construction, and checking a campaign's edges would cost more than drawing them
+        return Tasks(  # correct by construction; checking the edges of a campaign would take longer than drawing them
             first=np.concatenate([[0], np.cumsum(shapes.counts)]).astype(np.int64),
             runtime=ticks * MICROSECOND,
             estimate=ticks * MICROSECOND,
@@ -431,12 +432,12 @@ class Grid:
 
 
 def _factors(weeks: Sequence[float] | str) -> tuple[float, ...]:
-    """Factors of the weeks of a year as numbers.
+    """Return the factors of the weeks of a year as numbers.
 
     Raises
     ------
     InputError
-        For what is not a number from 0 for each week, one of them above 0.
+        Unless there is a number of at least 0 for each week, and one of them is above 0.
     """
     given = weeks.split("+") if isinstance(weeks, str) else weeks
     try:
@@ -450,14 +451,14 @@ def _factors(weeks: Sequence[float] | str) -> tuple[float, ...]:
 
 
 def _work(tasks: Tasks) -> IntArray:
-    """Core-ticks of each job."""
+    """Return the core-ticks of each job."""
     return np.add.reduceat(tasks.runtime // MICROSECOND * tasks.cores, tasks.first[:-1])
 
 
 def _per_core(parts: IntArray, cores: IntArray, total: int) -> IntArray:
-    """Ticks of tasks that have *parts* of the core-ticks; with their cores they add up to *total* again.
+    """Return ticks of tasks that have *parts* of the core-ticks; multiplied by their cores they add up to *total*.
 
-    What whole ticks leave over goes to the largest fractions, and the last of it to the longest task of one core.
+    The rounding remainder goes to the largest fractions, and its last part to the longest task of one core.
     """
     exact = parts / cores
     ticks = np.maximum(np.floor(exact).astype(np.int64), 1)

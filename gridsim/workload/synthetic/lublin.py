@@ -1,6 +1,6 @@
-"""The default synthetic workload: the model of Lublin and Feitelson for rigid jobs, at once or block by block.
+"""The default synthetic workload: the model of Lublin and Feitelson for rigid jobs, as a whole or in blocks.
 
-Random draws are here; parameters, the daily cycle and exact values are in `lublin_parameters`.
+This module has the random draws; parameters, the daily cycle and exact values are in `lublin_parameters`.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ __all__ = [
 ]
 
 SIZE_KINDS = ("serial", "power-of-two", "other")
-"""Kinds of sizes, in the order of the uniform numbers that pick them."""
+"""Kinds of sizes, in the order of the uniform numbers that select them."""
 
 Streams = Callable[..., np.random.Generator]
 
 Estimates = Literal["modal", "multiples"]
 
 FACTOR = 5.0
-"""Largest overestimate of multiples, in runtimes."""
+"""Default for the largest overestimate of multiples, in run times."""
 
 
 def size_kinds(job_class: JobClass, u_kind: Any) -> IntArray:
-    """Place in `SIZE_KINDS` of the kind that each uniform number *u_kind* picks."""
+    """Return the index in `SIZE_KINDS` of the kind that each uniform number *u_kind* selects."""
     bounds = np.array([job_class.serial, job_class.serial + job_class.pow2])
     return np.asarray(np.searchsorted(bounds, u_kind, side="left"), dtype=np.int64)
 
 
 def size_exponents(job_class: JobClass, u_stage: Any, u_place: Any) -> FloatArray:
-    """log2 of the size of a parallel job before rounding: *u_stage* picks the stage, *u_place* the place in it."""
+    """Return log2 of the size of a parallel job, unrounded; *u_stage* selects the stage, *u_place* the place in it."""
     lower, place = np.asarray(u_stage) <= job_class.u_prob, np.asarray(u_place)
     bottom = np.where(lower, job_class.u_low, job_class.u_med)
     top = np.where(lower, job_class.u_med, job_class.u_hi)
@@ -66,7 +66,7 @@ def size_exponents(job_class: JobClass, u_stage: Any, u_place: Any) -> FloatArra
 
 
 def sizes(job_class: JobClass, cores: int, u_kind: Any, u_stage: Any, u_place: Any) -> IntArray:
-    """Sizes that three uniform numbers a job make on a machine of *cores* cores, which caps them."""
+    """Return the sizes for three uniform numbers per job, limited to the *cores* of the machine."""
     kind = size_kinds(job_class, u_kind)
     exponent = size_exponents(job_class, u_stage, u_place)
     top = cores.bit_length() - 1
@@ -76,12 +76,12 @@ def sizes(job_class: JobClass, cores: int, u_kind: Any, u_stage: Any, u_place: A
 
 
 def log_runtimes(job_class: JobClass, size: IntArray, streams: Streams) -> FloatArray:
-    """Natural logarithm of the runtime of each job, before the cut to whole seconds.
+    """Return the natural logarithm of the run time of each job, before rounding down to whole seconds.
 
     Notes
     -----
-    The model draws component and value until the value is below its limit. The same law in one pass: the
-    component with the share that it keeps, then its value.
+    The model draws component and value again until the value is below its limit. This function draws the same
+    distribution directly: the component with its share after truncation, then its value.
     """
     short = streams("component").random(len(size)) < short_share(job_class, size)
     count = int(np.count_nonzero(short))
@@ -92,63 +92,63 @@ def log_runtimes(job_class: JobClass, size: IntArray, streams: Streams) -> Float
 
 
 class _Arrivals(NamedTuple):
-    """Arrivals of the jobs of one class as points of its clock, before they are stretched to a load."""
+    """Arrivals of the jobs of one class as points of its clock, before scaling to a load."""
 
     points: FloatArray
     clock: DailyClock
 
     def at(self, factor: float) -> FloatArray:
-        """Submit times under *factor*, s."""
+        """Return submit times under *factor*, s."""
         return self.clock.time(self.points * factor)
 
 
 @dataclass(frozen=True, slots=True)
 class Lublin:
-    """A workload of rigid jobs with a daily cycle, as Lublin and Feitelson fitted it to parallel machines.
+    """A workload of rigid jobs with a daily cycle, as fitted to parallel machines by Lublin and Feitelson.
 
     Attributes
     ----------
     jobs : int
-        Jobs to make.
+        Number of jobs.
     cores : int
-        Cores of the machine; largest size.
+        Cores of the machine, and largest size of a job.
     load : float or None
-        Offered load to reach by making all gaps longer or shorter, a fraction of the machine; None for the
-        model's own (0.72 on 128 cores).
+        Target offered load, a fraction of the machine, reached by scaling all gaps; None for the model's load (0.72 on
+        128 cores).
     realised : bool
-        Reach the load in the finished sample between its first and last submit (`Workload.offered_load`)
-        instead of in expectation: gaps are so irregular that 5,000 jobs can be far from theirs.
+        Reach the load in the finished sample between its first and last submission (`Workload.offered_load`) instead
+        of in expectation. Gaps are so irregular that 5,000 jobs can be far from the expectation.
     kind : str
-        One class of jobs, ``all``, or batch and interactive jobs together, ``two-class`` (queue 0 is
-        interactive, 1 batch), or one of them, ``batch`` or ``interactive``.
+        ``all``: one class of jobs; ``two-class``: batch and interactive jobs (queue 0 is interactive, 1 batch);
+        ``batch`` or ``interactive``: only one of these classes.
     rescale : bool
-        Fit the tie between size and runtime to the machine's size; otherwise jobs above 144 cores are always
+        Fit the correlation of size and run time to the size of the machine; otherwise jobs above 144 cores are always
         long.
     f : float or None
-        Of multiples: estimates are ``runtime * (1 + f U)``, U uniform on [0, 1); 0 for exact ones, 5 where left out.
+        For multiples: estimates are ``runtime * (1 + f U)``, U uniform on [0, 1); 0 for exact estimates, 5 by default.
     estimate_step : float or None
-        Of multiples: estimates are rounded up to a multiple of this many seconds; None leaves them.
+        For multiples: round estimates up to a multiple of this many seconds; None does not round.
     users : int or None
-        Users among whom the jobs are dealt by Zipf's law; None for no users.
+        Number of users to whom jobs are assigned by Zipf's law; None for no users.
     start_bucket : int
-        Half hour of the day at time 0: 0 is midnight.
+        Half hour of the day at time 0; 0 is midnight.
     estimates : {"modal", "multiples"} or None
-        ``modal``: few popular values, a tail and the limit of the queue (the transform ``modal`` has its parameters);
-        ``multiples``: as *f* and *estimate_step* say, which research is asked to stop using. Modal where left out,
-        multiples where *f* or *estimate_step* is given.
+        ``modal``: a few popular values, a tail and the limit of the queue (the transform ``modal`` has its
+        parameters). ``multiples``: as *f* and *estimate_step* define, which the literature advises against. The
+        default is modal, or multiples if *f* or *estimate_step* is given.
 
     Notes
     -----
-    Every role (arrivals, sizes, runtimes, estimates, users) has its own random streams, and more jobs begin with
-    the same ones (but for modal estimates, of which so many are dealt as there are jobs): changing one parameter moves
-    nothing that it does not mean. Unlike the authors' program the
-    clock keeps its fractions of a second, else the daily cycle drifts.
+    Every quantity (arrivals, sizes, run times, estimates, users) has separate random streams, so a change of one
+    parameter does not affect unrelated quantities. A longer workload begins with the same jobs, except for modal
+    estimates, which depend on the number of jobs. Unlike the authors' program, the clock keeps fractions of a second,
+    because the daily cycle would drift without them.
 
     References
     ----------
     Lublin and Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
     JPDC 63(11), 2003. Tsafrir, Etsion and Feitelson, "Modeling user runtime estimates", JSSPP 2005 (modal estimates,
-    with constants of our own). Tsafrir, "Using inaccurate estimates accurately", JSSPP 2010 (against multiples).
+    with gridsim's constants). Tsafrir, "Using inaccurate estimates accurately", JSSPP 2010 (against multiples).
 
     Examples
     --------
@@ -189,12 +189,12 @@ class Lublin:
 
     @property
     def estimates_drawn(self) -> Estimates:
-        """Which kind of estimates the jobs have.
+        """Kind of estimates of the jobs.
 
         Returns
         -------
         {"modal", "multiples"}
-            As `estimates` says; where it does not, multiples where `f` or `estimate_step` is given, else modal.
+            The value of `estimates`; by default multiples if `f` or `estimate_step` is given, else modal.
         """
         if self.estimates is None:
             return "modal" if self.f is None and self.estimate_step is None else "multiples"
@@ -202,23 +202,23 @@ class Lublin:
 
     @property
     def _factor(self) -> float | None:
-        """Largest overestimate of multiples, in runtimes; None where estimates are modal."""
+        """Largest overestimate of multiples, in run times; None if estimates are modal."""
         if self.estimates_drawn == "modal":
             return None
         return FACTOR if self.f is None else self.f
 
     def classes(self) -> tuple[JobClass, ...]:
-        """Classes of jobs, fitted to the machine.
+        """Return the classes of jobs, fitted to the machine.
 
         Returns
         -------
         tuple of JobClass
-            One, or batch and interactive jobs.
+            One class, or batch and interactive jobs.
         """
         return tuple(job_class.on(self.cores, rescale=self.rescale) for job_class in KINDS[self.kind])
 
     def natural_load(self) -> float:
-        """Expected load of the model's own gaps, a fraction: the exact integral.
+        """Return the expected load with the model's gaps, a fraction: the exact integral.
 
         Returns
         -------
@@ -228,7 +228,7 @@ class Lublin:
         return expected_load(self.classes(), self.cores)
 
     def generate(self, seed: int = 1) -> Workload:
-        """The workload of a *seed*, in job order; times count from the start of the bucket `start_bucket`.
+        """Return the workload for a *seed*, in job order; times count from the start of the bucket `start_bucket`.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class Lublin:
         Returns
         -------
         Workload
-            The jobs; it says how it was drawn (`Workload.provenance`).
+            The jobs; `Workload.provenance` records how they were drawn.
         """
         if seed < 0:
             raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
@@ -272,7 +272,7 @@ class Lublin:
         )
 
     def _arrivals(self, classes: Sequence[JobClass], seed: int, factor: float) -> tuple[list[_Arrivals], IntArray]:
-        """The first arrivals of all classes together, by class, and the class of each in the same order."""
+        """Return the first arrivals over all classes, by class, and the class of each arrival in the same order."""
         whole = []
         for job_class in classes:
             log_gaps = job_class.log_gap.draw(self.jobs, stream(seed, "workload", "arrivals", job_class.name))
@@ -287,7 +287,7 @@ class Lublin:
         return cut, np.repeat(np.arange(len(classes)), counts)
 
     def _work(self, classes: Sequence[JobClass], counts: Sequence[int], seed: int) -> tuple[IntArray, FloatArray]:
-        """Sizes and runtimes (whole seconds) of so many jobs of each class, class after class."""
+        """Return sizes and run times (whole seconds) of the given numbers of jobs of each class, class after class."""
         size_parts, runtime_parts = [], []
         for job_class, count in zip(classes, counts, strict=True):
             uniform = stream(seed, "workload", "sizes", job_class.name).random((count, 3))
@@ -315,7 +315,7 @@ class Lublin:
 
 
 def _factor_for_span(arrivals: Sequence[_Arrivals], span: float) -> float:
-    """Factor of the points under which first and last submit lie *span* seconds apart; by bisection."""
+    """Return the factor of the points that makes the first and last submission *span* seconds apart, by bisection."""
     ends = [_Arrivals(part.points[[0, -1]], part.clock) for part in arrivals if len(part.points)]
 
     def reached(factor: float) -> bool:
@@ -341,20 +341,20 @@ def default_workload(
     cores: int | None = None,
     estimates: Estimates = "modal",
 ) -> Workload:
-    """The workload of `gridsim compare` without arguments.
+    """Return the workload of `gridsim compare` without arguments.
 
     Parameters
     ----------
     jobs : int, optional
-        10,000 where left out: five months.
+        Number of jobs; 10,000 (five months) by default.
     load : float, optional
-        Offered load, hit exactly; a fraction, 0.5 where left out.
+        Exact offered load, a fraction; 0.5 by default.
     seed : int, optional
-        1 where left out.
+        Random seed; 1 by default.
     cores : int, optional
-        128 where left out.
+        Cores of the machine; 128 by default.
     estimates : {"modal", "multiples"}
-        Few popular values, a tail and the limit of the queue; or up to six times the runtime in whole minutes.
+        A few popular values, a tail and the limit of the queue; or up to six times the run time in whole minutes.
 
     Returns
     -------
@@ -363,11 +363,12 @@ def default_workload(
 
     Notes
     -----
-    Why a load of 0.5: half a machine's worth of work is where policies can be told apart honestly. First come,
-    first served cannot use more than 0.60 of these 128 cores (the widest jobs wait for an empty machine), so
-    from there on its queue only grows and its mean wait says how long the workload is, not how good the policy
-    is. At 0.5 its queue still empties between bursts, and backfilling answers about ten times sooner (8 to 18 over
-    seeds); the mean waits of EASY and conservative backfilling differ by less than a tenth, in both directions.
+    The default load is 0.5, because policies can be compared meaningfully at this load. First come, first served
+    cannot use more than 0.60 of these 128 cores (the widest jobs wait for an empty machine). Above that load, its
+    queue only grows, and its mean wait reflects the length of the workload rather than the quality of the policy. At
+    0.5 its queue still empties between bursts, and response times are about ten times shorter under backfilling (8 to
+    18 over seeds). The mean waits under EASY and conservative backfilling differ by less than a tenth, in both
+    directions.
     """
     model = Lublin(
         jobs=10_000 if jobs is None else jobs,
@@ -381,22 +382,22 @@ def default_workload(
     return model.generate(1 if seed is None else seed)
 
 
-def zipf_users(n: int, users: int, rng: np.random.Generator, *, exponent: float = 1.0) -> IntArray:
-    """User of each of *n* jobs, numbered from 1: user k has a share in proportion to ``k ** -exponent``.
+def zipf_users(n: int, users: int, rng: np.random.Generator) -> IntArray:
+    """Return the user of each of *n* jobs, numbered from 1; the share of user k is proportional to ``1 / k``.
 
     Parameters
     ----------
     n : int
-        Jobs; each is drawn independently of the others.
+        Number of jobs, drawn independently.
     users : int
-        Users there are; the last ones may stay without a job.
+        Number of users; the last users may have no job.
     rng : Generator
-        One uniform number a job is taken from it.
+        Source of one uniform number per job.
 
     Raises
     ------
     InputError
-        When there is no user.
+        If there is no user.
 
     Examples
     --------
@@ -405,30 +406,30 @@ def zipf_users(n: int, users: int, rng: np.random.Generator, *, exponent: float 
     """
     if users < 1:
         raise InputError(f"is {users}; expected at least 1 user", field="users")
-    reached = np.cumsum(np.arange(1, users + 1) ** -exponent)
+    reached = np.cumsum(np.arange(1, users + 1) ** -1.0)
     return np.searchsorted(reached[:-1] / reached[-1], rng.random(n), side="right").astype(np.int64) + 1
 
 
 def overestimated(
     runtime: FloatArray, rng: np.random.Generator, *, f: float = 5.0, step: float | None = None
 ) -> FloatArray:
-    """Estimate of each job, s: ``runtime * (1 + f U)`` with U uniform on [0, 1), never below the runtime.
+    """Return the estimate of each job, s: ``runtime * (1 + f U)``, U uniform on [0, 1), at least the run time.
 
     Parameters
     ----------
     runtime : (n,) float
         True runtimes, s.
     rng : Generator
-        One uniform number a job is taken from it, whatever *f* is.
+        Source of one uniform number per job, whatever *f* is.
     f : float
-        Largest overestimate in runtimes; 0 for exact estimates.
+        Largest overestimate in run times; 0 for exact estimates.
     step : float, optional
-        Estimates are rounded up to a multiple of this many seconds, as users ask for whole minutes.
+        Round estimates up to a multiple of this many seconds, because users request whole minutes.
 
     Raises
     ------
     InputError
-        When *f* is negative or *step* not above 0.
+        If *f* is negative or *step* is not above 0.
 
     Examples
     --------
@@ -447,22 +448,22 @@ _BLOCK = 1 << 16
 
 
 class LublinBlocks:
-    """Jobs of a model that are drawn as they are asked for, any number of them, in the memory of a block.
+    """Jobs of a model, drawn on demand in any number, with the memory of one block.
 
     Parameters
     ----------
     model : Lublin
-        With estimates that are multiples of the runtimes (modal ones are dealt to all jobs at once), a load in
+        A model with estimates that are multiples of the run times (modal estimates depend on all jobs), a load in
         expectation, and one class of jobs.
     seed : int
-        Of the random streams.
+        Seed of the random streams.
     block : int
-        Jobs that are drawn at once, which changes none of them.
+        Number of jobs drawn at a time; the jobs do not depend on it.
 
     Raises
     ------
     InputError
-        When the model has to see all jobs at once.
+        If the model needs all jobs at once.
     """
 
     def __init__(self, model: Lublin, seed: int = 1, *, block: int = _BLOCK) -> None:

@@ -1,6 +1,6 @@
 """Parameters and distributions of the Lublin-Feitelson model, fitted to the size of the machine.
 
-One set of parameters for each class of jobs, as published; shares of sizes and runtimes, mean areas, the daily cycle.
+The parameters of each class of jobs are the published ones. Functions give sizes, run times and the daily cycle.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from gridsim.model.time import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class TruncatedGamma:
-    """Gamma law given that its value is at most *limit*: draw, and draw again while above.
+    """Gamma distribution conditioned on values of at most *limit*; larger draws are repeated.
 
     Attributes
     ----------
     shape : float
-        Shape of the gamma law before the cut, above 0.
+        Shape of the gamma distribution before truncation, above 0.
     scale : float
-        Its scale (mean = shape x scale), between 0 and 1: the exponential of a wider one has no finite mean
-        but for the cut.
+        Its scale (mean = shape x scale), between 0 and 1. With a larger scale, the exponential has a finite mean only
+        because of the truncation.
     limit : float
         Largest value.
     """
@@ -46,7 +46,7 @@ class TruncatedGamma:
 
     @property
     def kept(self) -> float:
-        """Share of the uncut law at most the limit: what is not drawn again."""
+        """Probability that the untruncated distribution is at most the limit, so that no redraw is needed."""
         return float(_below(self.shape, self.limit / self.scale))
 
     @property
@@ -55,25 +55,25 @@ class TruncatedGamma:
 
         Notes
         -----
-        Weighting the density by the exponential gives a gamma law again, of scale ``b / (1 - b)``.
+        The density weighted by the exponential is a gamma density of scale ``b / (1 - b)``.
         """
         narrow = 1.0 - self.scale
         weight = narrow**-self.shape
         return float(weight * _below(self.shape, self.limit * narrow / self.scale) / self.kept)
 
     def cdf(self, value: Any) -> FloatArray:
-        """Probability of at most *value*."""
+        """Return the probability of at most *value*."""
         inside = np.clip(np.asarray(value, dtype=float), 0.0, self.limit)
         return np.asarray(_below(self.shape, inside / self.scale) / self.kept)
 
     def quantile(self, probability: Any) -> FloatArray:
-        """Value that is not exceeded with *probability*."""
-        from scipy.special import gammaincinv  # a fifth of a second: only where exact values are asked for
+        """Return the value that is not exceeded with *probability*."""
+        from scipy.special import gammaincinv  # importing takes 0.2 s: only for exact values
 
         return np.asarray(self.scale * gammaincinv(self.shape, np.asarray(probability, dtype=float) * self.kept))
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """The first *n* values of *rng* that are at most the limit: more of them begin with the same ones."""
+        """Return the first *n* values of *rng* up to the limit; a larger *n* gives the same first values."""
         parts = [np.empty(0)]
         while (missing := n - sum(map(len, parts))) > 0:
             values = rng.gamma(self.shape, self.scale, missing)
@@ -82,8 +82,8 @@ class TruncatedGamma:
 
 
 def _below(shape: float, value: Any) -> Any:
-    """Probability that a gamma law of this shape and scale 1 is at most *value*."""
-    from scipy.special import gammainc  # a fifth of a second: only where a workload is made
+    """Return the probability that a gamma distribution of this shape and scale 1 is at most *value*."""
+    from scipy.special import gammainc  # importing takes 0.2 s: only for synthetic workloads
 
     return gammainc(shape, value)
 
@@ -92,10 +92,10 @@ BUCKET = 1800.0
 """Length of a bucket of the daily cycle, s."""
 
 BUCKETS = 48
-"""Buckets of a day."""
+"""Number of buckets in a day."""
 
 CYCLE_OFFSET = 11
-"""Bucket at which the gamma law of the daily cycle begins: the night minimum lies at 05:00."""
+"""Bucket at which the gamma distribution of the daily cycle begins; the minimum at night is at 05:00."""
 
 LONGEST_LOG_RUNTIME = 12.0
 """Largest natural logarithm of a runtime in seconds (162,754 s)."""
@@ -107,33 +107,33 @@ REFERENCE_CORES = 128
 """Cores of the machine that the published parameters describe."""
 
 CHANGE_POINT_DISTANCE = 2.5
-"""Change point of the log2 sizes below the largest on machines of another size (the authors allow 1.5 to 3.5)."""
+"""Distance of the change point of log2 sizes below the largest, on other machines (the authors allow 1.5 to 3.5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobClass:
-    """One class of jobs of the model; names are the paper's.
+    """One class of jobs of the model; the names are those of the paper.
 
     Attributes
     ----------
     name : str
-        Name of the class, also part of the names of its random streams.
+        Name of the class, which is also part of the names of its random streams.
     serial, pow2 : float
-        Shares of serial jobs, and of parallel jobs with a power-of-two size, of all jobs.
+        Shares of serial jobs, and of parallel jobs with a power-of-two size, among all jobs.
     u_low, u_med, u_hi : float
         log2 of the smallest parallel size, of the change point, and of the largest size, in cores.
     u_prob : float
         Weight of the lower stage, between `u_low` and `u_med`.
     a1, b1, a2, b2 : float
-        Shapes and scales of the two gamma laws of ln runtime in seconds.
+        Shapes and scales of the two gamma distributions of ln run time in seconds.
     pa, pb : float
-        Weight of the first of them on n cores: ``pa n + pb``, cut to [0, 1].
+        Weight of the first distribution on n cores: ``pa n + pb``, clipped to [0, 1].
     a_arr, b_arr : float
-        Shape and scale of the gamma law of ln gap in seconds in the rush hours.
+        Shape and scale of the gamma distribution of ln gap in seconds in the rush hours.
     arar : float
         Ratio of all hours to rush hours; multiplies `a_arr`.
     a_num, b_num : float
-        Shape and scale of the gamma law of the arrivals over the day, in buckets.
+        Shape and scale of the gamma distribution of the arrivals over the day, in buckets.
 
     References
     ----------
@@ -162,32 +162,32 @@ class JobClass:
 
     @property
     def short(self) -> TruncatedGamma:
-        """Law of ln runtime of the first component, mostly short jobs."""
+        """Distribution of ln run time of the first component, mostly short jobs."""
         return TruncatedGamma(self.a1, self.b1, LONGEST_LOG_RUNTIME)
 
     @property
     def long(self) -> TruncatedGamma:
-        """Law of ln runtime of the second component, mostly long jobs."""
+        """Distribution of ln run time of the second component, mostly long jobs."""
         return TruncatedGamma(self.a2, self.b2, LONGEST_LOG_RUNTIME)
 
     @property
     def log_gap(self) -> TruncatedGamma:
-        """Law of ln gap over all hours; its exponential is a gap in points of the daily cycle, mean = mean gap."""
+        """Distribution of ln gap over all hours; its exponential is a gap in points, whose mean is the mean gap."""
         return TruncatedGamma(self.a_arr * self.arar, self.b_arr, LONGEST_LOG_GAP)
 
     def on(self, cores: int, *, rescale: bool = True) -> JobClass:
-        """The class on a machine of *cores* cores; itself on the published 128.
+        """Return the class on a machine of *cores* cores; the class itself on the published 128.
 
         Parameters
         ----------
         rescale : bool
-            Scale `pa` by 128 / cores. Left alone, jobs above 144 cores are always long, and the load grows with
-            the machine.
+            Scale `pa` by 128 / cores. Otherwise jobs above 144 cores are always long, and the load grows with the
+            machine.
 
         Notes
         -----
-        Where the change point would lie below the smallest parallel size (machines under 10 cores), the lower
-        stage shrinks to that size; the published rule does not say.
+        On machines with fewer than 10 cores, the change point would be below the smallest parallel size. The lower
+        stage then shrinks to that size; the published rule does not cover this case.
         """
         if cores == REFERENCE_CORES:
             return self
@@ -221,7 +221,7 @@ _PUBLISHED: Mapping[str, tuple[float, float, float]] = {
     "a_num": (8.1737, 6.1271, 8.9186),
     "b_num": (3.9631, 5.2740, 3.6680),
 }
-"""Parameters of all jobs of a machine as one class, and of batch and interactive jobs of the two-class variant."""
+"""Parameters of all jobs of a machine as one class, and of the batch and interactive jobs of the two-class variant."""
 
 ALL, BATCH, INTERACTIVE = (
     JobClass(name, **{parameter: values[place] for parameter, values in _PUBLISHED.items()})
@@ -231,20 +231,20 @@ ALL, BATCH, INTERACTIVE = (
 KINDS: Mapping[str, tuple[JobClass, ...]] = MappingProxyType(
     {"all": (ALL,), "two-class": (INTERACTIVE, BATCH), "batch": (BATCH,), "interactive": (INTERACTIVE,)}
 )
-"""Classes of each kind of workload; a class's place is its number in the queue column, interactive jobs 0."""
+"""Classes of each kind of workload; the index of a class is its number in the queue column, interactive jobs 0."""
 
 
 def short_weight(job_class: JobClass, cores: Any) -> FloatArray:
-    """Probability of the first gamma law of ln runtime on *cores* cores, before the cut of the runtimes."""
+    """Return the probability of the first gamma distribution of ln run time on *cores* cores, before truncation."""
     return np.clip(job_class.pa * np.asarray(cores, dtype=float) + job_class.pb, 0.0, 1.0)
 
 
 def short_share(job_class: JobClass, cores: Any) -> FloatArray:
-    """Share of the first gamma law among the jobs on *cores* cores, after the cut.
+    """Return the share of the first gamma distribution among the jobs on *cores* cores, after truncation.
 
     Notes
     -----
-    A runtime that is too long is drawn again with its component, so the cut moves the shares.
+    A run time above the limit is drawn again together with its component, so truncation changes the shares.
     """
     weight = short_weight(job_class, cores)
     short, long = weight * job_class.short.kept, (1.0 - weight) * job_class.long.kept
@@ -252,14 +252,14 @@ def short_share(job_class: JobClass, cores: Any) -> FloatArray:
 
 
 def size_probabilities(job_class: JobClass, cores: int) -> FloatArray:
-    """Probability of each size on a machine of *cores* cores; (cores + 1,), indexed by the size.
+    """Return the probability of each size on a machine of *cores* cores; (cores + 1,), indexed by the size.
 
     Parameters
     ----------
     job_class : JobClass
         The class, already fitted to the machine (`JobClass.on`).
     cores : int
-        Cores of the machine, where sizes are capped.
+        Cores of the machine, the upper limit of sizes.
     """
     top = cores.bit_length() - 1
     probabilities = np.zeros(cores + 1)
@@ -272,7 +272,7 @@ def size_probabilities(job_class: JobClass, cores: int) -> FloatArray:
 
 
 def _between(job_class: JobClass, edges: FloatArray) -> FloatArray:
-    """Probabilities of the exponent below, between and above the *edges*."""
+    """Return the probabilities of the exponent below, between and above the *edges*."""
     low, middle, high = job_class.u_low, job_class.u_med, job_class.u_hi
     below = job_class.u_prob * _uniform_cdf(edges, low, middle) + (1.0 - job_class.u_prob) * _uniform_cdf(
         edges, middle, high
@@ -287,29 +287,29 @@ def _uniform_cdf(value: FloatArray, low: float, high: float) -> FloatArray:
 
 
 def runtime_given_size(job_class: JobClass, cores: Any) -> FloatArray:
-    """Mean runtime of jobs on *cores* cores before it is cut to whole seconds, s."""
+    """Return the mean run time of jobs on *cores* cores before rounding down to whole seconds, s."""
     share = short_share(job_class, cores)
     return share * job_class.short.mean_exponential + (1.0 - share) * job_class.long.mean_exponential
 
 
 def mean_area(job_class: JobClass, cores: int) -> float:
-    """Mean of cores times runtime, core-seconds."""
+    """Return the mean of cores times run time, core-seconds."""
     sizes = np.arange(cores + 1)
     return float(size_probabilities(job_class, cores) @ (sizes * runtime_given_size(job_class, sizes)))
 
 
 def expected_load(classes: Iterable[JobClass], cores: int) -> float:
-    """Offered load of the *classes* together on *cores* cores, a fraction: mean area over capacity of a mean gap."""
+    """Return the offered load of all *classes* on *cores* cores, a fraction: mean area over capacity of a mean gap."""
     return sum(mean_area(job_class, cores) / (cores * job_class.log_gap.mean_exponential) for job_class in classes)
 
 
 DAY = BUCKET * BUCKETS
-"""Length of a day, s; also its points."""
+"""Length of a day, s; also its length in points."""
 
 
 def cycle(job_class: JobClass) -> FloatArray:
-    """Weight of each bucket of the day from midnight, dimensionless; their mean is 1."""
-    from scipy.special import gammainc  # a fifth of a second: only where a workload is made
+    """Return the weight of each bucket of the day from midnight, dimensionless; the mean weight is 1."""
+    from scipy.special import gammainc  # importing takes 0.2 s: only for synthetic workloads
 
     edges = np.arange(CYCLE_OFFSET, CYCLE_OFFSET + BUCKETS + 1) - 0.5
     weights = np.roll(np.diff(gammainc(job_class.a_num, edges / job_class.b_num)), CYCLE_OFFSET - 1)
@@ -318,12 +318,12 @@ def cycle(job_class: JobClass) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DailyClock:
-    """Points to seconds and back: a bucket of weight w costs w x 1800 points, a day 86,400.
+    """Conversion between points and seconds: a bucket of weight w has w x 1800 points, a day 86,400.
 
     Attributes
     ----------
     weights : (48,) float
-        Weight of each bucket of the day from midnight; their mean is 1.
+        Weight of each bucket of the day from midnight; the mean weight is 1.
     start_bucket : int
         Bucket of the day at time 0.
     """
@@ -339,12 +339,12 @@ class DailyClock:
         object.__setattr__(self, "_points", np.concatenate(([0.0], spent[:-1], [DAY])))
 
     def time(self, points: Any) -> FloatArray:
-        """Seconds since the start at which *points* points are spent; a periodic, piecewise linear map.
+        """Return the seconds from the start to *points* points, by a periodic, piecewise linear map.
 
         Notes
         -----
-        The authors' program walks the buckets job by job and cuts each gap to whole seconds, which makes its
-        cycle drift by half a second a job; here the clock stays in floating point.
+        The authors' program steps through the buckets for each job and truncates each gap to whole seconds. Its cycle
+        therefore drifts by half a second per job; this clock uses floating point.
         """
         days, rest = np.divmod(np.asarray(points, dtype=float), DAY)
         return np.asarray(days * DAY + np.interp(rest, self._points, self._times))

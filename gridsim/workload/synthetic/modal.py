@@ -1,6 +1,6 @@
-"""Modal estimates: few popular values, a long tail, and the limit of the queue, dealt to the jobs that fit under them.
+"""Modal estimates: a few popular values, a long tail, and the limit of the queue, assigned to jobs that fit.
 
-After Tsafrir, Etsion and Feitelson 2005, with constants of our own.
+After Tsafrir, Etsion and Feitelson 2005, with gridsim's constants.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _POPULAR = (
     *(20 * _MINUTE, 12 * _HOUR, 10 * _HOUR, 8 * _HOUR, 5 * _HOUR, 90 * _MINUTE, 40 * _MINUTE, 45 * _MINUTE),
     *(150 * _MINUTE, 15 * _HOUR, 50 * _MINUTE, 7 * _HOUR, 9 * _HOUR, 16 * _HOUR, 24 * _HOUR, 36 * _HOUR, 48 * _HOUR),
 )
-"""Values that people ask for, the commonest first, s."""
+"""Popular requested values, the most frequent first, s."""
 
 _LIMITS = tuple(hours * _HOUR for hours in (18, 24, 36, 48, 72, 96, 168))
 """Customary limits of queues, s."""
 
 _STEP = 300
-"""Of values that are not popular, s."""
+"""Step of values that are not popular, s."""
 
 _STEEPEST, _WIDEST = 10.0, 1000.0
-"""Largest rates at which shares fall; largest spread."""
+"""Largest rates of decay of shares; largest spread."""
 
 
 def customary_maximum(longest: float) -> int:
-    """The least customary limit of a queue that is not below the *longest* runtime, whole days above a week, s.
+    """Return the smallest customary limit of a queue that covers the *longest* run time, s; whole days above a week.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def customary_maximum(longest: float) -> int:
 
 
 class Mix(NamedTuple):
-    """Values that so many jobs ask for, s: the maximum, popular ones, then the tail; and how many jobs ask for each."""
+    """Requested values, s (the maximum, popular values, then the tail), and the number of jobs for each value."""
 
     values: IntArray
     counts: IntArray
@@ -53,30 +53,30 @@ class Mix(NamedTuple):
 
 @dataclass(frozen=True)
 class Law:
-    """How many jobs ask for which value.
+    """Distribution of jobs over estimate values.
 
     Parameters
     ----------
     share_max : float
-        Share of jobs that ask for the maximum; the parameter worth setting. In CTC SP2 0.238, SDSC SP2 0.097, SDSC
-        BLUE 0.011.
+        Share of jobs that request the maximum; the most important parameter. CTC SP2: 0.238, SDSC SP2: 0.097, SDSC
+        BLUE: 0.011.
     head : int
-        Popular values, the maximum among them.
+        Number of popular values, including the maximum.
     head_share : float
-        Share of jobs that ask for one of these.
+        Share of jobs that request one of these.
     decay : float
-        The share of the k-th popular value falls as ``exp(-decay k)``.
+        The share of the k-th popular value is proportional to ``exp(-decay k)``.
     spread : float
         There are ``round(spread sqrt(n))`` distinct values for n jobs.
     tail_power : float
-        The share of the k-th value of the tail falls as ``k ** -tail_power``.
+        The share of the k-th value of the tail is proportional to ``k ** -tail_power``.
     tight : float
-        Chance that a job asks for the least value that suffices.
+        Probability that a job requests the smallest sufficient value.
 
     References
     ----------
-    Tsafrir, Etsion, Feitelson, JSSPP 2005: some twenty values cover nine jobs in ten; the maximum and the share of jobs
-    that ask for it determine most of the rest. The constants are fitted to three logs of the Parallel Workloads
+    Tsafrir, Etsion, Feitelson, JSSPP 2005: about twenty values cover nine of ten jobs; the maximum and the share of
+    jobs that request it determine most of the rest. The constants are fitted to three logs of the Parallel Workloads
     Archive: section 1 of the project's specification of methods.
     """
 
@@ -101,7 +101,7 @@ class Law:
         )
 
     def mix(self, jobs: int, maximum: int, rng: np.random.Generator) -> Mix:
-        """Values and counts for so many *jobs* under a *maximum*, s; of *rng* only the values of the tail are drawn."""
+        """Return values and counts for *jobs* jobs under a *maximum*, s; only the tail of values uses *rng*."""
         popular = np.array([value for value in _POPULAR if value < maximum][: self.head - 1], dtype=np.int64)
         wanted = round(self.spread * jobs**0.5) - len(popular) - 1
         tail = _tail(popular, maximum, max(wanted, 0), rng)
@@ -119,17 +119,17 @@ class Law:
 
 
 def _tail(popular: IntArray, maximum: int, wanted: int, rng: np.random.Generator) -> IntArray:
-    """Values that are not popular, uniform in the logarithm: each drawn from those left with weights 1 / value."""
+    """Return values that are not popular, log-uniform: each drawn from the remaining ones with weights 1 / value."""
     left = np.setdiff1d(np.arange(_STEP, maximum, _STEP), popular)
     if len(left) < wanted:
         left = np.setdiff1d(np.arange(_MINUTE, maximum, _MINUTE), popular)
-    # Successive draws with weights w have the order of exponential waits over w.
+    # Successive draws with weights w have the order of exponential variates divided by w.
     drawn: IntArray = left[np.argsort(rng.exponential(size=len(left)) * left, kind="stable")[:wanted]]
     return drawn
 
 
 def _counts(jobs: int, shares: FloatArray) -> IntArray:
-    """Whole numbers in proportion to *shares*: rounded down, the rest by largest remainder, ties to the earlier."""
+    """Return integers in proportion to *shares*, rounded by largest remainder; ties go to the earlier share."""
     exact = jobs * shares
     counts = np.floor(exact).astype(np.int64)
     most = np.argsort(-(exact - counts), kind="stable")[: jobs - int(counts.sum())]
@@ -138,28 +138,29 @@ def _counts(jobs: int, shares: FloatArray) -> IntArray:
 
 
 class Modal(NamedTuple):
-    """Estimates, s, one a job, and how many had to be made because no value was left that suffices."""
+    """Estimate of each job, s, and the number of estimates computed because no sufficient value was left."""
 
     estimate: FloatArray
     repaired: int
 
     @classmethod
     def of(cls, runtime: FloatArray, law: Law, rng: np.random.Generator, *, maximum: int | None = None) -> Modal:
-        """Estimates for jobs of these runtimes.
+        """Return estimates for jobs with these run times.
 
         Parameters
         ----------
         runtime : (n,) float
-            True runtimes, s.
+            True run times, s.
         rng : Generator
-            The tail is drawn from it, then two uniform numbers a job, longest first.
+            Source of the tail, then of two uniform numbers per job, longest first.
         maximum : int, optional
-            Limit of the queue, s; `customary_maximum` of the longest runtime where left out.
+            Limit of the queue, s; by default `customary_maximum` of the longest run time.
 
         Notes
         -----
-        By falling runtime, each job draws from the values not yet given that suffice: with chance ``tight`` the least
-        of them, else any. Where none is left its estimate is its runtime, rounded up to 300 s.
+        In order of decreasing run time, each job draws from the remaining values that suffice: the smallest of them
+        with probability ``tight``, else any of them. If none is left, its estimate is its run time, rounded up to
+        300 s.
 
         Examples
         --------
@@ -179,11 +180,11 @@ class Modal(NamedTuple):
 
 
 def _dealt(runtime: FloatArray, mix: Mix, tight: npt.NDArray[np.bool_], place: FloatArray) -> FloatArray:
-    """A value of the mix for each runtime, longest first; NaN where none is left that suffices."""
+    """Return a value of the mix for each run time, longest first; NaN if no sufficient value is left."""
     order = np.argsort(-mix.values)
     values, counts = mix.values[order], mix.counts[order]
     pool = _Pool(counts)
-    suffice = np.searchsorted(-values, -runtime, side="right")  # how many of the values, largest first
+    suffice = np.searchsorted(-values, -runtime, side="right")  # number of sufficient values, largest first
     reached = np.concatenate([[0], np.cumsum(counts)])[suffice]
     dealt, given = np.full(len(runtime), np.nan), 0
     for row, (there, least, at) in enumerate(zip(reached.tolist(), tight.tolist(), place.tolist(), strict=True)):
@@ -195,7 +196,7 @@ def _dealt(runtime: FloatArray, mix: Mix, tight: npt.NDArray[np.bool_], place: F
 
 
 class _Pool:
-    """Things of several kinds in a row, each of which can be taken out by its place: a tree of their numbers."""
+    """Items of several kinds in a row, each removable by its index: a tree of their counts."""
 
     def __init__(self, counts: IntArray) -> None:
         self._leaves = 1 << max(len(counts) - 1, 1).bit_length()
@@ -205,7 +206,7 @@ class _Pool:
         self._tree = tree
 
     def take(self, place: int) -> int:
-        """Take out the thing at a place, from 0; returns its kind."""
+        """Remove the item at an index, from 0; return its kind."""
         tree, node = self._tree, 1
         tree[1] -= 1
         while node < self._leaves:

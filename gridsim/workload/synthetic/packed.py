@@ -1,4 +1,4 @@
-"""Jobs that fit a machine without a gap: a rectangle of cores and time, cut into pieces."""
+"""Jobs that fit a machine without gaps: a rectangle of cores and time, cut into pieces."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gridsim.model.workload import Workload
 __all__ = ["KINDS_OF_PACKING", "Packed", "cut"]
 
 KINDS_OF_PACKING = ("static", "dynamic", "early")
-"""When the jobs of a packed workload arrive."""
+"""Arrival patterns of a packed workload."""
 
 
 class Pieces(NamedTuple):
-    """Pieces of a rectangle, a row each: its first core, how many, its first second, how many."""
+    """Pieces of a rectangle, one per row: first core, number of cores, first second, number of seconds."""
 
     core: IntArray
     cores: IntArray
@@ -30,19 +30,19 @@ class Pieces(NamedTuple):
 
 
 def cut(cores: int, seconds: int, jobs: int, rng: np.random.Generator) -> Pieces:
-    """So many pieces of a rectangle, by straight cuts from side to side; they cover it once.
+    """Cut a rectangle into *jobs* pieces by straight cuts from side to side; the pieces cover it exactly once.
 
     Parameters
     ----------
     cores, seconds : int
-        Its sides.
+        Sides of the rectangle.
     jobs : int
-        How many pieces; at most as many as it has core-seconds.
+        Number of pieces, at most the number of core-seconds.
 
     Notes
     -----
-    A cut goes through cores or time with equal chance, where both can be cut, at a uniform place; the pieces still to
-    make are shared by area, as far as both sides have room for theirs.
+    A cut divides the cores or the time with equal probability, where both can be cut, at a uniform position. The
+    numbers of pieces of both sides are proportional to their areas, as far as the areas allow it.
 
     Examples
     --------
@@ -70,39 +70,40 @@ def cut(cores: int, seconds: int, jobs: int, rng: np.random.Generator) -> Pieces
 
 
 def _share(count: int, area: int, rest: int) -> int:
-    """How many of *count* pieces an *area* beside a *rest* gets: in proportion, and each side from 1 to its area."""
+    """Return the share of *area* in *count* pieces, next to *rest*: in proportion, each side from 1 to its area."""
     fair = rounded(Fraction(count * area, area + rest))
     return min(max(fair, 1, count - rest), area, count - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Jobs with deadlines that a perfect schedule packs into *span* seconds of all cores, without a gap.
+    """Jobs with deadlines that an optimal schedule packs into *span* seconds on all cores, without gaps.
 
     Attributes
     ----------
     kind : {"static", "dynamic", "early"}
-        ``static``: all arrive at 0 and have until (1 + r) * span. ``dynamic``: each arrives at its packed start and has
-        (1 + r) times its runtime from there. ``early``: the same deadlines, and each arrives some time before.
+        ``static``: all jobs arrive at 0 with the deadline (1 + r) * span. ``dynamic``: each job arrives at its packed
+        start, and its deadline is (1 + r) times its run time later. ``early``: the same deadlines, but each job
+        arrives some time before its packed start.
     cores : int
         Cores of the machine.
     span : int
         Length of the packed schedule, s.
     jobs : int
-        Jobs to make.
+        Number of jobs.
     r : float
-        How much longer than in the packed schedule jobs may take, a fraction; 0 leaves no room.
+        Extra time that jobs may take relative to the packed schedule, a fraction; 0 leaves no slack.
     lead : float
-        With ``early``, how long before its packed start a job arrives, s: uniform in whole seconds up to this many, but
-        not before 0.
+        With ``early``, the largest time between arrival and packed start, s; uniform in whole seconds, but no arrival
+        is before 0.
 
     Notes
     -----
-    Where jobs arrive together their order is drawn, so that it says nothing of the packing. The packed schedule is told
-    as the logged one: ``logged["wait"]`` is packed start minus submit. Estimates are exact.
+    Where jobs arrive together their order is random, so that it contains no information on the packing. The packed
+    schedule is recorded as the logged one: ``logged["wait"]`` is packed start minus submit time. Estimates are exact.
 
-    With ``dynamic`` every job finds its packed cores free when it arrives, so that every policy that starts whatever
-    fits runs all of them at once, for every *r*.
+    With ``dynamic``, every job finds its packed cores free when it arrives. Under every policy that starts jobs as
+    soon as they fit, all jobs therefore start at arrival, for every *r*.
 
     References
     ----------
@@ -139,7 +140,7 @@ class Packed:
         )
 
     def generate(self, seed: int = 1) -> Workload:
-        """The workload of a *seed*, in job order."""
+        """Return the workload for a *seed*, in job order."""
         if seed < 0:
             raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
         pieces = cut(self.cores, self.span, self.jobs, stream(seed, "packed", "cuts"))
@@ -165,7 +166,7 @@ class Packed:
         return np.asarray(np.maximum(pieces.start - leads, 0), dtype=np.int64)
 
     def _deadlines(self, pieces: Pieces) -> IntArray:
-        """Deadlines in whole seconds, rounded up, exactly for *r* as it is written."""
+        """Return deadlines in whole seconds, rounded up, exact for the decimal *r* as written."""
         factor = 1 + exact(self.r, "r")
         if self.kind == "static":
             return np.full(self.jobs, -(-self.span * factor.numerator // factor.denominator))

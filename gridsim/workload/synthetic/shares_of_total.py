@@ -1,6 +1,6 @@
-"""Parts of a total: how much of all work each job gets, and how much of a job each of its tasks gets.
+"""Parts of a total: the work of each job, and the part of a job for each of its tasks.
 
-Every function makes parts that add up to the total exactly, as whole numbers of at least a stated size.
+The parts of every function add up to the total exactly, as whole numbers of at least a given size.
 """
 
 from __future__ import annotations
@@ -13,40 +13,40 @@ from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
 
 REDRAWS = 1_000
-"""Draws thrown away for a part above the limit before discarding counts as hopeless."""
+"""Redraws because of a part above the limit, after which rejection sampling stops."""
 
 _DIRECT = 3_000
-"""Most parts that are drawn directly within bounds: the table for it has as many rows and columns."""
+"""Largest number of parts that are drawn directly within bounds; the table for it has this many rows and columns."""
 
 LOGUNIFORM = (0.569, 5.719)
-"""Decimal logarithms between which job sizes are uniform: fitted to industrial jobs, in core-minutes."""
+"""Decimal logarithms between which job sizes are uniform, fitted to industrial jobs, in core-minutes."""
 
 
 def simplex(n: int, total: float, rng: np.random.Generator) -> FloatArray:
-    """Parts uniform over all ways to divide *total* into *n*: what UUnifast draws, as normalised exponentials."""
+    """Return parts uniform over all divisions of *total* into *n*: the distribution of UUnifast, by exponentials."""
     return _scaled(rng.standard_exponential(n), total)
 
 
 def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, most: int | None = None) -> IntArray:
-    """Whole parts of *total*, uniform over all divisions into parts from *least* to *most* (UUnifast-Discard).
+    """Return whole parts of *total*, uniform over all divisions into parts from *least* to *most* (UUnifast-Discard).
 
     Parameters
     ----------
     n, total : int
-        Parts to make, and their sum.
+        Number of parts, and their sum.
     least, most : int
-        Smallest and largest part; None for no largest.
+        Smallest and largest part; None for no upper limit.
 
     Raises
     ------
     InputError
-        When no division has parts within the bounds, or none was found.
+        If no division has parts within the bounds, or none was found.
 
     Notes
     -----
-    A division drawn again until no part is below *least* is a division of what lies above *least* (both are uniform on
-    the same simplex), so only an upper limit costs redraws. Where `REDRAWS` of them were in vain, the bounded simplex
-    is drawn directly (`bounded`).
+    Redrawing a division until no part is below *least* is equivalent to a division of the total minus all *least*
+    (both are uniform on the same simplex). Only an upper limit therefore costs redraws. After `REDRAWS` redraws, the
+    bounded simplex is sampled directly (`bounded`).
     """
     _possible(n, total, least, most)
     free = total - n * least
@@ -66,41 +66,41 @@ def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, mo
     return _capped(rounded(least + room * bounded(n, free / room, rng), total, least), most)
 
 
-def simplexes(totals: IntArray, counts: IntArray, rng: np.random.Generator, *, least: int = 1) -> IntArray:
-    """As `uunifast` for many totals at once: ``counts[i]`` parts of ``totals[i]``, one group after the other."""
+def simplexes(totals: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return parts as `uunifast` for many totals: ``counts[i]`` parts of ``totals[i]``, one group after the other."""
     first = np.cumsum(counts) - counts
     draws = rng.standard_exponential(int(counts.sum()))
-    scale = (totals - least * counts) / np.add.reduceat(draws, first)
+    scale = (totals - counts) / np.add.reduceat(draws, first)
     above = draws * np.repeat(scale, counts)
     parts = np.floor(above)
     group = np.repeat(np.arange(len(counts)), counts)
-    rest = totals - least * counts - np.add.reduceat(parts, first).astype(np.int64)
+    rest = totals - counts - np.add.reduceat(parts, first).astype(np.int64)
     order = np.lexsort((parts - above, group))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    whole = parts.astype(np.int64) + least + (place - np.repeat(first, counts) < np.repeat(rest, counts))
+    whole = parts.astype(np.int64) + 1 + (place - np.repeat(first, counts) < np.repeat(rest, counts))
     missing = totals - np.add.reduceat(whole, first)
-    for row in np.flatnonzero(missing):  # an ulp too much before the floor
+    for row in np.flatnonzero(missing):  # one ulp above the total before the floor
         members = whole[first[row] : first[row] + counts[row]]
         members[np.argmax(members)] += missing[row]
     return whole
 
 
 def uniform(n: int, total: int, rng: np.random.Generator, *, least: int = 1) -> IntArray:
-    """Whole parts in proportion to *n* uniform numbers, none below *least*."""
+    """Return whole parts in proportion to *n* uniform numbers, none below *least*."""
     _possible(n, total, least, None)
     return _raised(_scaled(1.0 - rng.random(n), total), total, least)
 
 
 def loguniform(n: int, total: int, rng: np.random.Generator, *, least: int = 1) -> IntArray:
-    """Whole parts in proportion to ``10 ** U`` with U uniform over `LOGUNIFORM`, none below *least*."""
+    """Return whole parts in proportion to ``10 ** U`` with U uniform over `LOGUNIFORM`, none below *least*."""
     _possible(n, total, least, None)
     low, high = LOGUNIFORM
     return _raised(_scaled(10.0 ** (low + (high - low) * rng.random(n)), total), total, least)
 
 
 def rounded(parts: Any, total: int, least: int = 0) -> IntArray:
-    """Whole numbers beside *parts* with the sum *total*: cut, at least *least*, the rest to the largest fractions.
+    """Round *parts* to integers with the sum *total*: floor, at least *least*, remainder to the largest fractions.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def rounded(parts: Any, total: int, least: int = 0) -> IntArray:
 
 
 def bounded(n: int, total: float, rng: np.random.Generator) -> FloatArray:
-    """*n* numbers in [0, 1] with the sum *total*, uniform over all such (Randfixedsum, drawn without discarding).
+    """Return *n* numbers in [0, 1] with the sum *total*, uniform over all such (Randfixedsum, without rejection).
 
     References
     ----------
@@ -153,9 +153,9 @@ def bounded(n: int, total: float, rng: np.random.Generator) -> FloatArray:
 
 
 def _simplex_choices(n: int, up: FloatArray, down: FloatArray) -> FloatArray:
-    """Probability of each step between the simplexes that a bounded section falls into.
+    """Return the probability of each step between the simplexes that form a bounded section.
 
-    Row i - 2 belongs to dimension i. Volumes are scaled by their largest in each row: only their ratios count.
+    Row i - 2 belongs to dimension i. Each row of volumes is scaled by its largest, because only ratios matter.
     """
     choice = np.zeros((n - 1, n))
     volume = np.zeros(n + 1)
@@ -176,14 +176,14 @@ def _scaled(weights: FloatArray, total: float) -> FloatArray:
 
 
 def _raised(parts: FloatArray, total: int, least: int) -> IntArray:
-    """Parts of at least *least*; what raising the small ones takes comes from all others in proportion."""
+    """Return parts of at least *least*; the amount added to small parts is taken from the others in proportion."""
     above = np.maximum(parts - least, 0.0)
     free = total - len(parts) * least
     return rounded(least + (_scaled(above, free) if free else above), total, least)
 
 
 def _capped(parts: IntArray, most: int) -> IntArray:
-    """Parts up to *most*: what rounding put above it goes to the smallest."""
+    """Return parts up to *most*; amounts above it after rounding go to the smallest parts."""
     over = int(np.maximum(parts - most, 0).sum())
     capped = np.minimum(parts, most)
     for row in np.argsort(capped, kind="stable"):

@@ -1,4 +1,4 @@
-"""Cirne's model of moldability: what users of rigid jobs would have been able to ask for."""
+"""Cirne's model of moldable jobs: the core counts that a user of a rigid job could have requested."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
 NATURES = {"rigid": 0.02, "powers of two": 0.10, "squares": 0.02, "even": 0.08, "multiples of four": 0.08, "any": 0.70}
-"""Kinds of sizes that a job can have, and their shares, where they are not told from its request."""
+"""Kinds of core counts and their shares, used where the kind does not follow from the request."""
 
 
 @dataclass(frozen=True)
 class Cirne:
-    """Moldable jobs as Cirne and Berman fitted them: parallelism, its variation, and the sizes that a user names.
+    """Moldable jobs after Cirne and Berman: average parallelism, its variation, and the core counts that a user names.
 
     Parameters
     ----------
     admissible : {"request", "nature"}
-        A job that asks for a power of two can have powers of two, any other job any size; or each job draws what kind
-        of sizes it can have.
+        ``request``: a job that requests a power of two can use powers of two, any other job can use any number of
+        cores. ``nature``: the kind of core counts is drawn for each job.
     cores : int or None
-        Cores of the machine; of the widest cluster where it has several.
+        Cores of the machine; on several clusters, the cores of the widest one.
 
     Notes
     -----
-    A size beyond which the job gains nothing is not kept, unless it is the only one. Every quantity has a random stream
-    of its own, in job order.
+    A core count above the saturation point of the job is dropped, unless it is the only one. Each quantity has its own
+    random stream, in job order.
 
     References
     ----------
-    Cirne and Berman, "A model for moldable supercomputer jobs", IPDPS 2001; the constants of Cirne's simulator, section
-    11 of the project's specification of moldable jobs.
+    Cirne and Berman, "A model for moldable supercomputer jobs", IPDPS 2001; the constants of Cirne's simulator are in
+    section 11 of the project's specification of moldable jobs.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Cirne:
     machine: ClassVar[str] = "widest"
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with ranges, and the sizes in them that each job names.
+        """Return the *workload* with ranges and with the core counts that each job names.
 
         Raises
         ------
         InputError
-            When it has ranges already, or a job is wider than the machine.
+            If the workload has ranges already, or a job is wider than the machine.
         """
         machine = rigid_within(workload, self.cores)
         requested, numbers = workload.asked
@@ -99,33 +99,33 @@ class Cirne:
 
 
 def unilog(uniform: FloatArray, slope: float | FloatArray, shift: float | FloatArray) -> FloatArray:
-    """Numbers whose distribution function is ``slope * log2(x) + shift``, from uniform ones."""
+    """Return numbers with the distribution function ``slope * log2(x) + shift``, from uniform numbers."""
     return np.exp2((uniform - shift) / slope)
 
 
 def smallest_sizes(uniform: FloatArray) -> IntArray:
-    """Fewest cores that each job can have."""
+    """Return the smallest number of cores of each job."""
     return np.maximum(1, np.ceil(unilog(uniform, 0.0692, 0.6279))).astype(np.int64)
 
 
 def sigmas(normal: FloatArray) -> FloatArray:
-    """Variation of the parallelism of each job, from standard normal numbers."""
+    """Return the variation of the parallelism of each job, from standard normal numbers."""
     return np.maximum(0.0, 1.209 + 1.132 * normal)
 
 
 def parallelisms(smallest: IntArray, uniform: FloatArray) -> FloatArray:
-    """Average parallelism of each job, which depends on the fewest cores that it can have."""
+    """Return the average parallelism of each job, which depends on its smallest number of cores."""
     scale = np.log2(smallest)
     return np.maximum(1.0, unilog(uniform, 0.009548 * scale + 0.07468, -0.01877 * scale - 0.009198))
 
 
 def named_counts(uniform: FloatArray) -> IntArray:
-    """How many sizes each user names, if the job can have as many."""
+    """Return how many core counts each user names, if the job has that many."""
     return np.maximum(2, np.ceil(unilog(uniform, 0.1918, 0.1876))).astype(np.int64)
 
 
 def _able(nature: str, low: int, high: int) -> IntArray:
-    """Sizes from *low* to *high* that a job of this nature can have."""
+    """Return the core counts from *low* to *high* that a job of this nature can use."""
     sizes = np.arange(low, high + 1)
     step = {"even": 2, "multiples of four": 4, "rigid": high + 1}.get(nature, 1)
     fine = sizes % step == 0
@@ -138,6 +138,6 @@ def _able(nature: str, low: int, high: int) -> IntArray:
 
 
 def _named(requested: int, able: IntArray, count: int, rng: np.random.Generator) -> list[int]:
-    """*count* of the sizes, ascending, what the job asks for always among them."""
+    """Return *count* core counts in ascending order, always including the requested one."""
     others = able[able != requested]
     return sorted([requested, *rng.choice(others, size=min(count - 1, len(others)), replace=False).tolist()])

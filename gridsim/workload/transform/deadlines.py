@@ -1,4 +1,4 @@
-"""Deadlines from a reference schedule for workloads without any, and tolerances of users."""
+"""Deadlines from a reference schedule, for workloads without deadlines, and tolerances of users."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from gridsim.registry import Spec
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Deadlines that ask for a part of the response that each job had in a reference schedule of the same workload.
+    """Deadlines derived from the response time of each job in a reference schedule of the same workload.
 
     Parameters
     ----------
     stringency : float
-        0 asks for the end in the reference schedule, 1 for a start without any wait.
+        0 sets the deadline to the end in the reference schedule, 1 to the end after a start without any wait.
     fraction : float
         Share of jobs that have a deadline.
     tolerance : float
-        How many times the response asked for users would accept, 1 or more; 1 is just what was asked.
+        Factor by which users accept a longer response time than requested, at least 1; 1 means no tolerance.
     random_tolerance : bool
-        Each job has a tolerance of its own, uniform between 0 and twice *tolerance*; values below 1 count as 1.
+        Draw a tolerance for each job, uniform between 0 and twice *tolerance*; values below 1 count as 1.
     reference : str or Spec
-        Policy of the reference schedule. The scenario (a recipe, ``--transform``) simulates it, on its machine, on the
-        workload as it stands where this transform does.
+        Policy of the reference schedule. The scenario (scenario file, ``--transform``) simulates it on its own
+        machine, with the workload as it is before this transform.
 
     Notes
     -----
-    Every job has a deadline of submit + max(runtime, ceil((1 - stringency) * response)), where its estimate is longer
-    than that submit + estimate: nobody can guarantee less. A job that did not run in the reference schedule (too wide
-    for the machine, refused) gets none.
+    A deadline is submit + max(runtime, ceil((1 - stringency) * response)). Where the estimate is longer, the deadline
+    is submit + estimate, because no scheduler can guarantee an earlier end. A job that did not run in the reference
+    schedule (too wide for the machine, or rejected) has no deadline.
 
-    Whether a job has one, and its tolerance, are drawn by its number: the jobs of a smaller *fraction* are among those
-    of a larger, and a job keeps what it drew when others are added.
+    The job number determines whether a job has a deadline, and its tolerance. The jobs of a smaller *fraction* are
+    therefore a subset of those of a larger one, and a job keeps its draws when other jobs are added.
 
     References
     ----------
@@ -69,12 +69,12 @@ class Deadlines:
         check_factor(self.tolerance, "tolerance")
 
     def apply(self, workload: Workload, rng: np.random.Generator, reference: Record) -> Workload:
-        """The *workload* with deadlines.
+        """Return the *workload* with deadlines.
 
         Raises
         ------
         InputError
-            When it has deadlines, or the *reference* is a record of other jobs.
+            If the workload has deadlines already, or the *reference* is a record of other jobs.
         """
         if (workload.deadline < NEVER).any():
             raise InputError("the workload has deadlines already", field="deadline")
@@ -102,12 +102,12 @@ class Deadlines:
 
 
 def _check_same(workload: Workload, other: Workload) -> None:
-    """Refuse a reference schedule of other jobs: numbers, submits, runtimes and cores must be the same.
+    """Raise unless the reference schedule has the same job numbers, submit times, run times and core counts.
 
     Raises
     ------
     InputError
-        Naming the first thing that differs.
+        For the first difference.
     """
     if len(workload) != len(other):
         raise InputError(
@@ -127,7 +127,7 @@ def _check_same(workload: Workload, other: Workload) -> None:
 def requested_deadlines(
     submit: IntArray, runtime: IntArray, response: IntArray, stringency: float, *, tick: float = 1.0
 ) -> IntArray:
-    """Deadlines that users might have asked for: submit + max(runtime, ceil((1 - stringency) * response)).
+    """Return requested deadlines: submit + max(runtime, ceil((1 - stringency) * response)).
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def requested_deadlines(
     response : (n,) int64
         End minus submit of each job in a reference schedule (EASY), whole microseconds.
     stringency : float
-        0 asks for the end of the reference schedule, 1 for a start without any wait.
+        0 sets the deadline to the end in the reference schedule, 1 to the end after a start without any wait.
     tick : float
-        What the ceiling rounds to, s.
+        Unit to which the ceiling rounds, s.
 
     Returns
     -------
@@ -147,8 +147,8 @@ def requested_deadlines(
 
     References
     ----------
-    Islam, Balaji, Sadayappan, Panda 2003 and 2004; the exact rule in section 8.2 of the project's specification of
-    deadline admission.
+    Islam, Balaji, Sadayappan, Panda 2003 and 2004; section 8.2 of the project's specification of deadline admission
+    gives the exact rule.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def requested_deadlines(
     if share < 0:
         raise InputError(f"stringency {stringency} is above 1", field="stringency")
     unit = whole(tick) * share.denominator
-    # Whole ticks and the rest apart: the product with the numerator stays within 64 bits for any time of a log.
+    # Whole ticks and the remainder are separate, so that the product with the numerator fits into 64 bits.
     ticks, rest = response // unit, response % unit
     shortened = ticks * share.numerator * whole(tick) + -(-(rest * share.numerator) // unit) * whole(tick)
     deadlines: IntArray = submit + np.maximum(runtime, shortened)
@@ -173,18 +173,18 @@ _LARGEST_NUMBER = 1 << 26
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Users who accept up to *factor* times the response that their deadline asks for.
+    """Users who accept up to *factor* times the response time that their deadline requests.
 
     Parameters
     ----------
     factor : float
         1 or more; 1 is no tolerance.
     random : bool
-        Each job has a factor of its own, uniform between 0 and twice *factor*; values below 1 count as 1.
+        Draw a factor for each job, uniform between 0 and twice *factor*; values below 1 count as 1.
 
     Notes
     -----
-    The transform ``deadlines`` gives tolerances too. This one is for jobs that shall have their own although their
+    The transform ``deadlines`` sets tolerances as well. Use this one to give jobs separate tolerances although their
     deadlines are copies: ``deadlines``, ``duplicate?arrival=same``, ``tolerance``.
 
     References
@@ -207,36 +207,36 @@ class Tolerance:
         check_factor(self.factor, "factor")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with these tolerances in place of any that it had."""
+        """Return the *workload* with these tolerances, which replace existing ones."""
         return recorded(replace(workload, tolerance=tolerances(workload.job, self.factor, self.random, rng)), self)
 
 
 def check_factor(factor: float, name: str) -> None:
-    """Refuse a tolerance below 1 and one without end.
+    """Raise for a tolerance that is below 1 or infinite.
 
     Raises
     ------
     InputError
-        Naming the parameter.
+        With the name of the parameter.
     """
     if not 1 <= factor < np.inf:
         raise InputError(f"a tolerance of {factor}; expected 1 (none) or more", field=name)
 
 
 def tolerances(job: IntArray, factor: float, random: bool, rng: np.random.Generator) -> FloatArray:
-    """Tolerance of each job: *factor*, or one of its own where *random*."""
+    """Return the tolerance of each job: *factor*, or a random one per job if *random*."""
     if not random:
         return np.full(len(job), float(factor))
     return np.maximum(1.0, 2.0 * factor * by_number(job, rng))
 
 
 def by_number(job: IntArray, rng: np.random.Generator) -> FloatArray:
-    """A uniform number in [0, 1) for each job, by its number: the same whatever other jobs there are.
+    """Return a uniform number in [0, 1) for each job, determined by its number and independent of the other jobs.
 
     Raises
     ------
     InputError
-        For numbers below 0 or too large to count up to.
+        For job numbers below 0 or above the largest number that can be drawn.
     """
     for number in (int(job.min(initial=0)), int(job.max(initial=0))):
         if not 0 <= number < _LARGEST_NUMBER:

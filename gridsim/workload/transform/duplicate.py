@@ -1,4 +1,4 @@
-"""A higher load from the same jobs: some of them twice, or all of them longer."""
+"""A higher load from the same jobs: duplicate some jobs, or lengthen all of them."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload, recorded
 
 LARGEST_LOAD = 1000
-"""Largest load, in multiples of the workload's own."""
+"""Largest load, in multiples of the load of the workload."""
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """*load* times the work: copies of jobs drawn without replacement, a higher load containing every lower one.
+    """*load* times the work: copies of jobs drawn without replacement; a higher load contains every lower one.
 
     Parameters
     ----------
     load : float
-        In multiples of the workload's own, 1 or more: (load - 1) times as many copies as there are jobs, rounded,
-        halves up. Every job is copied once before one is copied again.
+        In multiples of the load of the workload, at least 1. The number of copies is (load - 1) times the number of
+        jobs, rounded half up. Every job is copied once before any job is copied again.
     arrival : {"random", "same"}
-        When a copy is submitted: drawn uniformly, in whole ticks, between the first and the last submit, both included;
-        or together with its original.
+        Submit time of a copy. ``random``: uniform in whole ticks between the first and the last submission, both
+        included. ``same``: the submit time of the original.
 
     Notes
     -----
-    Which jobs are copied, and when each copy arrives, is drawn once for all loads: one permutation, and one arrival for
-    each place in it. Copies are numbered from behind the largest number on, in the order of the permutation, and have
-    everything of their originals; of a deadline the response that it asks for. So a copy that arrives with its original
-    has the same deadline. For copies with deadlines of their own, give the deadlines after the duplication. What the
-    source says of the schedule (``logged``) is not kept: no copy was part of it. Where users react, a copy that arrives
-    with its original does so too, and one that arrives at random comes from nobody who waits for anything.
+    The jobs to copy and the submit times of the copies are drawn once for all loads: one permutation, and one submit
+    time for each position in it. Copies are numbered upwards from the largest job number, in the order of the
+    permutation. They have all attributes of their originals. A deadline keeps its distance from the submit time, so a
+    copy that is submitted with its original has the same deadline. For separate deadlines of copies, add deadlines
+    after the duplication. The logged schedule (``logged``) is dropped, because it does not include the copies. Where
+    users react, a copy with ``arrival=same`` reacts like its original; a copy with a random submit time does not
+    react.
 
     References
     ----------
@@ -62,12 +63,12 @@ class Duplicate:
             raise UnknownNameError("value of duplicate?arrival", str(self.arrival), ("random", "same"))
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with the copies, by submit time and number.
+        """Return the *workload* with the copies, sorted by submit time and number.
 
         Raises
         ------
         InputError
-            For jobs of several tasks.
+            For workflows.
         """
         workload.require_rigid("only rigid jobs can be duplicated")
         count = rounded((exact(self.load, "load") - 1) * len(workload))
@@ -88,7 +89,7 @@ class Duplicate:
         return recorded(both.select(np.lexsort((both.job, both.submit))), self, copies=count, jobs=len(both))
 
     def _drawn(self, workload: Workload, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Rows to copy and where their copies arrive, whole microseconds: the first *count* of an endless series."""
+        """Return the rows to copy and the submit times of their copies (whole microseconds), *count* of each."""
         order, clock = rng.spawn(2)
         rounds = -(-count // len(workload)) if count else 0
         rows = [order.permutation(len(workload)) for _ in range(rounds)]
@@ -100,18 +101,18 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Expand:
-    """Runtimes and estimates *load* times as long, in whole seconds; submits stay.
+    """Run times and estimates multiplied by *load*, in whole seconds; submit times stay.
 
     Parameters
     ----------
     load : float
-        In multiples of the workload's own, above 0. Times are rounded, halves up, to at least 1 s, exactly for the
-        number as it is written.
+        In multiples of the load of the workload, above 0. Times are rounded half up to at least 1 s. The factor is the
+        exact decimal number as written.
 
     Notes
     -----
-    A workload with deadlines is refused: a response that was asked for says nothing of a job of another length. Expand
-    first, then give deadlines. What the source says of the schedule (``logged``) is not kept.
+    A workload with deadlines is rejected, because a requested response time does not apply to a job of another length.
+    Expand first, then add deadlines. The logged schedule (``logged``) is dropped.
 
     References
     ----------
@@ -135,12 +136,12 @@ class Expand:
             )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The longer jobs; nothing is drawn from *rng*.
+        """Return the longer jobs; *rng* is not used.
 
         Raises
         ------
         InputError
-            For a workload with deadlines, jobs of several tasks, and times that grow too long.
+            For a workload with deadlines, for workflows, and for times that grow too long.
         """
         workload.require_rigid("only rigid jobs can be expanded")
         if (workload.deadline < NEVER).any():

@@ -1,4 +1,4 @@
-"""Other walltime estimates for the same jobs."""
+"""Transforms that replace the walltime estimates of jobs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.deadlines import by_number
 
 _WIDEST = 5.0
-"""Largest spread: there, one job in a thousand is estimated wrongly by a factor of five million."""
+"""Largest spread: at this value, one job in a thousand is misestimated by a factor of five million."""
 _BEST = 1e6
-"""Times that estimates may be better: there, a year too much is half a minute."""
+"""Largest improvement factor: at this value, an overestimate of a year shrinks to half a minute."""
 _LEAST_ESTIMATE = 1_000_000
 """A second, in whole microseconds."""
 
 
 def with_estimates(workload: Workload, estimate: IntArray, tasks: Tasks | None = None) -> tuple[Workload, int]:
-    """The workload with other estimates, and how many deadlines were moved to the earliest end that these allow.
+    """Return the workload with other estimates, and the number of deadlines moved to the earliest end they allow.
 
     Parameters
     ----------
     estimate : (n,) int64
-        Whole microseconds, one a job.
+        Estimate of each job, whole microseconds.
     tasks : Tasks, optional
-        Those of DAG jobs, with estimates of their own.
+        Tasks of DAG jobs with their new estimates.
     """
     least = workload.submit + estimate
     moved = workload.deadline < least
@@ -39,7 +39,7 @@ def with_estimates(workload: Workload, estimate: IntArray, tasks: Tasks | None =
 
 @dataclass(frozen=True)
 class ExactEstimates:
-    """Estimates that are the true runtimes, of each task where jobs have several.
+    """Estimates equal to the true run times, per task for workflows.
 
     Examples
     --------
@@ -49,12 +49,12 @@ class ExactEstimates:
     """
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* with exact estimates; nothing is drawn from *rng*.
+        """Return the *workload* with exact estimates; *rng* is not used.
 
         Raises
         ------
         InputError
-            When a job that outlived its estimate cannot meet its deadline with an exact one.
+            If a job that exceeded its estimate cannot meet its deadline with an exact one.
         """
         tasks = None if workload.tasks is None else replace(workload.tasks, estimate=workload.tasks.runtime)
         changed = int(np.count_nonzero(workload.estimate != workload.runtime))
@@ -65,16 +65,16 @@ class ExactEstimates:
 
 @dataclass(frozen=True)
 class BetterEstimates:
-    """Estimates that exceed the true runtimes by a part of what they did, of each task where jobs have several.
+    """Estimates with a smaller overestimate of the true run time, per task for workflows.
 
     Parameters
     ----------
     factor : float
-        How many times better: 2 halves what is asked for too much, 1 changes nothing. Too short ones stay.
+        Improvement factor: 2 halves the overestimate, 1 changes nothing. Underestimates stay.
 
     Notes
     -----
-    The estimate is runtime + (estimate - runtime) / factor, in whole microseconds, halves up.
+    The estimate is runtime + (estimate - runtime) / factor, in whole microseconds, rounded half up.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class BetterEstimates:
             raise InputError(f"{self.factor} times better estimates; expected 1 to {_BEST:g}", field="factor")
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* with these estimates; nothing is drawn from *rng*."""
+        """Return the *workload* with these estimates; *rng* is not used."""
         tasks = workload.tasks
         if tasks is not None:
             tasks = replace(tasks, estimate=self._nearer(tasks.estimate, tasks.runtime))
@@ -108,19 +108,19 @@ class BetterEstimates:
 
 @dataclass(frozen=True)
 class NoisyEstimates:
-    """Estimates that are the true runtimes times an error of median 1: half of them too short, half too long.
+    """Estimates with a random error factor of median 1: half of them are too short, half too long.
 
     Parameters
     ----------
     spread : float
-        Standard deviation of the logarithm of the error, 0 for none: two jobs of three are estimated within a factor
-        of exp(spread) of their runtimes.
+        Standard deviation of the logarithm of the error; 0 means exact. Two of three jobs are estimated within a
+        factor of exp(spread) of their run times.
 
     Notes
     -----
-    The estimate of a job is max(1 s, floor(runtime * exp(spread * z) + 1/2)), rounded in whole ticks. Its z, standard
-    normal, is drawn by the number of the job: it stays the same at any spread, and when others are added. A deadline
-    before submit + estimate moves there: nobody can ask for less.
+    The estimate of a job is max(1 s, floor(runtime * exp(spread * z) + 1/2)), rounded in whole ticks. The standard
+    normal number z is drawn by the job number. It does not change with the spread or when other jobs are added. A
+    deadline before submit + estimate moves to submit + estimate, the earliest end that can be guaranteed.
 
     Examples
     --------
@@ -136,12 +136,12 @@ class NoisyEstimates:
             raise InputError(f"a spread of {self.spread}; expected 0 (exact) to {_WIDEST:g}", field="spread")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with these estimates in place of its own.
+        """Return the *workload* with these estimates, which replace the existing ones.
 
         Raises
         ------
         InputError
-            For jobs of several tasks.
+            For workflows.
         """
         workload.require_rigid("only estimates of rigid jobs can be drawn")
         estimate = self._estimates(workload, rng)

@@ -1,4 +1,4 @@
-"""Flurries: floods of jobs by one user, found and named; and a log without them."""
+"""Flurries, which are bursts of jobs by one user: detection, and a log without them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from gridsim.model.workload import UNKNOWN, Workload, recorded
 WEEK = 7 * 86_400.0
 
 Flurries = Literal["keep", "drop", "both"]
-"""What is to be done about flurries: they stay, they are left out, or everything is asked with and without them."""
+"""Treatment of flurries: keep them, drop them, or run every analysis with and without them."""
 
 
 class Flurry(NamedTuple):
-    """A flood of jobs by one user.
+    """Burst of jobs by one user.
 
     Attributes
     ----------
     user : int
         Label of the user.
     first, last : float
-        Submits of its first and last job, s of the log's clock.
+        Submit times of its first and last job, s of the log's clock.
     jobs : int
-        All jobs of the user from its first to its last window.
+        Number of all jobs of the user from its first to its last window.
     times : float
-        Jobs of the user in its fullest window, over the median of jobs in a window.
+        Jobs of the user in its fullest window, relative to the median of jobs per window.
     share : float
-        The same over all jobs of that window.
+        Share of the user in the jobs of that window.
     """
 
     user: int
@@ -44,29 +44,29 @@ class Flurry(NamedTuple):
 
 @dataclass(frozen=True)
 class WithoutFlurries:
-    """A log without floods by one user: all jobs of that user from the first to the last window of the flood go.
+    """A log without flurries: all jobs of a user from the first to the last window of a flurry are removed.
 
     Parameters
     ----------
     times : float
-        A user floods a window with at least so many times the median of the jobs of all users in a window,
+        Smallest number of jobs of one user in a window of a flurry, as a multiple of the median of jobs per window.
     share : float
-        at least this share of the jobs of that window,
+        Smallest share of the user in the jobs of that window.
     least : int
-        and at least so many jobs.
+        Smallest number of jobs of the user in that window.
     window : float
         Length of a window, s.
 
     Notes
     -----
-    Windows are counted from the first submit; the median is over those with jobs. Neighbouring windows flooded by one
-    user are one flurry. One that the edge of a window cuts into parts below the rule is missed. Where a log does not
-    say whose a job is, nobody floods.
+    Windows are counted from the first submission. The median is taken over windows with jobs. Adjacent flurry windows
+    of one user form one flurry. A flurry is missed if a window boundary splits it into parts below these limits. A log
+    without users has no flurries.
 
     References
     ----------
-    Feitelson, Tsafrir, "Workload sanitation for performance evaluation", ISPASS 2006, on why; the rule is our own:
-    section 4 of the project's specification of methods.
+    Feitelson, Tsafrir, "Workload sanitation for performance evaluation", ISPASS 2006, give the reasons; the rule is
+    gridsim's, see section 4 of the project's specification of methods.
 
     Examples
     --------
@@ -94,12 +94,12 @@ class WithoutFlurries:
         )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* without flurries; nothing is drawn from *rng*.
+        """Return the *workload* without flurries; *rng* is not used.
 
         Raises
         ------
         InputError
-            When no other job is left.
+            If no other job remains.
         """
         found = flurries(workload, self)
         kept = np.ones(len(workload), dtype=np.bool_)
@@ -112,7 +112,7 @@ class WithoutFlurries:
 
 
 def flurries(workload: Workload, rule: WithoutFlurries | None = None) -> list[tuple[Flurry, IntArray]]:
-    """Floods of a log by the *rule*, by their first jobs; each with the rows of its jobs."""
+    """Return the flurries of a log by their first jobs, each with the rows of its jobs."""
     rule = rule or WithoutFlurries()
     user = workload.labels.get("user")
     if user is None or not len(workload):
@@ -141,7 +141,7 @@ def flurries(workload: Workload, rule: WithoutFlurries | None = None) -> list[tu
 
 
 def kept(workload: Workload, what: Flurries) -> Workload:
-    """The jobs that are asked about first: without flurries where they are dropped.
+    """Return the jobs of the main analysis: without flurries if *what* is ``drop``.
 
     Raises
     ------

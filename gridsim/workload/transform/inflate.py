@@ -1,4 +1,4 @@
-"""Arrivals that fill a machine and never end: how much of it can be given away before nothing fits any more."""
+"""Arrivals without completions that fill a machine, to measure how much can be allocated before no job fits."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload, recorded
 
 ENDLESS = 10**9
-"""Runtime and estimate of jobs that outlast every run of this kind, s: 31 years."""
+"""Run time and estimate of the jobs, s: 31 years, longer than every run of this kind."""
 
 
 @dataclass(frozen=True)
 class Inflate:
-    """All jobs in random order, one after the other, then more drawn of them, until they ask for *demand* machines.
+    """All jobs in random order, then further random draws of them, until they request *demand* machines.
 
     Parameters
     ----------
     demand : float
-        How much is asked for in the end, as a part of what the machine has.
+        Total requested amount relative to the capacity of the machine.
     resource : str
-        Of which resource: ``gpu`` (thousandths), ``cores``, ``memory`` …
+        Resource that is counted: ``gpu`` (thousandths), ``cores``, ``memory`` …
     capacity : int, optional
-        What the machine has of it; that of the platform where left out.
+        Capacity of the machine for this resource; by default that of the platform.
     interval : float
         Time between two arrivals, s.
 
     Notes
     -----
-    Jobs last for 10⁹ s, so that nothing ends: give the run an end (``until`` of its options), and whoever found no
-    place is ``waiting`` then. Jobs are drawn with replacement, until the next one would bring the sum above what is
-    wanted; of that one a GPU counts once, however many it asks for, as in the published program.
+    Jobs last 10⁹ s, so no job ends. Give the run an end (``until`` of its options); jobs without a start then have the
+    status ``waiting``. Jobs are drawn with replacement until the next one would exceed the requested total. In this
+    check, the GPU request of the next job counts as at most one GPU, as in the published program.
 
     References
     ----------
@@ -63,12 +63,12 @@ class Inflate:
             raise InputError(f"is {self.interval}; expected seconds from 1e-06 to 1e6", field="interval")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The jobs in the order drawn from *rng*.
+        """Return the jobs in an order drawn from *rng*.
 
         Raises
         ------
         InputError
-            For jobs of several tasks, for a machine or jobs without such a resource, and for more arrivals than can be.
+            For workflows, for a machine or jobs without the resource, and for too many arrivals.
         """
         workload.require_rigid("only rigid jobs can be drawn again")
         if not self.capacity:
@@ -94,7 +94,7 @@ class Inflate:
         return recorded(made, self, jobs=len(made), drawn_again=len(made) - len(workload))
 
     def _more(self, asked: IntArray, wanted: float, rng: np.random.Generator) -> IntArray:
-        """Rows that are drawn until the next one would be too much."""
+        """Return rows that are drawn until the next one would exceed the total."""
         once = np.minimum(asked, WHOLE_GPU) if self.resource == GPU else asked
         total, found = int(asked.sum()), list[int]()
         while total <= wanted:

@@ -1,4 +1,4 @@
-"""Another load from the same jobs, submitted faster or more slowly."""
+"""Other loads from the same jobs, submitted faster or more slowly."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload, recorded
 
 _SMALLEST, _LARGEST = 0.0001, 100_000.0
-"""Bounds of load factors, percent; of offered loads as fractions."""
+"""Bounds of load factors, percent; bounds of offered loads as fractions."""
 
 
 @dataclass(frozen=True)
 class LoadFactor:
-    """The same jobs at *percent* of the load: gaps between submits are divided by a hundredth of it.
+    """The same jobs at *percent* of the load: gaps between submissions are divided by *percent* / 100.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class LoadFactor:
 
     Notes
     -----
-    Submits are ``first + (submit - first) * 100 / percent``, rounded to whole microseconds, halves up. A deadline keeps
-    the response that it asks for. What the source says of the schedule (``logged``) is not kept. Other ways to another
-    load: ``expand``, ``duplicate``.
+    Submit times are ``first + (submit - first) * 100 / percent``, rounded half up to whole microseconds. A deadline
+    keeps its distance from the submit time. The logged schedule (``logged``) is dropped. Other transforms that change
+    the load: ``expand``, ``duplicate``.
 
     References
     ----------
@@ -56,25 +56,25 @@ class LoadFactor:
             )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* with these submits; nothing is drawn from *rng*.
+        """Return the *workload* with these submit times; *rng* is not used.
 
         Raises
         ------
         InputError
-            For submits later than gridsim can count.
+            For submit times beyond the largest time of gridsim.
         """
         return recorded(_stretched(workload, 100 / exact(self.percent, "percent"), "percent"), self)
 
 
 @dataclass(frozen=True)
 class OfferedLoad:
-    """The same jobs at a given offered load: gaps between submits are stretched or shrunk to it.
+    """The same jobs at a given offered load: gaps between submissions are stretched or shrunk to reach it.
 
     Parameters
     ----------
     load : float
-        Cores times runtime of all jobs, over the cores of the machine times the time from the first to the last submit;
-        a fraction above 0.
+        Cores times run time of all jobs, divided by the cores of the machine times the time from the first to the last
+        submission; a fraction above 0.
     cores : int or None
         Cores of the machine.
 
@@ -102,12 +102,12 @@ class OfferedLoad:
             )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* with these submits; nothing is drawn from *rng*.
+        """Return the *workload* with these submit times; *rng* is not used.
 
         Raises
         ------
         InputError
-            When all jobs are submitted together, and for submits later than gridsim can count.
+            If all jobs are submitted at one time, and for submit times beyond the largest time of gridsim.
         """
         machine = machine_cores(workload, self.cores)[0]
         before = workload.offered_load(machine)
@@ -119,17 +119,17 @@ class OfferedLoad:
 
 
 def _area(workload: Workload) -> int:
-    """Cores times true runtime of everything, core-microseconds."""
+    """Return the sum of cores times true run time, core-microseconds."""
     source = workload if workload.tasks is None else workload.tasks
     return sum(cores * time for cores, time in zip(source.cores.tolist(), source.runtime.tolist(), strict=True))
 
 
 def _stretched(workload: Workload, factor: Fraction, field: str) -> Workload:
-    """The same jobs with *factor* times the gaps between their submits."""
+    """Return the same jobs with the gaps between submissions multiplied by *factor*."""
     if factor == 1 or not len(workload):
         return workload
     first = int(workload.submit[0])
-    # Python's own numbers: the products do not fit 64 bits for any factor and any time.
+    # Python integers, because the products can exceed 64 bits.
     submits = [first + rounded((time - first) * factor) for time in workload.submit.tolist()]
     if submits[-1] + int(workload.estimate.max()) >= NEVER:
         raise InputError(f"the last job is submitted after {seconds(NEVER - 1):g} s", field=field)

@@ -1,4 +1,4 @@
-"""Ranges of cores for rigid jobs, by one rule for all."""
+"""Ranges of cores for rigid jobs, by one rule for all jobs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from gridsim.registry import name_of
 
 @dataclass(frozen=True)
 class MoldableJobs:
-    """Jobs that may start on any number of cores around what they ask for, and take the longer the fewer they get.
+    """Jobs that may start on a range of cores around their request and run longer on fewer cores.
 
     Parameters
     ----------
     range_factor : float
-        1 or more. At 1 a job may have 1 core to the whole machine, at 2 half of its request to half-way from there to
-        the machine, and so on; large ones make it rigid.
+        At least 1. At 1, a job can use 1 core up to the whole machine. At 2, it can use half of its request up to
+        half-way between its request and the machine, and so on. Large factors make jobs rigid.
     sigma : float
-        Variation of the parallelism in Downey's model; 0 is linear speedup.
+        Variation of the parallelism in Downey's model; 0 means linear speedup.
     parallelism : float or None
-        Average parallelism of all jobs in that model; the largest number of cores of each job where left out.
+        Average parallelism of all jobs in that model; by default the largest number of cores of each job.
     sequential : {"stay", "by-formula"}
-        Jobs that ask for one core stay sequential, or get a range like all others.
+        Jobs that request one core stay sequential, or have a range like all others.
     speedup : Speedup or None
-        Another law in place of Downey's: ``amdahl(serial=0.1)``, ``linear``, ``table(rows=[(4,100),(8,55)])``.
+        Another law instead of Downey's: ``amdahl(serial=0.1)``, ``linear``, ``table(rows=[(4,100),(8,55)])``.
     cores : int or None
-        Cores of the machine; of the widest cluster where it has several.
+        Cores of the machine; on several clusters, the cores of the widest one.
 
     Notes
     -----
-    The range is from ``p + 1 - ceil(p / range_factor)`` to ``p + floor((N - p) / range_factor)`` of p cores asked for
-    and N of the machine, in whole numbers; then no job may have more cores than make it faster. Runtime and estimate of
-    the log are those on p cores. Of jobs of several tasks, each task has a range.
+    The range is ``p + 1 - ceil(p / range_factor)`` to ``p + floor((N - p) / range_factor)`` for p requested cores and
+    N cores of the machine, in whole numbers. Core counts that do not make a job faster are then dropped. Run time and
+    estimate of the log apply to p cores. In workflows, each task has a range.
 
     References
     ----------
@@ -75,12 +75,12 @@ class MoldableJobs:
             raise InputError("give either a speedup, or sigma and parallelism of Downey's", field="speedup")
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* with ranges; nothing is drawn from *rng*.
+        """Return the *workload* with ranges; *rng* is not used.
 
         Raises
         ------
         InputError
-            When it has ranges already, or a job asks for more cores than there are.
+            If the workload has ranges already, or a job requests more cores than the machine has.
         """
         machine = rigid_within(workload, self.cores)
         requested, numbers = workload.asked
@@ -96,17 +96,17 @@ class MoldableJobs:
 
 
 def _spec_of(speedup: Speedup) -> str:
-    """A law with its parameters, of a plain class its name."""
+    """Return the law with its parameters, or the name of a plain class."""
     return repr(speedup) if is_dataclass(speedup) else name_of(type(speedup))
 
 
 def factor_range(cores: IntArray, range_factor: float, machine: int) -> tuple[IntArray, IntArray]:
-    """Smallest and largest number of cores for requests of *cores*, by the plain formula.
+    """Return the smallest and largest number of cores for requests of *cores*, by the plain formula.
 
     Parameters
     ----------
     machine : int
-        Cores of the machine; no request is above.
+        Cores of the machine, at least the largest request.
 
     Examples
     --------
@@ -119,17 +119,17 @@ def factor_range(cores: IntArray, range_factor: float, machine: int) -> tuple[In
 
 
 def rigid_within(workload: Workload, cores: int | None) -> int:
-    """Cores of the machine that ranges are for.
+    """Return the number of cores of the machine that limits the ranges.
 
     Parameters
     ----------
     cores : int or None
-        As given; None for what the source of the workload states.
+        The given number; None for the number that the source of the workload states.
 
     Raises
     ------
     InputError
-        When jobs have ranges already, when nobody says how large the machine is, and for a job wider than it.
+        If jobs have ranges already, if the size of the machine is unknown, and for a job wider than the machine.
     """
     if workload.moldable is not None:
         raise InputError("the jobs have ranges of cores already; give them once", field="moldable")
@@ -145,5 +145,5 @@ def rigid_within(workload: Workload, cores: int | None) -> int:
 
 
 def facts(made: Moldable, machine: int) -> dict[str, Any]:
-    """What `run.json` tells of ranges."""
+    """Return the facts on ranges for `run.json`."""
     return {"cores": machine, "moldable": int(np.count_nonzero(made.maximum > made.minimum)), "rows": len(made)}

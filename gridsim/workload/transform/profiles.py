@@ -1,4 +1,4 @@
-"""Jobs that scale as measured applications do: a random one for each job."""
+"""Jobs that scale like measured applications: a random application for each job."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ from gridsim.model.workload import Workload, recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
 
 _COLUMNS = (("application", "cores", "seconds"), ("benchmark", "class", "processes", "time_s"))
-"""Columns that a file of profiles has: of applications, or of runs of the NAS Parallel Benchmarks."""
+"""Columns of a file of profiles: applications, or runs of the NAS Parallel Benchmarks."""
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """A random application for each job: its range of cores, and how runtime changes over it.
+    """A random application for each job, which sets its range of cores and its run time over the range.
 
     Parameters
     ----------
     file : str or None
         CSV with columns ``application, cores, seconds``, or runs of the NAS Parallel Benchmarks (``benchmark, class,
-        processes, time_s``): of equal cores the fastest counts. Where left out, a stand-in for those benchmarks that
-        comes with gridsim: orders of magnitude, no measurements.
+        processes, time_s``), of which the fastest run per core count is used. By default a substitute for those
+        benchmarks that is part of gridsim: orders of magnitude, not measurements.
     least_rows : int or None
-        Leave out applications that have fewer rows when those without gain are gone; None: each must have two in the
-        file.
+        Leave out applications with fewer rows after rows without gain are dropped. None: each application must have
+        two rows in the file.
     absolute : bool
-        Runtimes are the application's own, instead of keeping the job's on the cores that it asks for.
+        Use the application's run times instead of keeping the job's run time on its requested cores.
     cores : int or None
-        Cores of the machine; of the widest cluster where it has several.
+        Cores of the machine; on several clusters, the cores of the widest one.
 
     Notes
     -----
-    The application of a job is drawn uniformly among those whose table spans the cores that it asks for, if none does
-    among all. It may have any number of cores from the first row to the last, and what it asks for; none that makes it
-    no faster. Jobs that ask for one core stay sequential. There is one draw a job, in job order.
+    The application of a job is drawn uniformly from those whose table spans the requested cores, or from all if no
+    table does. The job can use any number of cores from the first row to the last, and its request; core counts that
+    do not make it faster are dropped. Jobs that request one core stay sequential. There is one draw per job, in job
+    order.
 
-    With ``absolute`` an estimate stays as much too long or short as it was.
+    With ``absolute``, the ratio of estimate to run time stays.
 
     References
     ----------
@@ -73,12 +74,12 @@ class Profiles:
             raise InputError(f"at least {self.least_rows} rows; expected 1 or more", field="least_rows")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with ranges.
+        """Return the *workload* with ranges.
 
         Raises
         ------
         InputError
-            When it has ranges already, for a job wider than the machine, and for what is no profile, naming its line.
+            If the workload has ranges already, for a job wider than the machine, and for an invalid line of a profile.
         """
         machine = rigid_within(workload, self.cores)
         tables = self.tables()
@@ -96,7 +97,7 @@ class Profiles:
         return recorded(changed, self, applications=counts, **facts(made, machine))
 
     def tables(self) -> dict[str, Table]:
-        """The applications and their tables."""
+        """Return the tables of the applications by name."""
         if self.file is not None:
             return read_profiles(self.file, least_rows=self.least_rows)
         packed = importlib.resources.files("gridsim.workload.transform") / "npb_standin.csv"
@@ -105,7 +106,7 @@ class Profiles:
 
 
 def _drawn(requested: IntArray, tables: Sequence[Table], uniform: Any) -> IntArray:
-    """The application of each job by its *uniform* number; one behind the last for sequential jobs."""
+    """Return the application of each job for its *uniform* number; sequential jobs have the number of applications."""
     drawn = np.full(len(requested), len(tables), dtype=np.int64)
     for cores in np.unique(requested[requested > 1]).tolist():
         able = [place for place, table in enumerate(tables) if table.first <= cores <= table.last]
@@ -124,7 +125,7 @@ def _ranges(requested: IntArray, tables: Sequence[Table], drawn: IntArray, machi
 
 
 def profile_range(requested: IntArray, table: Table, machine: int) -> tuple[IntArray, IntArray]:
-    """Smallest and largest number of cores of jobs that ask for *requested* and scale as a table does.
+    """Return the smallest and largest number of cores of jobs that request *requested* and scale like a table.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def profile_range(requested: IntArray, table: Table, machine: int) -> tuple[IntA
 
 
 def _absolute(workload: Workload, made: Moldable, scaled: Any) -> Workload:
-    """The jobs with the runtimes of their tables; estimates change in the same proportion."""
+    """Return the jobs with the run times of their tables; estimates change in the same proportion."""
     own = whole(made.relative[made.first[made.curve] + workload.cores - 1])
     runtime = np.where(scaled, np.maximum(own, 1), workload.runtime)
     estimate = np.maximum(np.rint(workload.estimate * (runtime / workload.runtime)).astype(np.int64), 1)
@@ -143,18 +144,18 @@ def _absolute(workload: Workload, made: Moldable, scaled: Any) -> Workload:
 
 
 def read_profiles(path: str | Path, *, least_rows: int | None = None) -> dict[str, Table]:
-    """Tables of applications by their names, in the order of the file.
+    """Return tables of applications by name, in the order of the file.
 
     Parameters
     ----------
     least_rows : int, optional
-        Leave out applications with fewer rows after those without gain are gone.
+        Leave out applications with fewer rows after rows without gain are dropped.
 
     Raises
     ------
     InputError
-        For a file that cannot be read, a line that is no row, an application with one row (unless those are left out),
-        and a file of which nothing is left; naming file, line and value.
+        For a file that cannot be read, an invalid line, an application with one row (unless those are left out), and a
+        file without applications; with file, line and value.
     """
     rows: dict[str, list[tuple[int, float]]] = {}
     for application, cores, seconds in _rows(path):

@@ -1,4 +1,4 @@
-"""Ranges of cores that somebody knows, a line a job."""
+"""Known ranges of cores, one line per job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NEEDED = ("job", "minimum", "maximum")
 
 
 class _Line(NamedTuple):
-    """What a line says of a job."""
+    """Values of one line for one job."""
 
     minimum: int
     maximum: int
@@ -28,15 +28,15 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of single jobs from a file; all other jobs stay rigid.
+    """Ranges of individual jobs from a file; all other jobs stay rigid.
 
     Parameters
     ----------
     file : str
-        CSV with columns ``job, minimum, maximum`` and, where they are known, ``parallelism`` and ``sigma`` of Downey's
-        model (empty: the maximum, and 1).
+        CSV with columns ``job, minimum, maximum`` and, where known, ``parallelism`` and ``sigma`` of Downey's model
+        (defaults: the maximum, and 1).
     cores : int or None
-        Cores of the machine; of the widest cluster where it has several.
+        Cores of the machine; on several clusters, the cores of the widest one.
 
     Examples
     --------
@@ -56,13 +56,13 @@ class Ranges:
     machine: ClassVar[str] = "widest"
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The *workload* with ranges; nothing is drawn from *rng*.
+        """Return the *workload* with ranges; *rng* is not used.
 
         Raises
         ------
         InputError
-            When jobs have ranges already or several tasks, for a job that is not there, an empty range and one beyond
-            the machine; naming the line.
+            If jobs have ranges already or are workflows, for a job that does not exist, for an empty range, and for a
+            range beyond the machine; with the line.
         """
         workload.require_rigid("a file gives ranges of rigid jobs only", field="file")
         machine = rigid_within(workload, self.cores)

@@ -1,6 +1,6 @@
 """Users who react: jobs are submitted when the jobs that their user waited for have ended, not at the logged times.
 
-Sessions, batches in them, and think times between a batch and the next are found in the log (`habits`).
+Sessions, the batches in them, and the think times between batches are found in the log (`habits`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BEFORE_ALL = -NEVER
 
 
 class Stated(NamedTuple):
-    """What a log itself says that jobs come after.
+    """Predecessors that the log itself names.
 
     Attributes
     ----------
     after : (n,) int64
-        Row of the job, an earlier one, that each comes after; `NOBODY` where the log does not say.
+        Row of the earlier job that each job follows; `NOBODY` where the log names none.
     pause : (n,) int64
-        Time from the end of that one to the submit of this one, whole microseconds.
+        Time from the end of that job to the submission of this one, whole microseconds.
     """
 
     after: IntArray
@@ -38,7 +38,7 @@ class Stated(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """Reactions found in a log, and how many sessions it has."""
+    """Reactions found in a log, and the number of its sessions."""
 
     reactions: Reactions
     sessions: int
@@ -47,28 +47,29 @@ class Habits(NamedTuple):
 def habits(
     user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: int, stated: Stated | None = None
 ) -> Habits:
-    """What each job came after, in a schedule that is known.
+    """Find the jobs that each job followed, in a known schedule.
 
     Parameters
     ----------
     user : (n,) int64
-        Whose each job is; jobs of an unknown user come at their own times.
+        User of each job; jobs of unknown users keep their submit times.
     submit, end : (n,) int64
-        Whole microseconds, in order of submit; `NEVER` for an end that is not known.
+        Whole microseconds, in order of submission; `NEVER` for an unknown end.
     think : int
         Longest time between the last end and a reaction to it, whole microseconds.
     gap : int
-        Longest time between two submits of a batch.
+        Longest time between two submissions of a batch.
     stated : Stated, optional
-        What the log itself says; nothing else is looked for behind these submits.
+        Predecessors that the log itself names; these jobs get no other reaction.
 
     Notes
     -----
-    Each user's submits and ends are read in order of time. A submit with ends since the user's submit before begins a
-    batch that waits for all jobs which ended since: a reaction within *think* after the last of these ends, a session
-    later than that. A submit without ends since the one before belongs to its batch; after more than *gap* it opens a
-    session, which waits for nothing new. So each end is waited for by one batch at most, and by those behind it through
-    their order. A job that ended in the instant of its submit, or before, ended right behind it.
+    The submissions and ends of each user are processed in order of time. A submission starts a new batch if jobs of
+    the user have ended since the previous submission. The batch waits for all jobs that ended since then. It is a
+    reaction if it follows the last of these ends within *think*, otherwise it opens a session. A submission without
+    such ends belongs to the current batch; after more than *gap* it opens a session, which waits for no further jobs.
+    At most one batch therefore waits for each end, and later batches wait for it indirectly, through their order. A
+    job that ended at or before its submit time is treated as if it ended directly after its submission.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def habits(
     known = user != UNKNOWN
     ended = np.flatnonzero(known & (end < NEVER))
     rows = np.flatnonzero(known if stated is None else known & (stated.after == NOBODY))
-    rows = rows[np.lexsort((rows, submit[rows], user[rows]))]  # user by user, in order of submit
+    rows = rows[np.lexsort((rows, submit[rows], user[rows]))]  # grouped by user, in order of submission
     opener, last_end = _next_submits(user, submit, end, ended, rows)
     first = np.ones(len(rows), dtype=np.bool_)
     first[1:] = user[rows[1:]] != user[rows[:-1]]
@@ -89,7 +90,7 @@ def habits(
     waits = last_end[rows] > _BEFORE_ALL
     reacts = waits & (submit[rows] - np.where(waits, last_end[rows], 0) <= think)
     opens_session = ~reacts & (first | waits | (since > gap))
-    number = np.cumsum(opens_session | reacts) - 1  # of the batch, sessions' first ones included
+    number = np.cumsum(opens_session | reacts) - 1  # of the batch; includes the batches that open sessions
     leader = np.flatnonzero(opens_session | reacts)
     of_reaction = reacts[leader][number]
     batch, delay = np.full(len(user), NOBODY, dtype=np.int64), np.zeros(len(user), dtype=np.int64)
@@ -106,7 +107,7 @@ def habits(
 
 
 def _with_stated(reactions: Reactions, stated: Stated, number: int) -> Reactions:
-    """With a batch for all jobs that come after the same one, the first of them of this *number*."""
+    """Add one batch for all jobs that follow the same job; the first of these batches has this *number*."""
     rows = np.flatnonzero(stated.after != NOBODY)
     reasons, place = np.unique(stated.after[rows], return_inverse=True)
     then = np.full(len(stated.after), NOBODY, dtype=np.int64)
@@ -118,17 +119,17 @@ def _with_stated(reactions: Reactions, stated: Stated, number: int) -> Reactions
 def _next_submits(
     user: IntArray, submit: IntArray, end: IntArray, ended: IntArray, rows: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """The user's first submit, of those in *rows*, at or after the end of each job; the last such end of each submit.
+    """Return the user's first submission in *rows* at or after the end of each job, and the last such end of each one.
 
-    `NOBODY` where there is no such submit.
+    The value is `NOBODY` if there is no such submission.
     """
     at_once = end[ended] <= submit[ended]
     end = np.maximum(end, submit)
     times = np.concatenate([end[ended], submit[rows]])
     whose = np.concatenate([ended, rows])
     is_submit = np.arange(len(times)) >= len(ended)
-    # Ends come before submits of the same instant, but for those of jobs that end as they come: these stand behind
-    # their own submits. Of several submits at once the first in the log answers.
+    # Ends precede submissions of the same instant, except ends of jobs that end at their submission. Of several
+    # submissions at one instant, the first in the log reacts.
     behind = np.concatenate([np.where(at_once, ended, NOBODY), rows])
     order = np.lexsort((~is_submit, behind, times, user[whose]))
     place = np.where(is_submit[order], np.arange(len(order)), len(order))
@@ -145,31 +146,31 @@ def _next_submits(
 
 @dataclass(frozen=True)
 class React:
-    """Users submit again a think time after what they waited for has ended: a faster system gets the next job sooner.
+    """Users submit a think time after the jobs that they waited for have ended, so a faster system gets jobs sooner.
 
     Parameters
     ----------
     think : float
-        Longest think time, s: a submit within it after the last end of a job of the same user is a reaction to that
-        end, and comes so long after it. A later one opens a session, which comes at the time of the log, or when
-        everything has ended that had ended by then in the log.
+        Longest think time, s. A submission within this time after the last end of a job of the same user is a reaction
+        to that end and keeps its delay after it. A later one opens a session. A session starts at its logged time, or
+        when all jobs have ended that had ended by then in the log, whichever is later.
     gap : float
-        Longest time between two submits of a batch while nothing of the user's ends, s; later ones open a session.
+        Longest time between two submissions of a batch during which no job of the user ends, s; later ones open a
+        session.
     reference : str, Spec or None
-        Policy of a schedule that stands in for the log's own where the log does not say when jobs started. The scenario
-        simulates it.
+        Policy of the schedule that replaces the logged one where the log has no start times. The scenario simulates
+        it.
 
     Notes
     -----
-    What users waited for is found here, in the workload as it stands; transforms behind this one keep it, so that a
-    load raised later is met by the same users. Under the schedule that it was found in, jobs come exactly when they
-    did; under any other, a user never comes with a job before all those have ended that had ended by then. Jobs of
-    unknown users come at the times of the log.
-    Where an SWF log itself names the job that one comes after (its preceding job), this one comes the think time that
-    stands there after the end of that one, whatever the log's times say, and waits for nothing else; where no think
-    time stands there, as long after it as in the log. One that names a job which is not there, or does not come before
-    it, is a job like any other. A deadline keeps the response that it asks for. Dependencies of a log of Slurm stay
-    what they are.
+    Reactions are found in the workload as it is before this transform, and later transforms keep them. A load that is
+    raised afterwards therefore has users with the same habits. Under the schedule in which the reactions were found,
+    submit times stay exactly the same. Under any other schedule, a user submits a job only after all jobs have ended
+    that had ended by then. Jobs of unknown users keep their submit times.
+    An SWF log can name the preceding job of a job. Such a job is submitted its think time after the end of the
+    preceding job, whatever the logged times, and waits for no other job. Without a think time, the delay is the one in
+    the log. A job whose preceding job is missing or is not earlier is treated like any other job. A deadline keeps its
+    distance from the submit time. Dependencies of a Slurm log stay.
 
     References
     ----------
@@ -200,13 +201,12 @@ class React:
     def apply(
         self, workload: Workload, rng: np.random.Generator | None = None, reference: Record | None = None
     ) -> Workload:
-        """The *workload*, knowing what each job came after; nothing is drawn from *rng*.
+        """Return the *workload* with the reactions of its users; *rng* is not used.
 
         Raises
         ------
         InputError
-            For jobs of several tasks; where the log does not say what jobs come after: without users, and without ends
-            of jobs.
+            For workflows, and where reactions cannot be found because the log has no users or no ends of jobs.
         """
         workload.require_rigid("users react to jobs of one task", field="users")
         end = workload.logged_end if reference is None else reference.end_us
@@ -228,7 +228,7 @@ class React:
 
 
 def _check(user: IntArray, end: IntArray) -> None:
-    """Refuse a log that says too little to find what users waited for."""
+    """Raise if the log has too little data to find the jobs that users waited for."""
     if not (user != UNKNOWN).any():
         raise InputError("the workload names no users; react needs to know whose each job is", field="user")
     if not (end < NEVER).any():
@@ -240,9 +240,9 @@ def _check(user: IntArray, end: IntArray) -> None:
 
 
 def _stated(workload: Workload, end: IntArray) -> tuple[Stated | None, int]:
-    """What the log itself says that jobs come after, None where nothing; how many name a job that none can come after.
+    """Return the predecessors that the log itself names, or None, and the number of jobs with an invalid predecessor.
 
-    That is one which is not there, or does not come before.
+    A predecessor is invalid if it does not exist or is not earlier.
     """
     preceding = workload.logged.get("preceding")
     if preceding is None:

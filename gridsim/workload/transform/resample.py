@@ -1,4 +1,4 @@
-"""Many workloads from one log: its users drawn anew, each with all their jobs, in weeks of their own."""
+"""Many workloads from one log: users are resampled with all their jobs and shifted by whole weeks."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gridsim.model.workload import UNKNOWN, Workload, recorded
 
 _WEEK = 7 * 86_400 * MICROSECOND
 _TRIES = 1_000
-"""Draws of users until their work is as wanted; then the nearest."""
+"""Largest number of draws of users until their work is within the tolerance; after that, the nearest draw is used."""
 
 FEW_USERS, FEW_WEEKS = 30, 8
-"""Fewer of them make replicas that differ little, or by single persons."""
+"""Logs with fewer users or weeks give replications that differ little, or that depend on a few users."""
 
 _MOST_WEEKS = 5_200
 
 
 class _Users(NamedTuple):
-    """Whose jobs they are, in weeks of the log.
+    """Users of the jobs, and their activity in weeks of the log.
 
     Attributes
     ----------
     of : (n,) int64
-        User of each job, from 0; a job of an unknown user has one of its own.
+        User of each job, from 0; each job of an unknown user has a separate user.
     span : (users,) int64
-        Weeks from the first to the last with a job.
+        Weeks from the first to the last week with a job.
     work : (users,) float64
         Core-seconds.
     """
@@ -42,7 +42,7 @@ class _Users(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """Jobs of the copies: rows of the log, copy, how often they went round the end, and when they come now."""
+    """Jobs of the copies: row in the log, copy, number of wraps around the end, and new submit time."""
 
     rows: IntArray
     copy: IntArray
@@ -52,39 +52,40 @@ class _Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Resample:
-    """Another workload like this one: persons drawn anew from its users, each with all their jobs, in other weeks.
+    """A similar workload: users are drawn from those of the log with replacement, each with all jobs, in other weeks.
 
     Parameters
     ----------
     load : float
-        Users in parts of those of the log, and so the load: 1.2 has a fifth more of them.
+        Number of users relative to the log, and so the load: 1.2 means a fifth more users.
     weeks : int or None
-        Length; that of the log where left out.
+        Length in weeks; by default that of the log.
     long_term : int
-        Users whose jobs span so many weeks are drawn among themselves.
+        Users whose jobs span at least this many weeks are drawn separately.
     within : float or None
-        Draw users until their work is what *load* asks for within this part of it; None takes the first draw, and a few
-        heavy users then decide.
+        Draw users until their work differs from the one for *load* by at most this fraction. None uses the first draw,
+        in which a few heavy users can dominate.
     replica : int or None
-        Which of many, from 1: what ``gridsim compare --resample`` makes; 0 for the jobs as they are. Where left out,
-        drawn as other transforms are.
+        Number of the replication, from 1, as set by ``gridsim compare --resample``; 0 for the unchanged jobs. By
+        default drawn like other transforms.
 
     Notes
     -----
-    Weeks begin on Monday at midnight of the log's clock, or with the first submit where it has no dates. Of each of the
-    two classes of users round(load * users * weeks / weeks of the log) are drawn with replacement. Each begins in a
-    week drawn from all, copies of one person never in the same; all their jobs move by the same whole number of weeks,
-    round the end. So hour and weekday of each job stay, and a user's jobs keep their distances but for one wrap. Copies
-    are new users; jobs have new numbers. What a log says that a job comes after is kept inside a copy, and dropped
-    where wrapping turned it round (``turned_round``).
+    Weeks begin on Monday at midnight of the log's clock, or with the first submission if the log has no dates. From
+    each of the two classes of users, round(load * users * weeks / weeks of the log) users are drawn with replacement.
+    The first week of each copy is drawn from all weeks; copies of one user start in different weeks. All jobs of a
+    copy move by the same whole number of weeks, and wrap around the end. Hour and weekday of each job therefore stay,
+    and so do the distances between a user's jobs, except for one wrap. Copies are new users, and jobs have new
+    numbers. A predecessor named in the log is kept within a copy, and dropped where wrapping reversed the order
+    (``turned_round``).
 
-    Real users hold back when the machine is full, and independent copies do not: load swings more from week to week
-    than in the log, and for longer.
+    Real users submit less when the machine is full, but independent copies do not. The load therefore varies more from
+    week to week than in the log, and for longer.
 
     References
     ----------
-    In the spirit of Zakay, Feitelson, "Workload resampling for performance evaluation of parallel job schedulers", ICPE
-    2013; the rules are our own: section 2 of the project's specification of methods.
+    In the spirit of Zakay, Feitelson, "Workload resampling for performance evaluation of parallel job schedulers",
+    ICPE 2013; the rules are gridsim's, see section 2 of the project's specification of methods.
 
     Examples
     --------
@@ -114,12 +115,12 @@ class Resample:
         )
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """Another workload like this one.
+        """Return a resampled workload.
 
         Raises
         ------
         InputError
-            For jobs of several tasks, without jobs, and where no user is drawn.
+            For workflows, for a workload without jobs, and if no user is drawn.
         """
         if self.replica == 0:
             return workload
@@ -142,14 +143,14 @@ class Resample:
         np.minimum.at(first, users.of, week)
         round_the_end, moved = np.divmod(begins[copy] + week[rows] - first[users.of[rows]], target)
         submit = start + moved * _WEEK + (workload.submit[rows] - start) % _WEEK
-        later = _WEEK if int(submit.min()) < 0 else 0  # the first week may have begun before the log's clock
+        later = _WEEK if int(submit.min()) < 0 else 0  # the first week can begin before the log's clock
         chosen = _Chosen(rows, copy, round_the_end, submit + later)
         made, turned = _made(workload, chosen, len(drawn))
         facts = {"weeks": target, "users": len(drawn), "users_of_log": len(users.span), "work": off}
         return recorded(made, self, **facts, turned_round=turned, shift=-later / MICROSECOND)
 
     def _drawn(self, users: _Users, part: float, rng: np.random.Generator) -> tuple[IntArray, float]:
-        """Users drawn, long-term ones first, and their work in parts of what is wanted."""
+        """Return the drawn users, long-term users first, and their work relative to the target."""
         lasting = users.span >= self.long_term
         classes = [np.flatnonzero(lasting), np.flatnonzero(~lasting)]
         counts = [round(self.load * len(members) * part) for members in classes]
@@ -170,7 +171,7 @@ class Resample:
 
 
 def _first_week(workload: Workload) -> int:
-    """Monday, midnight, at or before the first submit, on the log's clock; may be below 0."""
+    """Return the Monday, midnight, at or before the first submission, on the log's clock; can be negative."""
     first = int(workload.submit.min())
     calendar = calendar_of(workload.provenance)
     if calendar is None:
@@ -183,7 +184,7 @@ def _first_week(workload: Workload) -> int:
 def _users(workload: Workload, week: IntArray) -> _Users:
     label = workload.labels.get("user", np.full(len(workload), UNKNOWN))
     lowest = min(int(label.min()), 0)
-    own = np.where(label == UNKNOWN, lowest - 1 - np.arange(len(label)), label)  # an unknown user: one of its own
+    own = np.where(label == UNKNOWN, lowest - 1 - np.arange(len(label)), label)  # unknown users are separate
     _, of = np.unique(own, return_inverse=True)
     count = int(of.max()) + 1
     first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
@@ -193,7 +194,7 @@ def _users(workload: Workload, week: IntArray) -> _Users:
 
 
 def _begins(drawn: IntArray, target: int, rng: np.random.Generator) -> IntArray:
-    """Week in which each copy begins, copies of a person in different ones as long as there are any."""
+    """Return the first week of each copy; copies of one user differ as long as weeks are left."""
     begins = rng.integers(target, size=len(drawn))
     taken: dict[int, set[int]] = {}
     for place, person in enumerate(drawn.tolist()):
@@ -207,7 +208,7 @@ def _begins(drawn: IntArray, target: int, rng: np.random.Generator) -> IntArray:
 
 
 def _rows_of(of: IntArray, drawn: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of the jobs of each drawn user, copy after copy, and which copy each row is of."""
+    """Return the rows of the jobs of each drawn user, copy after copy, and the copy of each row."""
     order = np.argsort(of, kind="stable")
     counts = np.bincount(of)
     begin = np.concatenate([[0], np.cumsum(counts)])
@@ -218,7 +219,7 @@ def _rows_of(of: IntArray, drawn: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _made(workload: Workload, chosen: _Chosen, copies: int) -> tuple[Workload, int]:
-    """The jobs of the copies as new ones; how many no longer come after what they came after."""
+    """Return the jobs of the copies as new jobs, and the number of predecessors that were dropped."""
     if int(chosen.submit.max()) + int(workload.estimate.max()) >= NEVER:
         raise InputError("the last jobs come too late to be counted", field="weeks")
     order = np.lexsort((chosen.rows, chosen.copy, chosen.submit))
@@ -244,7 +245,7 @@ def _made(workload: Workload, chosen: _Chosen, copies: int) -> tuple[Workload, i
 
 
 def _renumbered(named: IntArray, job: IntArray, copy: IntArray) -> tuple[IntArray, int]:
-    """New numbers of the jobs that jobs come after, in the same copy and before; how many were turned round."""
+    """Return new numbers of preceding jobs in the same copy, and the number of pairs whose order is reversed."""
     place = {key: row for row, key in enumerate(zip(copy.tolist(), job.tolist(), strict=True))}
     found, turned = np.full(len(named), UNKNOWN), 0
     for row in np.flatnonzero(named != UNKNOWN).tolist():
@@ -257,11 +258,11 @@ def _renumbered(named: IntArray, job: IntArray, copy: IntArray) -> tuple[IntArra
 
 
 def _reactions(reactions: Reactions, chosen: _Chosen, copies: int) -> Reactions:
-    """With batches of their own for each copy; what went round the end comes first, and is no answer to the rest."""
+    """Return reactions with separate batches per copy; wrapped jobs are first and are no reaction to the others."""
     known = [column for column in (reactions.batch, reactions.before, reactions.then) if column is not None]
     count = max(int(column.max(initial=NOBODY)) for column in known) + 1
     stated = min(reactions.stated_from, count)
-    part = 2 * chosen.copy + (chosen.round_the_end == 0)  # a copy goes round once at most
+    part = 2 * chosen.copy + (chosen.round_the_end == 0)  # each job of a copy wraps at most once
 
     def numbered(column: IntArray) -> IntArray:
         own = part * stated + column

@@ -1,4 +1,4 @@
-"""Estimates like those of users: wrong by a share of the runtime, rounded up, or a few popular values."""
+"""Estimates similar to those of users: wrong by a share of the run time, rounded up, or a few popular values."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from gridsim.workload.transform.estimates import with_estimates
 Error = Literal["normal", "power", "multiple", "add", "multiply"]
 
 _LARGEST = 1e12
-"""Ticks; nobody estimates longer."""
+"""Largest estimate, ticks."""
 
 
 @dataclass(frozen=True)
 class RoughEstimates:
-    """Estimates made rough, of each task where jobs have several; policies see them, jobs run as long as they do.
+    """Inaccurate estimates, per task for workflows; policies use them, run times stay.
 
     Parameters
     ----------
     error : {"normal", "power", "multiple", "add", "multiply"}
-        ``normal``: the runtime plus a normal error whose standard deviation is *size* times the runtime. ``power``: the
-        next power of *size* ticks (10: people name a decade). ``multiple``: the next multiple of *size* ticks. ``add``:
-        *size* ticks more. ``multiply``: *size* times the runtime.
+        ``normal``: the run time plus a normal error with a standard deviation of *size* times the run time. ``power``:
+        the next power of *size* ticks (with 10, users name a decade). ``multiple``: the next multiple of *size* ticks.
+        ``add``: *size* ticks more. ``multiply``: *size* times the run time.
     size : float
-        See above; a share, a base, or ticks.
+        A share, a base, or ticks, depending on *error*.
 
     Notes
     -----
-    Estimates are whole ticks, rounded up, at least one and at most 1e12. The normal errors are drawn in the order of
-    jobs and tasks, one each, so they stay the same at any load of a synthetic workload and for any *size*. Jobs that
-    outlive their estimates go on under ``--overrun extend``. A deadline before submit + estimate moves there.
+    Estimates are whole ticks, rounded up, from 1 to 1e12. One normal error per job or task is drawn, in their order,
+    so errors do not change with the load of a synthetic workload or with *size*. Jobs that exceed their estimates
+    continue under ``--overrun extend``. A deadline before submit + estimate moves to submit + estimate.
 
     References
     ----------
@@ -66,7 +66,7 @@ class RoughEstimates:
             raise InputError(f"a size of {self.size} for {self.error}; expected {bound} {least:g}", field="size")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with these estimates in place of its own; that of a DAG job is its longest chain."""
+        """Return the *workload* with these estimates; the estimate of a DAG job is its longest chain."""
         tick = whole(float(workload.provenance.get("tick", 1.0)))
         tasks = workload.tasks
         if tasks is None:
@@ -96,34 +96,36 @@ class RoughEstimates:
 
 
 _LONGEST = 366 * 86_400
-"""Of limits, s."""
+"""Longest limit, s."""
 
 
 @dataclass(frozen=True)
 class ModalEstimates(Law):
-    """Modal estimates, after Tsafrir et al. 2005, own constants: in place of a log's own, or where it has none.
+    """Modal estimates after Tsafrir et al. 2005, with gridsim's constants, for logs with or without estimates.
 
     Parameters
     ----------
     maximum : int or None
-        Limit of the queue, s; where left out, the least of 18, 24, 36, 48, 72, 96 and 168 h that is not below the
-        longest runtime, else whole days.
+        Limit of the queue, s. By default the smallest of 18, 24, 36, 48, 72, 96 and 168 h that is not below the
+        longest run time, or else whole days.
     share_max : float
-        Share of jobs that ask for it; the parameter worth setting. CTC SP2: 0.238, SDSC SP2: 0.097, SDSC BLUE: 0.011.
+        Share of jobs that request the maximum; the most important parameter. CTC SP2: 0.238, SDSC SP2: 0.097, SDSC
+        BLUE: 0.011.
     head, head_share, decay, spread, tail_power, tight : int, float
-        Of `gridsim.workload.synthetic.modal.Law`; fitted to these three logs.
+        See `gridsim.workload.synthetic.modal.Law`; fitted to these three logs.
 
     Notes
     -----
-    No estimate is below its runtime, so no job is killed at its limit, where 8 to 10 % of the logs' jobs are. Jobs of a
-    user have nothing in common, where real users repeat their estimates: policies that take the shortest first
-    gain more than from real estimates, though less than from exact ones. A deadline before submit + estimate moves
-    there. ``repaired`` counts jobs longer than all values left; theirs is the runtime rounded up to 300 s.
+    No estimate is below its run time, so no job is killed at its limit; in the logs, 8 to 10 % of the jobs are. Jobs
+    of a user are independent, but real users repeat their estimates. Policies that sort by estimate therefore gain
+    more than from real estimates, but less than from exact ones. A deadline before submit + estimate moves to submit +
+    estimate. ``repaired`` counts jobs longer than all remaining values; their estimate is the run time rounded up to
+    300 s.
 
     References
     ----------
-    Tsafrir, Etsion, Feitelson, "Modeling user runtime estimates", JSSPP 2005; the constants are our own: section 1 of
-    the project's specification of methods.
+    Tsafrir, Etsion, Feitelson, "Modeling user runtime estimates", JSSPP 2005; the constants are gridsim's, see section
+    1 of the project's specification of methods.
 
     Examples
     --------
@@ -143,12 +145,12 @@ class ModalEstimates(Law):
             raise InputError(f"a limit of {self.maximum} s; expected 60 to {_LONGEST}", field="maximum")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload* with these estimates in place of its own.
+        """Return the *workload* with these estimates, which replace the existing ones.
 
         Raises
         ------
         InputError
-            For jobs of several tasks.
+            For workflows.
         """
         workload.require_rigid("only estimates of rigid jobs can be drawn")
         runtime = seconds(workload.runtime)

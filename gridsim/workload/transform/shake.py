@@ -1,4 +1,4 @@
-"""The same jobs a little earlier or later: what no answer should hang on."""
+"""Small random shifts of submit times, to which results should not be sensitive."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ _LARGEST = 7 * 86_400
 
 @dataclass(frozen=True)
 class Shake:
-    """Each job comes up to *by* seconds earlier or later, independently of the others; all else stays.
+    """Each job is submitted up to *by* seconds earlier or later, independently of the others; all else stays.
 
     Parameters
     ----------
     by : int
         Whole seconds; 0 changes nothing.
     replica : int or None
-        Which of many, from 1: what ``gridsim compare --shake`` makes; 0 for the jobs as they are. Where left out, drawn
-        as other transforms are.
+        Number of the replication, from 1, as set by ``gridsim compare --shake``; 0 for the unchanged jobs. By default
+        drawn like other transforms.
 
     Notes
     -----
-    A submit time becomes ``max(0, submit + U)``, U a whole number of seconds uniform on [-by, by], one draw a job in
-    job order; equal ones stay in their order. A job that the source says comes after another one comes no sooner.
-    A deadline keeps the response that it asks for; logged waits are durations and stay.
+    A submit time becomes ``max(0, submit + U)``, where U is a whole number of seconds uniform on [-by, by], with one
+    draw per job in job order. Jobs with equal submit times keep their order. A job that follows another one according
+    to the source is not submitted before it. A deadline keeps its distance from the submit time; logged waits are
+    durations and stay.
 
     References
     ----------
@@ -57,7 +58,7 @@ class Shake:
             raise InputError(f"is {self.replica}; expected a number from 0", field="replica")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
-        """The *workload*, shaken."""
+        """Return the *workload* with shifted submit times."""
         if self.replica == 0:
             return workload
         moves = rng.integers(-self.by, self.by, size=len(workload), endpoint=True) * MICROSECOND
@@ -71,7 +72,7 @@ class Shake:
 
 
 def _after_others(workload: Workload, submit: IntArray) -> IntArray:
-    """Submit times no sooner than those of the earlier jobs that the source says they come after."""
+    """Return submit times that are not earlier than those of the preceding jobs named in the source."""
     named = workload.labels.get("after", workload.logged.get("preceding"))
     if named is None:
         return submit

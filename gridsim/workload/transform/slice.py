@@ -1,4 +1,4 @@
-"""A part of a workload, by the position of its jobs or by their submit times."""
+"""A part of a workload, selected by position or by submit time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gridsim.model.workload import Workload, recorded
 
 @dataclass(frozen=True)
 class Slice:
-    """Jobs submitted in [*start*, *end*), of those *jobs* many from position *first* on.
+    """Jobs submitted in [*start*, *end*); of these, *jobs* jobs from position *first* on.
 
     Parameters
     ----------
     first : int
-        Position of the first job, from 0, among those of the time window.
+        Position of the first job, from 0, among the jobs of the time window.
     jobs : int, optional
-        How many; all that follow where left out.
+        Number of jobs; by default all that follow.
     start, end : float, optional
         Window of submit times, s.
     origin : bool
-        Shift times so that the first submit is 0; logged waits are durations and stay.
+        Shift times so that the first submission is at 0; logged waits are durations and stay.
     window : int
-        Which of the disjoint stretches of *jobs* jobs, from 0; the last one of a workload may be shorter.
+        Number of the disjoint section of *jobs* jobs, from 0; the last section of a workload may be shorter.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Slice:
             raise InputError(f"a window from {self.start:g} s to {self.end:g} s; expected an end after it", field="end")
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
-        """The part of *workload*; nothing is drawn from *rng*.
+        """Return the part of *workload*; *rng* is not used.
 
         Raises
         ------
         InputError
-            When no job is in it.
+            If it contains no job.
         """
         low = 0 if self.start is None else int(np.searchsorted(workload.submit, whole(self.start)))
         high = len(workload) if self.end is None else int(np.searchsorted(workload.submit, whole(self.end)))
@@ -81,15 +81,15 @@ class Slice:
 
 
 def there(workload: Workload, since: float | None, until: float | None) -> Workload:
-    """The jobs of a log that were in the system at some time from *since* to before *until*, seconds of its clock.
+    """Return the jobs that were in the system at any time from *since* to before *until*, seconds of the log's clock.
 
-    They had come before *until*, and were not over before *since*; where the log does not say when a job ended, its
-    submit time counts for that. Times stay.
+    These jobs were submitted before *until* and ended after *since*. A job without a logged end has not ended if it
+    started; otherwise its submit time is used. Times stay.
 
     Raises
     ------
     InputError
-        When no job was there.
+        If no job was in the system.
 
     Examples
     --------
@@ -112,6 +112,6 @@ def there(workload: Workload, since: float | None, until: float | None) -> Workl
 
 
 def _over(workload: Workload) -> IntArray:
-    """Of jobs without a logged end: `NEVER` where they had started, when they came where they had not."""
+    """Return the latest time in the system without a logged end: `NEVER` for started jobs, else the submit time."""
     start = workload.logged_start
     return workload.submit if start is None else np.where(start < NEVER, NEVER, workload.submit)

@@ -130,7 +130,7 @@ def _found(row: Mapping[str, Any]) -> Circumstance:
 
 def _facts(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "scale", told["scale"]
-    jobs = f"synthetic jobs in place of {told['synthetic']}" if told["synthetic"] else "as the paper says"
+    jobs = f"synthetic jobs instead of {told['synthetic']}" if told["synthetic"] else "as the paper says"
     yield "jobs", jobs
     ran = told["ran"]
     cost = f"{ran['units']} units, {duration(ran['cpu'])} of CPU" if ran["units"] else "nothing: every row was there"

@@ -206,7 +206,7 @@ def _draw(pictures: Iterable[Picture], results: Results, plan: Plan, out: Path, 
 
 def _caption(picture: Picture, plan: Plan) -> str:
     told = " and ".join(title for log, title in plan.stand_ins.items() if log in picture.logs)
-    mark = f" (synthetic jobs in place of {told})" if told else ""
+    mark = f" (synthetic jobs instead of {told})" if told else ""
     number = f"Figure {picture.number}" if picture.number[0].isdigit() else picture.number
     return f"{number}: {picture.title}{mark}"
 

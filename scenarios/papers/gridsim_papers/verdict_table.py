@@ -119,7 +119,7 @@ def overall(found: Iterable[Judged]) -> dict[str, Answer]:
     }
 
 
-_HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "what was found")
+_HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "result")
 
 
 def markdown(found: Sequence[Ruling]) -> str:
@@ -142,7 +142,7 @@ def markdown(found: Sequence[Ruling]) -> str:
 
 def _summary(found: Iterable[Ruling]) -> list[str]:
     """A line a claim: its answer over all circumstances, and in each."""
-    lines = ["| id | claim | verdict | in which circumstances |", "|---|---|---|---|"]
+    lines = ["| id | claim | verdict | circumstances |", "|---|---|---|---|"]
     for one in found:
         answers = {it.verdict.verdict for it in one.judged}
         told = "; ".join(f"{one.where(it)}: {it.verdict.verdict}" for it in one.judged) if len(answers) > 1 else "all"
@@ -187,7 +187,7 @@ def margin_text(margin: float) -> str:
 
 def note_of(ruling: Ruling, one: Judged) -> str:
     """What was found, and whether among synthetic jobs."""
-    mark = f"synthetic jobs in place of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
+    mark = f"synthetic jobs instead of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
     return "; ".join(filter(None, (mark, one.verdict.note)))
 
 

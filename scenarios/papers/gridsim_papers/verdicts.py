@@ -185,14 +185,14 @@ def _told(parts: Sequence[Part], shown: Sequence[bool], refuted: Sequence[bool],
     told = [f"{counts} of {len(parts)} shown"]
     told += [f"{sum(refuted)} refuted"] if any(refuted) else []
     told += [f"{len(undecided)} open"] if undecided and answer != "holds" else []
-    text = [", ".join(told), f"least: {parts[least].words}"]
+    text = [", ".join(told), f"least supported: {parts[least].words}"]
     others = [part.words for at, part in enumerate(parts) if refuted[at] and at != least]
     if others:
-        text.append("refuted too: " + ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else ""))
+        text.append("also refuted: " + ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else ""))
     with_interval = [part for part in undecided if math.isfinite(part.low)]
     if answer == "not shown" and with_interval:
         widest = max(with_interval, key=lambda part: part.high - part.low)
-        text.append(f"widest of the open: {widest.words}, {widest.low:.3g} to {widest.high:.3g}")
+        text.append(f"widest interval of the open parts: {widest.words}, {widest.low:.3g} to {widest.high:.3g}")
     return "; ".join(text)
 
 

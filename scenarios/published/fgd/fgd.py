@@ -125,7 +125,7 @@ def shares(found: Sequence[Drawn], rule: str) -> list[float]:
 
 def table(found: Sequence[Drawn]) -> str:
     """Means, deviations and ranges of the rules, in Markdown."""
-    lines = ["| rule | `placement=` | published | here | least to most | CPU, s |", "|---|---|---|---|---|---|"]
+    lines = ["| rule | `placement=` | published | gridsim | range | CPU, s |", "|---|---|---|---|---|---|"]
     for rule in dict.fromkeys(it.rule for it in found):
         here, known = shares(found, rule), RULES[rule].published
         spread = f"{np.std(here, ddof=1):.2f}" if len(here) > 1 else "-"

@@ -170,7 +170,7 @@ def balancers(results: Path) -> tuple[str, str, str]:
     return (
         ("holds" if better else "does not hold"),
         "mean_slr",
-        (f"Clearly better in some condition: {', '.join(sorted(better)) or 'none'}.\n\n{told}"),
+        (f"Significantly better in at least one condition: {', '.join(sorted(better)) or 'none'}.\n\n{told}"),
     )
 
 
@@ -196,7 +196,7 @@ STUDIES = {
     "G-B1": ("P-SLR leads while estimates are within an order of magnitude", estimates),
     "G-B2": ("P-SLR leads over the range of network delays", delays),
     "G-B3": ("The starvation-free variant costs little", starvation_free),
-    "G-B4": ("Head blocking costs little with narrow tasks, much with wide ones", fit),
+    "G-B4": ("Head-of-line blocking costs little with narrow tasks, much with wide ones", fit),
     "G-B5": ("Splitting by kind changes no conclusion", split),
     "G-B6": ("Conclusions under log-uniform job sizes", loguniform),
     "G-B7": ("Where contended links make fixed delays optimistic", links),
@@ -210,21 +210,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, help="folder with a folder for each sweep, and hours.json")
     parser.add_argument("reproduction", type=Path, help="folder of gridsim reproduce")
-    parser.add_argument("page", type=Path, help="to write, such as docs/results/grid-beyond.md")
-    parser.add_argument("--facts", default="", help="date, commit, machine and time taken, in a sentence")
+    parser.add_argument("page", type=Path, help="page to write, such as docs/results/grid-beyond.md")
+    parser.add_argument("--facts", default="", help="a sentence with date, commit, machine and run time")
     args = parser.parse_args()
     found = {name: study(args.reproduction if name == "G-B6" else args.results) for name, (_, study) in STUDIES.items()}
     parts = [
         "# Beyond the grid paper",
-        "Questions that the paper leaves open, or that its readers ask. Recipes: `scenarios/published/grid/beyond`. "
-        + args.facts,
+        "This page studies questions that the paper leaves open, or that its readers have. The campaign files are in "
+        "`scenarios/published/grid/beyond`. " + args.facts,
         table(
             ["question", "", "answer"],
             ([name, title, f"**{found[name][0]}**"] for name, (title, _) in STUDIES.items()),
         ),
         NOTES.read_text(encoding="utf-8").strip() if NOTES.exists() else "",
-        "Tables show ratios of geometric means, with 95 % intervals over workloads; `*` clearly better than the first "
-        "value, `!` clearly worse, `=` as good as equal (within 5 %), after Holm's correction.",
+        "The tables show ratios of geometric means, with 95 % intervals over workloads, Holm-corrected. `*` means "
+        "significantly better than the first value, `!` significantly worse, and `=` equivalent within 5 %.",
     ]
     for name, (title, _) in STUDIES.items():
         said, metric, told = found[name]

@@ -313,7 +313,7 @@ def test_a_reading_under_which_the_claim_holds_is_told() -> None:
     found = one(refusals(gaps))
     assert found.verdict.verdict == "holds partly"
     assert found.further == {"price wait": "holds", "price disturbance": "holds partly"}
-    assert "other readings: price wait: holds (as usual: price disturbance)" in found.verdict.note
+    assert "other interpretations: price wait: holds (unchanged: price disturbance)" in found.verdict.note
 
 
 def test_readings_that_were_not_run_are_not_told() -> None:

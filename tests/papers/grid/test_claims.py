@@ -163,7 +163,7 @@ def test_clearly_lower_values_of_all_five_hold() -> None:
 
 def test_the_effect_shown_is_the_least_favourable_one() -> None:
     verdict = judged(rows_of(noisy({"p-slr": 0.5, "random": 0.6})), BETTER)
-    assert "least: P-SLR/Random" in verdict.note
+    assert "least supported: P-SLR/Random" in verdict.note
     assert verdict.effect == pytest.approx(0.5 / 0.6, rel=0.1)
 
 
@@ -178,7 +178,7 @@ def test_wild_workloads_leave_a_claim_open_however_many_there_are() -> None:
         verdict = judged(rows_of(wild, workloads=workloads), BETTER)
         assert verdict.verdict == "not shown"
         assert "0 of 5 shown, 5 open" in verdict.note
-        assert "widest of the open: P-SLR/" in verdict.note
+        assert "widest interval of the open parts: P-SLR/" in verdict.note
 
 
 def test_higher_is_better_where_the_metric_says_so() -> None:
@@ -235,7 +235,7 @@ def test_a_printed_share_is_met_within_ten_points() -> None:
 def test_the_parts_of_all_evidence_are_pooled() -> None:
     verdict = judged(rows_of(noisy({"p-slr": 0.5})), BETTER, alike("sd_slr"))
     assert verdict.verdict == "holds partly"
-    assert verdict.note.startswith("5 of 6 shown, 1 refuted; least: P-SLR/SRTF")
+    assert verdict.note.startswith("5 of 6 shown, 1 refuted; least supported: P-SLR/SRTF")
 
 
 def test_two_workloads_are_not_testable_and_three_are() -> None:
@@ -295,7 +295,7 @@ def test_an_order_on_one_log_that_resampled_draws_turn_round_is_open() -> None:
     clear, unclear = (on_the_log(log_rows(30 + 0.1 * draws, share + draws)) for share in (40, 49.5))
     assert (clear["G-94"].verdict, clear["G-94"].n) == ("holds", 30)
     assert unclear["G-94"].verdict == "holds partly"
-    assert "5 of 6 shown, 1 open; least: FIFO Job/Fair Share" in unclear["G-94"].note
+    assert "5 of 6 shown, 1 open; least supported: FIFO Job/Fair Share" in unclear["G-94"].note
     turned = on_the_log(log_rows(90 + 0.1 * draws, 40 + draws))["G-94"]
     assert "4 of 6 shown, 2 refuted" in turned.note
 

@@ -197,7 +197,7 @@ def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
 @pytest.mark.parametrize("request_", [-1, 2, 10**9])
 def test_a_request_that_is_no_row_is_rejected_before_a_compiled_function_uses_it(request_: int) -> None:
     plan = plan_of((2, 10), (2, 10))
-    for act in (plan.earliest, plan.ended, plan.give_back):
+    for act in (plan.earliest, plan.ended, plan.give_back, lambda row, now: plan.search(row, NEVER, now)):
         with pytest.raises(PolicyError, match="expected a row of Requests"):
             act(request_, 0)
     with pytest.raises(PolicyError, match="expected a row of Requests"):

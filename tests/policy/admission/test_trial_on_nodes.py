@@ -7,7 +7,6 @@ import pytest
 
 import gridsim as gs
 from gridsim.machine.demand_classes import DemandClasses
-from gridsim.machine.nodes_plan import PLACES
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.plan import Plan
@@ -28,7 +27,7 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
     view = ClusterView(cluster.cores, requests, asked=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
-    laid = Laid(holdings_of(view, rule, np.random.default_rng(1)), np.zeros(PLACES, dtype=np.int64))
+    laid = Laid(holdings_of(view, rule, np.random.default_rng(1)))
     plan = Plan(requests, cluster.cores, laid=laid)
     for row in range(jobs - 1):
         plan.reserve(row, plan.earliest(row, 0))

@@ -1,9 +1,9 @@
-"""Slurm's accounting: whatever `sacct` prints of a log of jobs, as a workload.
+"""Reader of Slurm's accounting: any output of `sacct` on jobs, as a workload.
 
-The lines are divided into columns by what the header says, a block at a time; only lines in which a name holds the
-delimiter or a line break are taken apart one by one (`text`, `align`). A document (`sacct --json`) is put into the same
-columns (`document`). `jobs` makes one job of the lines about it. What is wrong with a line, and what becomes of it, is
-`gridsim.workload.problems`.
+Lines are divided into columns by the header, one block at a time. Only lines with the delimiter or a line break in a
+name are divided individually (`text`, `align`). A JSON document (`sacct --json`) is converted to the same columns
+(`document`). `jobs` combines the lines of each job. `gridsim.workload.problems` defines the treatment of invalid
+lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OTHERS = (
 
 
 def _other(beginning: bytes) -> str | None:
-    """Why a file that another tool of Slurm wrote is no log."""
+    """Return the reason why the output of another Slurm tool is not a job log."""
     for line in beginning.splitlines()[:3]:
         for sign, reason in _OTHERS:
             if b" ".join(line.split()).startswith(sign):
@@ -40,7 +40,7 @@ def _other(beginning: bytes) -> str | None:
 
 
 def looks_like_sacct(beginning: bytes) -> bool:
-    """Whether a file that begins so was probably written by `sacct`, or by another of Slurm's tools for jobs.
+    """Return whether a file with this beginning was probably written by `sacct`, or by another Slurm tool for jobs.
 
     Examples
     --------
@@ -66,35 +66,37 @@ def read_sacct(
     timezone: str | None = None,
     cluster: str | Sequence[str] | None = None,
 ) -> Workload:
-    """Jobs of a log that `sacct` wrote, plain or compressed with gzip or xz.
+    """Return the jobs of a log written by `sacct`, plain or compressed with gzip or xz.
 
     Parameters
     ----------
     path : path or sequence of paths
         The log: lines with any delimiter and any columns in any order, a table, or JSON. Several files are one log, in
-        any order: a run of a job that stands in two of them counts once. Of a folder all files.
+        any order; a run of a job that occurs in two files counts once. Of a folder, all files are read.
     cores : int, optional
-        Size of the machine that jobs must fit; where left out, the most cores that the log has in use at once.
+        Size of the machine, which limits the width of jobs; by default the peak number of cores in use in the log.
     rules : mapping of str to str, optional
         Rule by kind of line (`gridsim.workload.problems.KINDS`).
     timezone : str, optional
-        Zone of the clock that the times were printed by, such as ``Europe/Berlin``; times are taken as they are where
-        left out. Not needed for seconds since 1970 (``SLURM_TIME_FORMAT=%s``) and JSON.
+        Time zone of the printed times, such as ``Europe/Berlin``; by default times are used unchanged. Not needed for
+        seconds since 1970 (``SLURM_TIME_FORMAT=%s``) and JSON.
     cluster : str or sequence of str, optional
-        Of a log of several clusters (column ``Cluster``), which to read: a name, several, or ``all``. Of several, each
-        job is pinned to its own: it has the label ``cluster``. Job numbers that two clusters have are made different:
-        a power of ten is added to those of the second one, by name, twice that to those of the third.
+        Clusters to read from a log of several clusters (column ``Cluster``): a name, several, or ``all``. With
+        several, each job is restricted to its own cluster and has the label ``cluster``. Job numbers that occur in two
+        clusters are made unique: a power of ten is added to those of the second cluster by name, twice that to those
+        of the third.
 
     Raises
     ------
     InputError
-        When the log does not carry enough, saying what is missing and the command that prints it; when it holds no
-        usable job; for the first line of a kind whose rule is ``error``.
+        If the log lacks required columns, with their names and the command that prints them; without a usable job; and
+        for the first line of a kind with the rule ``error``.
 
     Notes
     -----
-    A job is submitted when it became eligible (``late-eligible``), runs for the time that it ran without suspensions,
-    on the cores that it was allocated, and has its limit as estimate. The first submit of a job that is kept is 0 s.
+    The submit time of a job is the time at which it became eligible (``late-eligible``). Its run time excludes
+    suspensions, its cores are the allocated ones, and its estimate is its time limit. The first submission of the kept
+    jobs is at 0 s.
     """
     zone = None if timezone is None else Zone(timezone)
     files = files_of(path, "what sacct printed")
@@ -110,7 +112,7 @@ def read_sacct(
 
 
 def taken(intake: SacctIntake, path: Path) -> str:
-    """Take the lines of one file; its checksum."""
+    """Read the lines of one file; return its checksum."""
     intake.begin(path)
     before = intake.lines
     with opened(path) as (stream, digesting):

@@ -1,7 +1,7 @@
-"""A log of `sacct` that may leave a site: the same columns as far as they are read, names as pseudonyms, no other text.
+"""Anonymised `sacct` logs: the columns that gridsim reads, with pseudonyms for names and no other text.
 
-What is written is made of what was read, field by field, so that nothing can pass unseen: lines that could not be read,
-steps and columns that are not known stay behind. Of submit lines the options that are read are written anew.
+The output is generated field by field from the parsed values, so no other content is copied. Lines that could not be
+parsed, steps, and unknown columns are left out. Submit lines are regenerated from the parsed options.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gridsim.workload.formats.stream import Paths, compressing, files_of, name_o
 from gridsim.workload.problems import Problems
 
 SHIFTED = 946_684_800
-"""First submit of a log whose times were moved: 2000-01-01 00:00, so that they are still times to every reader."""
+"""First submission of a log with shifted times: 2000-01-01 00:00, so that every reader accepts them as times."""
 
 _OPTIONS = {
     "throttle": "--array=0%{}",
@@ -53,31 +53,31 @@ _WORDS = {
     "memory_of": {A_CORE: "--mem-per-cpu=1", A_NODE: "--mem=1"},
     "requeue": {0: "--no-requeue", 1: "--requeue"},
 }
-"""Columns that submit lines fill, as options that say the same."""
+"""Columns filled from submit lines, with the equivalent options."""
 
 
 def anonymise_sacct(
     path: Paths, output: str | os.PathLike[str], key: bytes, *, shift: bool = False, timezone: str | None = None
 ) -> tuple[int, Problems]:
-    """Write a log of sacct without names; those of nodes that jobs asked for are left out.
+    """Write a `sacct` log without names; requested node names are left out.
 
     Parameters
     ----------
     output : path
-        File to make, with ``|`` between fields; compressed if its name ends in ``.gz`` or ``.xz``.
+        Output file, with ``|`` between fields; compressed if its name ends in ``.gz`` or ``.xz``.
     key : bytes
-        Under which names become pseudonyms (`gridsim.workload.anonymise`): the same as in other formats.
+        Key of the pseudonyms (`gridsim.workload.anonymise`); they are the same as in other formats.
     shift : bool
-        Move times so that the first submit is `SHIFTED`, and forget when that was.
+        Shift times so that the first submission is at `SHIFTED`, and remove the original date.
     timezone : str, optional
-        Zone of the clock that printed local times; with it they are written as seconds since 1970.
+        Time zone of local times; with it, times are written as seconds since 1970.
 
     Returns
     -------
     lines : int
-        How many were written, one a run of a job.
+        Number of lines written, one per run of a job.
     problems : Problems
-        What was found in the log and could not be written.
+        Problems of the log, whose lines could not be written.
     """
     check_key(key)
     files = files_of(path, "what sacct printed")
@@ -117,7 +117,7 @@ class _Writer:
             self._after[row].append(awaited)
 
     def fields(self) -> Iterator[tuple[str, Callable[[int], str]]]:
-        """Names of the columns, and what makes their texts."""
+        """Yield the names of the columns, and the functions that return their texts."""
         there = self._lines
         if "base" in there:
             yield "JobID", self._identity()

@@ -1,4 +1,4 @@
-"""Tasks of an array that did not start share one line, such as ``7_[3-5]``; tasks that started have lines of their own.
+"""Array tasks without a start share one line, such as ``7_[3-5]``; tasks that started have separate lines.
 
 Slurm does not always shorten the list when one of its tasks starts.
 """
@@ -13,21 +13,22 @@ from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumns, codes, task_ranges
 
 _MOST = 1 << 22
-"""Tasks of a list that are looked at; Slurm allows no larger arrays."""
+"""Largest number of tasks of a list that is evaluated; Slurm allows no larger arrays."""
 
 _CANCELLED = codes("CANCELLED", "DEADLINE", "REVOKED")
 
 
 def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
-    """Number of tasks of each line that no other line describes better; 0 where no task is left.
+    """Return the number of tasks of each line that no other line describes better; 0 if no task is left.
 
-    A line of one task counts instead of a line of several, and one of several that were cancelled together instead of
-    one of several that wait. Of two such lines of the same kind, the one of fewer tasks counts, which is the later one.
+    A line of one task has priority over a line of several tasks. A line of several tasks that were cancelled together
+    has priority over a line of several waiting tasks. Of two such lines of the same kind, the line with fewer tasks is
+    used, because it is the later one.
 
     Parameters
     ----------
     lists : sequence of bytes
-        Texts such as ``[3-5]``, by number of the column ``list``.
+        Texts such as ``[3-5]``, by number in the column ``list``.
     """
     left = lines.column("tasks", 1).astype(np.int64)
     which, user, identity = lines.column("list"), lines.column("user"), lines.sequence()
@@ -46,7 +47,7 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
     left[several] = np.where(sizes > 0, sizes, left[several])
     row = np.concatenate([single, np.repeat(several, sizes)])
     task = np.concatenate([lines.column("task")[single], *own])
-    order = np.lexsort((task, user[row], identity[row]))  # stable: the line that counts comes first
+    order = np.lexsort((task, user[row], identity[row]))  # stable: the line with priority is first
     row, keys = row[order], np.array([identity[row], user[row], task])[:, order]
     same = np.concatenate([[False], (keys[:, 1:] == keys[:, :-1]).all(axis=0)])
     np.subtract.at(left, row[_counted_before(same, which[row], lines.column("submit")[row])], 1)
@@ -54,17 +55,17 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
 
 
 def _counted_before(same: BoolArray, which: IntArray, submit: IntArray) -> list[int]:
-    """Positions of tasks of a list that another line before them has, submitted at the same time or later.
+    """Return positions of tasks of a list that an earlier line also contains, submitted at the same time or later.
 
     Parameters
     ----------
     same : (n,) bool
-        Whether a position is of the same task as the position before.
+        Whether the task at a position is the same as at the previous position.
     which : (n,) int64
-        The list; equal lists are repeated lines, which are found elsewhere.
+        Number of the list; equal lists are repeated lines, which other code detects.
     """
     found = []
-    latest, of, other = ABSENT, ABSENT, ABSENT  # the latest submission, its list, the latest one of any other list
+    latest, of, other = ABSENT, ABSENT, ABSENT  # latest submission, its list, and the latest one of any other list
     shared = np.flatnonzero(same | np.append(same[1:], False))
     columns = (shared, same[shared], which[shared], submit[shared])
     for place, goes_on, code, time in zip(*(column.tolist() for column in columns), strict=True):
@@ -81,7 +82,7 @@ def _counted_before(same: BoolArray, which: IntArray, submit: IntArray) -> list[
 
 
 def _tasks(text: bytes) -> IntArray:
-    """The tasks of a list; none where the text does not say which, or names more than there can be."""
+    """Return the tasks of a list; none if the text does not list them, or if there are too many."""
     ranges = task_ranges(text)
     if sum(map(len, ranges)) > _MOST:
         ranges = []

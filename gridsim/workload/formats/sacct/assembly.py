@@ -1,4 +1,4 @@
-"""From rows that are kept to a workload: what is known of each job, and what is told of the log."""
+"""Build the workload from accepted rows, and collect statistics for the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, Sacc
 from gridsim.workload.formats.swf_header import CANCELLED
 
 _ENOUGH = 20
-"""Jobs from which on it is strange that none completed, or that all are one user's."""
+"""Number of jobs above which a log without completed jobs, or with one user, is suspicious."""
 
 _PREEMPTED = codes("PREEMPTED")
 _COMPLETED, _CANCELLED = codes("COMPLETED", "CANCELLED")
@@ -43,37 +43,37 @@ _KEPT = (
     ("array_task", "task", np.int64),
     ("het_part", "part", np.int32),
 )
-"""Logged columns, the columns that they come from, and their types."""
+"""Logged columns, the columns they are derived from, and their types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a log.
+    """Accepted rows of a log and their statistics.
 
     Attributes
     ----------
     rows : (m,) int64
-        Rows of the lines, one a job, in the order of the jobs; a row several times where it stands for several tasks.
+        Rows of the lines, one per job in job order; a row of several tasks occurs several times.
     earlier, gave_up : (n,) bool
-        Lines of runs before a job's last one; of jobs that were cancelled before they began.
+        Lines of runs before the last one of a job; lines of jobs that were cancelled before their start.
     runs : mapping of str to (n,) array
-        What is known of all runs of the job of each line (`Runs.of_jobs`).
+        Data on all runs of the job of each line (`Runs.of_jobs`).
     edges : Edges
-        Who waited for whom.
+        Dependencies between rows.
     jobs : int
-        Lines that are a job's only or last run, kept or not.
+        Number of lines that are the only or last run of a job, kept or not.
     states, cores_field : mapping
-        How many of those ended how; how many lines say cores as allocated, or as requested alone.
+        Number of these by final state; number of lines with allocated cores, and with requested cores only.
     machine : int or None
-        Cores of the machine where somebody said.
+        Cores of the machine, if given.
     peaks : list of int
-        Most that were in use at once, of each cluster.
+        Peak number of cores in use, per cluster.
     clusters : Clusters
-        Which of the log's are read.
+        Clusters of the log that are read.
     clock : str
         ``epoch``, a time zone, or ``local``.
     missing : list of str
-        What the log could say and does not.
+        Missing data that the log could contain.
     """
 
     rows: IntArray
@@ -92,13 +92,13 @@ class Kept:
 
 
 class Assembly:
-    """A workload in the making, of what was read and what is kept of it."""
+    """Builder of a workload from parsed lines and accepted rows."""
 
     def __init__(self, intake: SacctIntake, lines: SacctColumns, facts: Facts, kept: Kept) -> None:
         self._intake, self._lines, self._facts, self._kept = intake, lines, facts, kept
 
     def workload(self, sha256: str, files: int = 1) -> Workload:
-        """The workload of the rows that are kept, in their order."""
+        """Return the workload of the accepted rows, in their order."""
         facts, rows, edges = self._facts, self._kept.rows, self._kept.edges
         submit = facts.submit[rows]
         origin = int(min(submit.min(), facts.first_submit[rows].min()))
@@ -139,7 +139,7 @@ class Assembly:
         return chained(workload, edges.among(rows)) if edges.joined else workload
 
     def _numbers(self) -> IntArray:
-        """Numbers of the jobs: raw ones, those above the largest where the log has none for it."""
+        """Return the job numbers: raw ones, or numbers above the largest for jobs without one."""
         rows = self._kept.rows
         if "raw" in self._lines:
             job = self._lines.column("raw")[rows].astype(np.int64)
@@ -163,7 +163,7 @@ class Assembly:
         return job
 
     def _logged(self) -> dict[str, npt.NDArray[Any]]:
-        """What did happen: the schedule relative to submit times, so that it moves with them; what jobs were given."""
+        """Return the logged schedule, relative to submit times so that it shifts with them, and the allocations."""
         facts, rows = self._facts, self._kept.rows
         running, held = facts.running[rows], facts.held[rows].astype(np.float64)
         logged: dict[str, npt.NDArray[Any]] = {
@@ -185,7 +185,7 @@ class Assembly:
         return logged
 
     def _runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Of a log that tells of several runs of a job, or of preempted ones: what there was of them."""
+        """Return data on runs, for logs with requeued or preempted jobs."""
         facts, rows = self._facts, self._kept.rows
         runs = {name: column[rows] for name, column in self._kept.runs.items()}
         found: dict[str, npt.NDArray[Any]] = {}
@@ -199,7 +199,7 @@ class Assembly:
         return found
 
     def _requeue(self) -> dict[str, IntArray]:
-        """Which jobs may be requeued: what their submit lines say, else what became of those that were preempted."""
+        """Return which jobs are requeueable: by their submit lines, else by the outcome of preempted jobs."""
         rows, runs = self._kept.rows, self._kept.runs
         said = self._lines.column("requeue")[rows].astype(np.int64)
         ended = np.isin(self._facts.state[rows], _PREEMPTED) & ~self._kept.earlier[rows]
@@ -208,7 +208,7 @@ class Assembly:
         return {"requeue": found} if (found != UNKNOWN).any() else {}
 
     def _all_runs(self) -> dict[str, Any]:
-        """What there was of requeued and preempted jobs in the whole log, of those that are left out too."""
+        """Return the requeued and preempted runs in the log, excluded jobs included."""
         runs = self._kept.runs
         again, preempted = runs["runs"] > 1, int(runs["preempted"].sum())
         if not again.any() and not preempted:
@@ -225,7 +225,7 @@ class Assembly:
                 self._kept.missing.append(f"labels '{label}': more than {len(codes):,} different names")
             elif label in self._lines or f"said_{label}" in self._lines:
                 column = self._lines.column(label, UNKNOWN)[self._kept.rows].astype(np.int64)
-                if f"said_{label}" in self._lines:  # in submit lines, where the log has no column or nothing there
+                if f"said_{label}" in self._lines:  # from submit lines, if the log has no column or no value
                     column = np.where(column == UNKNOWN, self._lines.column(f"said_{label}")[self._kept.rows], column)
                 if (column != UNKNOWN).any():
                     labels[label], names[label] = column, codes.names()
@@ -235,7 +235,7 @@ class Assembly:
         return labels, names
 
     def _lacks(self) -> list[str]:
-        """What the log could say and does not."""
+        """Return the missing data that the log could contain."""
         rows, states = self._kept.rows, self._facts.state[self._kept.rows]
         lacking = list(self._kept.missing)
         if "state" not in self._lines:
@@ -286,7 +286,7 @@ class Assembly:
         }
 
     def _patience(self) -> IntArray:
-        """Seconds that jobs waited until they were cancelled; 0 for those that never could start."""
+        """Return the seconds that jobs waited until they were cancelled; 0 for jobs that never became eligible."""
         facts, rows = self._facts, self._kept.rows
         eligible = self._lines.column("eligible")[rows] if "eligible" in self._lines else facts.submit[rows]
         waited = np.where(eligible == ABSENT, 0, np.maximum(facts.end[rows] - facts.submit[rows], 0))
@@ -294,7 +294,7 @@ class Assembly:
 
 
 def _statuses(states: IntArray, running: BoolArray) -> IntArray:
-    """Status codes of SWF."""
+    """Return the status codes of SWF."""
     status = np.full(len(states), -1, dtype=np.int64)
     status[states == _COMPLETED] = 1
     status[np.isin(states, _FAILED)] = 0

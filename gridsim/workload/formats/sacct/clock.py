@@ -1,4 +1,4 @@
-"""Local times without a zone as instants: all times of a log on one clock, the hour that occurs twice told apart."""
+"""Conversion of local times without a zone to instants: one clock per log, and resolution of the repeated hour."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, SacctColumn
 
 _DAY = 86400
 _FALL = 1200
-"""Seconds by which local time must step back from one job to the next to be taken for a change of the clock."""
+"""Smallest backward step of local time between consecutive jobs that counts as a change of the clock, s."""
 
 
 class Zone:
-    """A time zone by its name in the tz database, such as ``Europe/Berlin``.
+    """Time zone by its name in the tz database, such as ``Europe/Berlin``.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class Zone:
         return int(offset.total_seconds()) if offset is not None else 0
 
     def changes(self, first: int, last: int) -> tuple[IntArray, IntArray]:
-        """Instants at which the offset changes between two instants, and the offsets before, between and after, s."""
+        """Return the instants of offset changes between two instants, and the offsets before, between and after, s."""
         first = max(first - 2 * _DAY, 0)
         last = min(last + 2 * _DAY, 253_000_000_000)
         step = 7 * _DAY if last - first < 200 * 365 * _DAY else 365 * _DAY
@@ -65,9 +65,9 @@ class Zone:
         return np.array(at, dtype=np.int64), np.array(offsets, dtype=np.int64)
 
     def instants(self, local: IntArray, later: BoolArray | None = None) -> IntArray:
-        """Instants of local times, s; of a time that comes twice the first one, where *later* says so the second.
+        """Return the instants of local times, s; for an ambiguous time the first, or the second where *later* is set.
 
-        A time that the clock skips is taken as if it had not been set yet.
+        A time skipped by the clock is converted with the offset before the change.
         """
         known = local != ABSENT
         if not known.any():
@@ -80,7 +80,7 @@ class Zone:
         return np.where(known, local - offsets[before], ABSENT)
 
     def twice(self, local: IntArray) -> BoolArray:
-        """Which local times come twice."""
+        """Return which local times are ambiguous."""
         known: BoolArray = local != ABSENT
         if not known.any():
             return known
@@ -92,8 +92,9 @@ class Zone:
         return result
 
     def resolved(self, local: IntArray, order: npt.NDArray[np.intp]) -> IntArray:
-        """Instants of local times that were written in this *order*: where one of a repeated hour is earlier than one
-        before it, it and all later ones belong to the second pass of the clock.
+        """Return the instants of local times that were written in this *order*.
+
+        If a time in a repeated hour is earlier than the one before it, it and all later ones are in the second hour.
         """
         twice = self.twice(local)
         if not twice.any():
@@ -101,7 +102,7 @@ class Zone:
         later = np.zeros(len(local), dtype=bool)
         rows = order[twice[order]]
         times = local[rows]
-        begins = np.flatnonzero(np.diff(times, prepend=times[0]) > 2 * _DAY)  # another year's change
+        begins = np.flatnonzero(np.diff(times, prepend=times[0]) > 2 * _DAY)  # change of another year
         for part in np.split(np.arange(len(rows)), begins):
             highest = np.maximum.accumulate(times[part])
             stepped = np.flatnonzero(times[part] < highest - _FALL)
@@ -114,12 +115,12 @@ _HOUR = 3600
 
 
 def on_one_clock(lines: SacctColumns, zone: Zone | None, path: object) -> str:
-    """Put all times of the lines on one clock; the name of its zone, else ``local``, or ``epoch`` without local times.
+    """Convert all times of the lines to one clock; return its zone, or ``local``, or ``epoch`` without local times.
 
     Raises
     ------
     InputError
-        Where some times are local and others are not, and nobody gave the zone.
+        If some times are local and others are not, and no zone is given.
     """
     names = [name for name in ("submit", "eligible", "start", "end") if name in lines]
     absolute = lines.column("absolute").astype(bool)
@@ -152,7 +153,7 @@ def on_one_clock(lines: SacctColumns, zone: Zone | None, path: object) -> str:
 def _second_pass(
     lines: SacctColumns, zone: Zone, times: Mapping[Any, IntArray], found: dict[Any, IntArray], rows: IntArray
 ) -> None:
-    """Choose between the two instants of a time that comes twice: what fits the elapsed time and the order."""
+    """Choose between the two instants of an ambiguous time, by the elapsed time and the order."""
     if "eligible" in times:
         early = zone.twice(times["eligible"]) & (found["eligible"] < found["submit"])
         found["eligible"] = zone.instants(times["eligible"], early)

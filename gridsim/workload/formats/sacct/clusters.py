@@ -1,4 +1,4 @@
-"""Several clusters in one log: which of them is read, and how their jobs stay apart."""
+"""Several clusters in one log: selection, and separation of their jobs."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import BoolArray, SacctColumns
 
 ALL = "all"
-"""Asks for all clusters of a log, kept apart."""
+"""Option value that selects all clusters of a log, kept separate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters that are read, and those of the log that are not.
+    """Selected clusters of a log, and its other clusters.
 
     Attributes
     ----------
     names : tuple of str
-        In alphabetical order; none where the log says nothing of clusters.
+        Names in alphabetical order; empty if the log has no cluster names.
     codes : (k,) int64
-        Their numbers in the column of the lines.
+        Numbers of the clusters in the column of the lines.
     column : (n,) int64
-        Number of the cluster of each line that is left.
+        Number of the cluster of each remaining line.
     step : int
-        How far the job numbers of a cluster are from those of the one before; 0 where no two jobs have the same.
+        Offset between the job numbers of consecutive clusters; 0 if no number occurs twice.
     left_out : mapping of str to int
-        Jobs of the other clusters.
+        Number of jobs of the other clusters.
     """
 
     names: tuple[str, ...]
@@ -45,24 +45,24 @@ class Clusters:
     def of(
         cls, lines: SacctColumns, edges: list[tuple[int, int]], known: Sequence[str], asked: str | Sequence[str] | None
     ) -> Clusters:
-        """Choose the clusters of a log; the lines of others go, and job numbers that two clusters have become two.
+        """Select the clusters of a log; remove lines of others, and make job numbers of several clusters unique.
 
         Parameters
         ----------
         lines : SacctColumns
-            Of all clusters; changed.
+            Lines of all clusters; modified.
         edges : list of (int, int)
-            Row, and number of a job that it waited for; changed with the lines.
+            Row, and number of a job that it waited for; modified with the lines.
         known : sequence of str
-            Names by number of the column.
+            Names by number in the column.
         asked : str or sequence of str, optional
             Names, or `ALL`.
 
         Raises
         ------
         InputError
-            Where there are several and nobody said which; where lines to be kept apart name none; for names that are
-            not there.
+            If there are several clusters and none was selected, if lines of separate clusters have no name, and for
+            unknown names.
         """
         wanted = (asked,) if isinstance(asked, str) else asked
         if "cluster" not in lines:
@@ -87,11 +87,11 @@ class Clusters:
 
     @property
     def several(self) -> bool:
-        """Whether jobs of more than one are read."""
+        """Return whether jobs of more than one cluster are read."""
         return len(self.names) > 1
 
     def parts(self, rows: BoolArray) -> Iterator[BoolArray]:
-        """The lines in question of each cluster; all where there is one."""
+        """Yield the given lines of each cluster; all lines for a single cluster."""
         if not self.several:
             yield rows
             return
@@ -99,7 +99,7 @@ class Clusters:
             yield rows & (self.column == code)
 
     def provenance(self, rows: IntArray, peaks: Sequence[int]) -> dict[str, Any]:
-        """What a workload says of them, of the lines that became jobs and the most cores in use at once."""
+        """Return the facts on clusters for the provenance, from the rows of the jobs and the peak numbers of cores."""
         found: dict[str, Any] = {}
         if self.several:
             found["clusters"] = [
@@ -119,7 +119,7 @@ class Clusters:
 
 
 def _jobs(lines: SacctColumns, known: Sequence[str]) -> dict[str, int]:
-    """Jobs of each cluster of a log, those of several runs once, by name."""
+    """Return the number of jobs of each cluster of a log by name, with several runs counted once."""
     column = lines.columns["cluster"]
     keys = np.stack([column, lines.identity(), lines.column("task"), lines.column("part")])
     codes, counts = np.unique(np.unique(keys, axis=1)[0], return_counts=True)
@@ -146,14 +146,14 @@ def _chosen(counts: dict[str, int], wanted: Sequence[str] | None) -> list[str]:
 
 
 def _keep(lines: SacctColumns, edges: list[tuple[int, int]], keep: BoolArray) -> None:
-    """Take away all other lines."""
+    """Remove all other lines."""
     place = np.cumsum(keep) - 1
     edges[:] = [(int(place[row]), other) for row, other in edges if keep[row]]
     lines.select(keep)
 
 
 def _step(lines: SacctColumns, column: IntArray) -> int:
-    """A power of ten above all job numbers, where two clusters have one in common; else 0."""
+    """Return a power of ten above all job numbers if two clusters share one; else 0."""
     names = [name for name in ("base", "raw") if name in lines]
     shared = False
     for name in names:
@@ -172,6 +172,6 @@ def _renumber(lines: SacctColumns, edges: list[tuple[int, int]], more: IntArray)
 
 
 def _ranks(codes: IntArray, column: IntArray) -> IntArray:
-    """Place of each number among *codes*."""
+    """Return the index of each number in *codes*."""
     order = np.argsort(codes)
     return order[np.searchsorted(codes[order], column)]

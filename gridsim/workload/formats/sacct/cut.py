@@ -1,4 +1,4 @@
-"""A part of a log of `sacct`, in its own lines: all that is said of the jobs that were there in a period."""
+"""Extract of a `sacct` log, with unmodified lines: all lines on jobs that were in the system in a period."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ def cut_sacct(
     until: datetime | None = None,
     timezone: str | None = None,
 ) -> tuple[int, int]:
-    """Write the lines of the jobs that were in the system at some time from *since* to before *until*.
+    """Write the lines of the jobs that were in the system at any time from *since* to before *until*.
 
-    Lines stay as they are, with the header lines above them, so that the part is a log of `sacct` again. A job that was
-    submitted before *since* and waited or ran then is in it, and so is one that ended after *until*, with all its runs
-    and steps.
+    Lines are not modified, and their header lines are kept, so the extract is again a `sacct` log. It includes jobs
+    submitted before *since* that still waited or ran, and jobs that ended after *until*, with all their runs and
+    steps.
 
     Parameters
     ----------
     output : path
-        File to make; compressed if its name ends in ``.gz`` or ``.xz``.
+        Output file; compressed if its name ends in ``.gz`` or ``.xz``.
     since, until : datetime, optional
-        By the clock of the log where they name no zone: local times as they are printed, in *timezone* where it is
-        given; UTC where the log has seconds since 1970.
+        Dates without a zone are on the clock of the log: local times as printed, in *timezone* if given; UTC for a log
+        with seconds since 1970.
     timezone : str, optional
-        Zone of the clock that printed local times.
+        Time zone of local times.
 
     Returns
     -------
     kept, all : int
-        Jobs that were written, and jobs of the log.
+        Number of jobs written, and number of jobs of the log.
 
     Raises
     ------
     InputError
-        When no job was there, for JSON, and when the log cannot be read.
+        If no job was in the system, for JSON, and if the log cannot be read.
     """
     files = files_of(path, "what sacct printed")
     problems = Problems(source=name_of_all(path, files))
@@ -87,7 +87,7 @@ def cut_sacct(
 
 
 def _instant(date: datetime | None, clock: str, timezone: str | None) -> float | None:
-    """A date on the clock of the log, s."""
+    """Return a date on the clock of the log, s."""
     if date is None:
         return None
     if clock == "local" and date.tzinfo is not None:
@@ -97,13 +97,13 @@ def _instant(date: datetime | None, clock: str, timezone: str | None) -> float |
 
 
 def _jobs(lines: SacctColumns) -> IntArray:
-    """Which job each row is about, from 0."""
+    """Return the number of the job of each row, from 0."""
     keys = [lines.identity(), lines.column("task"), lines.column("part"), lines.column("cluster")]
     return np.unique(np.stack(keys), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _there(lines: SacctColumns, jobs: IntArray, since: float | None, until: float | None) -> BoolArray:
-    """Which jobs came before *until* and were not over before *since*."""
+    """Return which jobs were submitted before *until* and ended after *since*, or have no end."""
     submit, end = lines.column("submit"), lines.column("end")
     count = int(jobs.max()) + 1
     came, left = np.full(count, np.inf), np.full(count, -np.inf)
@@ -118,13 +118,13 @@ def _there(lines: SacctColumns, jobs: IntArray, since: float | None, until: floa
 
 
 class _Lines:
-    """Which lines of a log are kept: those of a row go with it, and all between it and the next one."""
+    """Lines of a log to keep: the line of a row, and all lines up to the next row."""
 
     def __init__(self, numbers: IntArray, keep: BoolArray, headers: frozenset[int]) -> None:
         self._numbers, self._keep, self._headers = numbers, keep, headers
 
     def of(self, path: Path, before: int) -> Iterator[bytes]:
-        """Lines of one file, behind so many others."""
+        """Yield the kept lines of one file, after *before* lines of other files."""
         with opened(path) as (stream, _):
             for first, block in blocks(stream, path, "the output of sacct"):
                 texts = _LINE.findall(block)
@@ -135,6 +135,6 @@ class _Lines:
     def _kept(self, first: int, count: int, before: int) -> Sequence[bool]:
         numbers = np.arange(first, first + count)
         row = np.searchsorted(self._numbers, numbers, side="right") - 1
-        above = (row < 0) | (self._numbers[np.maximum(row, 0)] <= before)  # no row of this file stands above
+        above = (row < 0) | (self._numbers[np.maximum(row, 0)] <= before)  # no row of this file precedes the line
         kept = above | self._keep[np.maximum(row, 0)]
         return [bool(each) or number in self._headers for each, number in zip(kept, numbers.tolist(), strict=True)]

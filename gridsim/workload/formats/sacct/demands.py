@@ -1,4 +1,4 @@
-"""What jobs of a log asked of nodes and pools, from their labels and from the lists of resources (TRES)."""
+"""Demands of logged jobs on nodes and pools, from their labels and from TRES lists."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TELLING = (
     *("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task"),
     *("gpu_type", "licenses", "nodelist", "exclude"),
 )
-"""Labels of which one says more than a number of cores."""
+"""Labels that contain more than a number of cores."""
 
 _PLAIN = re.compile(r"[^|\[\]()*!&]+(?:&[^|\[\]()*!&]+)*")
-"""A constraint that asks for features, all of them."""
+"""A constraint that is a conjunction of features."""
 
 
 def demands(
@@ -34,7 +34,7 @@ def demands(
     names: Mapping[str, tuple[str, ...]],
     more: Sequence[str],
 ) -> tuple[Demands, dict[str, Any]] | None:
-    """Demands of the jobs, and what is told of them; None where the log knows of cores alone.
+    """Return the demands of the jobs and facts about them; None if the log contains only cores.
 
     Parameters
     ----------
@@ -43,16 +43,17 @@ def demands(
     rows : (n,) int64
         Rows of the jobs.
     cores : (n,) int64
-        That they had.
+        Allocated cores of the jobs.
     labels, names : mapping
-        Of the jobs (`gridsim.workload.formats.sacct.needs`).
+        Labels of the jobs and their names (`gridsim.workload.formats.sacct.needs`).
     more : sequence of str
         Lists of generic resources and licences, by number.
 
     Notes
     -----
-    A constraint with alternatives, counts or brackets cannot be said of a demand; it is counted. Memory of which a job
-    wants all that a node has (``--mem=0``) is not known. Nodes by name are counted, too: a demand names none.
+    A constraint with alternatives, counts or brackets cannot be represented as a demand; such constraints are counted.
+    The memory of jobs that request all memory of a node (``--mem=0``) is unknown. Node names are also counted, because
+    a demand contains none.
     """
     n = len(rows)
 
@@ -97,14 +98,14 @@ def demands(
 def named(
     columns: Mapping[str, npt.NDArray[Any]], rows: IntArray, more: Sequence[str], said: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
-    """Labels of the type of GPU, the licences and the nodes that jobs asked for, and their names, if the log says any.
+    """Return labels of the GPU type, licences and nodes that jobs requested, with their names, if the log has any.
 
     Parameters
     ----------
     columns, rows, more
-        As `demands` has them.
+        See `demands`.
     said : mapping of str to sequence of str
-        Texts of submit lines, by label and number. They count where lists of resources say nothing.
+        Texts of submit lines, by label and number; used where lists of resources have no value.
     """
     labels: dict[str, IntArray] = {}
     names: dict[str, tuple[str, ...]] = {}
@@ -124,19 +125,19 @@ def named(
 
 
 def _gpu_type(text: str) -> str:
-    """The first type of GPU in a list of resources."""
+    """Return the first GPU type in a list of resources."""
     parts = (part.decode().removeprefix("gres/gpu:") for part in tres(text.encode()) if part.startswith(b"gres/gpu:"))
     return next(parts, "")
 
 
 def _licences(text: str) -> str:
-    """Licences in a list of resources, as ``--licenses`` has them."""
+    """Return the licences in a list of resources, in the format of ``--licenses``."""
     parts = ((part.decode(), count.decode()) for part, count in tres(text.encode()).items())
     return ",".join(f"{name.removeprefix('license/')}:{count}" for name, count in parts if name.startswith("license/"))
 
 
 def _besides(lists: IntArray, texts: Sequence[str]) -> tuple[list[tuple[str, ...]], dict[str, IntArray]]:
-    """Kinds of GPU asked for, and amounts of other generic resources, of each job."""
+    """Return the requested GPU types, and the amounts of other generic resources, of each job."""
     kinds: list[tuple[str, ...]] = [()] * len(texts)
     amounts: dict[str, IntArray] = {}
     for code, text in enumerate(texts):
@@ -153,7 +154,7 @@ def _besides(lists: IntArray, texts: Sequence[str]) -> tuple[list[tuple[str, ...
 
 
 def _pools(codes: IntArray, names: Sequence[str]) -> dict[str, IntArray]:
-    """Licences that each job asks for."""
+    """Return the requested licences of each job."""
     found: dict[str, IntArray] = {}
     for code, text in enumerate(names):
         for name, count in licences_asked(text).items():
@@ -162,7 +163,7 @@ def _pools(codes: IntArray, names: Sequence[str]) -> dict[str, IntArray]:
 
 
 def _features(codes: IntArray, names: Sequence[str]) -> tuple[list[tuple[str, ...]], int]:
-    """Features that each job asks for, and how many jobs have a constraint of another form."""
+    """Return the requested features of each job, and the number of jobs with a constraint of another form."""
     texts = {code: names[code] if 0 <= code < len(names) else "" for code in np.unique(codes).tolist()}
     words = {
         code: tuple(text.replace(" ", "").split("&")) if _PLAIN.fullmatch(text.replace(" ", "")) else ()

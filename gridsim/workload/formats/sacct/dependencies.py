@@ -1,4 +1,4 @@
-"""Jobs that wait for other jobs: pairs of rows, and chains as jobs of several tasks."""
+"""Dependencies between jobs: pairs of rows, and conversion of chains to workflows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Edges:
     Attributes
     ----------
     row, on : (e,) int64
-        The row that waited, and the row that it waited for.
+        Waiting row, and the row that it waited for.
     joined : bool
-        Whether chains are to become jobs of several tasks.
+        Whether chains are converted to workflows.
     """
 
     row: IntArray
@@ -34,7 +34,7 @@ class Edges:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, int]], base: IntArray, raw: IntArray | None, keep: BoolArray) -> Edges:
-        """Pairs of rows that are kept, from pairs of a row and the number of a job, of an array all its tasks."""
+        """Return pairs of kept rows, from pairs of a row and a job number; for an array, one pair per task."""
         if not pairs:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         at, awaited = np.array(pairs, dtype=np.int64).T
@@ -52,7 +52,7 @@ class Edges:
         return cls(both[:, 0], both[:, 1])
 
     def last_awaited(self, rows: IntArray, job: IntArray, end: IntArray) -> IntArray:
-        """Number of the job whose end each of the *rows* waited for longest; `UNKNOWN` where it waited for none."""
+        """Return the job whose end each of the *rows* waited for longest; `UNKNOWN` if it waited for none."""
         among = self.among(rows)
         after = np.full(len(rows), UNKNOWN, dtype=np.int64)
         order = np.argsort(end[rows[among.on]], kind="stable")
@@ -60,7 +60,7 @@ class Edges:
         return after
 
     def among(self, rows: IntArray) -> Edges:
-        """The same pairs as positions in *rows*; those of rows that are not there are gone."""
+        """Return the same pairs as positions in *rows*, without pairs of missing rows."""
         place = np.full(int(max(rows.max(), self.row.max(initial=0), self.on.max(initial=0))) + 1, UNKNOWN)
         place[rows] = np.arange(len(rows))
         row, on = place[self.row], place[self.on]
@@ -69,16 +69,16 @@ class Edges:
 
 
 def chained(workload: Workload, edges: Edges) -> Workload:
-    """Workload in which jobs that wait for one another are one job of several tasks, submitted with the first.
+    """Return a workload in which jobs that depend on each other are one workflow, submitted with its first task.
 
-    The job has number and labels of its first task. What the log says of the schedule of its tasks is not kept, since a
-    job has one start. An edge against the order of time, of a log that was damaged, is left out.
+    The job has the number and the labels of its first task. The logged schedule of its tasks is dropped, because a job
+    has one start. In a damaged log, an edge against the order of time is dropped.
     """
     n = len(workload)
     forward = edges.on < edges.row
     row, on = edges.row[forward], edges.on[forward]
     root = np.arange(n)
-    while True:  # the smallest row of what hangs together reaches all of it
+    while True:  # the smallest row of each connected component propagates to all its rows
         smallest = root.copy()
         np.minimum.at(smallest, row, root[on])
         np.minimum.at(smallest, on, root[row])

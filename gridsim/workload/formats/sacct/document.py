@@ -1,4 +1,4 @@
-"""The JSON of `sacct --json`, one job at a time: a document of a million jobs is never held whole."""
+"""Streaming reader of `sacct --json`: one job at a time, without holding the whole document in memory."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ COLUMNS: Mapping[str, str] = {
     "Priority": "number",
     "SubmitLine": "free",
 }
-"""Columns that a job of the document is put into, as if they had been printed."""
+"""Columns to which a job of the document is converted, as in printed output."""
 
 HEADER = Form(tuple(COLUMNS), tuple(COLUMNS.values()), UNIT, UNIT, (), b"")
 
 
 def looks_like_document(beginning: bytes) -> bool:
-    """Whether a JSON document begins as those of Slurm's accounting do."""
+    """Return whether the beginning of a JSON document is that of Slurm's accounting."""
     text = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text.startswith(b"{"):
         return False
@@ -69,18 +69,18 @@ def looks_like_document(beginning: bytes) -> bool:
 
 
 class _Cut(Exception):
-    """The document ends before the value does."""
+    """Raised if the document ends within a value."""
 
 
 class Document:
-    """Reads the jobs of a document from a stream, whose lines come behind so many others.
+    """Reader of the jobs of a document from a stream; its line numbers continue after those of other files.
 
     Attributes
     ----------
     lines : int
-        Lines read.
+        Number of lines read.
     cut : int or None
-        Line of the job in which the document ends or cannot be read on.
+        Line of the job at which the document ends or becomes invalid.
     """
 
     def __init__(self, stream: IO[bytes], path: object, before: int = 0) -> None:
@@ -92,7 +92,7 @@ class Document:
         self.cut: int | None = None
 
     def jobs(self) -> Iterator[tuple[int, Mapping[str, bytes] | None]]:
-        """Line and texts of each job; no texts where it is no job."""
+        """Yield the line and the texts of each job; None for an entry that is not a job."""
         if not self._enter():
             raise InputError(
                 'holds no "jobs" at its top; expected the output of sacct --json', path=self._path, line=self.lines
@@ -114,7 +114,7 @@ class Document:
             yield line, texts(value) if isinstance(value, dict) else None
 
     def _enter(self) -> bool:
-        """Go to the first entry of the list of jobs."""
+        """Skip to the first entry of the list of jobs."""
         self._skip(_SPACE)
         if self._peek() != "{":
             return False
@@ -166,7 +166,7 @@ class Document:
                 return
 
     def _value(self) -> Any:
-        """The value that begins here."""
+        """Return the value at the current position."""
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._text, self._at)
@@ -179,7 +179,7 @@ class Document:
             return value
 
     def rest(self) -> int:
-        """Read to the end; how many lines that were."""
+        """Read to the end; return the number of lines."""
         begun = self.lines
         while True:
             self.lines += self._text.count("\n", self._at)
@@ -189,7 +189,7 @@ class Document:
 
 
 def number(value: Any) -> int | None:
-    """A number of Slurm's JSON: plain, or with words for none and for infinity; None for none, -1 for infinity.
+    """Return a number of Slurm's JSON: plain, or with flags for unset and infinite; None if unset, -1 if infinite.
 
     Examples
     --------
@@ -221,14 +221,14 @@ def _count(value: Any) -> bytes:
 
 
 def _state(value: Any) -> bytes:
-    """State of a job, which newer versions give as a list of it and flags."""
+    """Return the state of a job; newer versions have a list of the state and flags."""
     if isinstance(value, list):
         value = next((word for word in value if isinstance(word, str)), "")
     return _text(value)
 
 
 def _limit(value: Any) -> bytes:
-    """Minutes of a limit; JSON says nothing for no limit."""
+    """Return the minutes of a limit; a missing value means no limit."""
     found = number(value)
     return b"UNLIMITED" if found is None or found < 0 else b"%d" % found
 
@@ -245,7 +245,7 @@ def _tres(value: Any) -> bytes:
 
 
 def _memory(required: Any, requested: bytes) -> bytes:
-    """Memory asked for as older versions print it, on nodes or cores: newer ones say which, others leave it to the sum.
+    """Return requested memory as older versions print it, per node or core; if unmarked, it is derived from the total.
 
     Examples
     --------
@@ -268,13 +268,13 @@ def _memory(required: Any, requested: bytes) -> bytes:
 
 
 def _counted(name: bytes, tres: bytes) -> bytes:
-    """Digits of one kind of resource; none where it is not in the list."""
+    """Return the digits of one kind of resource; empty if it is not in the list."""
     found = re.search(rb"(?:^|,)" + name + rb"=(\d+)", tres)
     return found[1] if found else b""
 
 
 def _identity(job: Mapping[str, Any]) -> bytes:
-    """What `sacct` prints as JobID: of an array its number and the task, of a group its number and the part."""
+    """Return the JobID as printed by `sacct`: array and task, or heterogeneous job and component."""
     own = _count(job.get("job_id"))
     array, group = _count(_part(job, "array", "job_id")), _count(_part(job, "het", "job_id"))
     several = _part(job, "array", "task")
@@ -293,7 +293,7 @@ _MOST_TASKS = 1 << 22
 
 
 def _tasks(text: str) -> bytes:
-    """Tasks of a list, which may be a bit mask in hexadecimal digits.
+    """Return the tasks of a list, which may be a bit mask in hexadecimal digits.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def _tasks(text: str) -> bytes:
 
 
 def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
-    """Texts of the columns for one job; None where the entry is no job."""
+    """Return the texts of the columns for one job; None if the entry is not a job."""
     time = job.get("time")
     if not isinstance(time, Mapping) or not _count(job.get("job_id")):
         return None

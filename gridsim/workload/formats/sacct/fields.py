@@ -1,4 +1,4 @@
-"""Columns of `sacct`: what stands in each, which of them are read, and the command that prints what is needed."""
+"""Columns of `sacct`: their contents, the columns that are read, and the command that prints the required ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMAND = (
     "Account,Partition,QOS,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,"
     "ReqMem,ReqTRES,AllocTRES,Reason,Constraints,Reservation,Priority,SubmitLine,JobName > sacct.txt"
 )
-"""What prints all that is read, in a form that nothing in a job's name can break."""
+"""Command that prints all columns that are read, in a form that is robust against any job name."""
 
 _EMPTY_OR = "(?:{})?"
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|0|\d{9,11}|Unknown|None|N/A"
@@ -34,7 +34,7 @@ _PATTERNS: Mapping[str, str] = {
 }
 
 TEXTS: Mapping[str, re.Pattern[bytes]] = {name: re.compile(text.encode()) for name, text in _PATTERNS.items()}
-"""What one field may hold, by the kind of its column; a column of no such kind holds anything."""
+"""Valid contents of a field by the kind of its column; columns of other kinds can contain anything."""
 
 _OF_KIND: Mapping[str, str] = {
     "identity": "JobID JobIDRaw",
@@ -61,11 +61,11 @@ _OF_KIND: Mapping[str, str] = {
 _KINDS = {name.lower(): (name, kind) for kind, names in _OF_KIND.items() for name in names.split()}
 
 FREE = ("JobName", "SubmitLine")
-"""Columns in which a user may write anything; a delimiter in the name stands in the submit line too."""
+"""Columns with free text by users; a delimiter in the job name occurs in the submit line too."""
 
 
 def canonical(name: str) -> tuple[str, str] | None:
-    """A column's name as `sacct` spells it, and what stands in it; None for no column of `sacct`.
+    """Return the name of a column as `sacct` spells it, and its kind; None for an unknown column.
 
     Examples
     --------
@@ -85,17 +85,17 @@ _NEEDED: Sequence[tuple[tuple[str, ...], str]] = (
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """What a log with columns of these names does not tell and must; nothing where it carries enough."""
+    """Return the required data that a log with these columns lacks; empty if it is sufficient."""
     there = set(names)
     return [f"{' or '.join(columns)} ({what})" for columns, what in _NEEDED if there.isdisjoint(columns)]
 
 
-def refuse_missing(names: Iterable[str], path: object, line: int | None = None) -> None:
-    """Raise `InputError` where columns of these names do not carry enough."""
+def refuse_missing(names: Iterable[str], path: object) -> None:
+    """Raise `InputError` if these columns are not sufficient."""
     if lacking := missing(names):
-        raise refusal(f"has no column {'; no '.join(lacking)}", path, line)
+        raise refusal(f"has no column {'; no '.join(lacking)}", path)
 
 
 def refusal(reason: str, path: object, line: int | None = None) -> InputError:
-    """An error that says why a log cannot be read and how one that can is made."""
+    """Return an error with the reason why a log cannot be read, and the command that writes a readable one."""
     return InputError(f"{reason}; write the log anew with:\n  {COMMAND}\n", path=path, line=line)

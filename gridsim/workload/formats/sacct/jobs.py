@@ -1,4 +1,4 @@
-"""Which lines are runs of one job, what is wrong with them, and how they are mended."""
+"""Grouping of lines into jobs, detection of invalid lines, and their repair."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gridsim.workload.formats.sacct.values import (
 from gridsim.workload.problems import Problems
 
 _GRACE = 600
-"""Seconds beyond its limit after which a running job is taken for a runaway: Slurm looks about every 30 s."""
+"""Time beyond its limit after which a running job counts as a runaway, s: Slurm checks about every 30 s."""
 
 _NO_LIMIT = 365 * 86400
-"""Limit that stands for none, s: a year."""
+"""Estimate of jobs without a limit, s: a year."""
 
 _MOST_TASKS = 100_000
-"""Tasks that one line may stand for are told apart up to about as many as there are lines, and so many."""
+"""Number of tasks on shared lines that are separated, in addition to twice the number of lines."""
 
 _HOUR = 3600
 _BY_SYSTEM = codes("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
@@ -46,18 +46,18 @@ _GIVEN_UP = codes("CANCELLED", "DEADLINE", "REVOKED")
 
 
 class Jobs:
-    """The rows of a log, one a job in the end.
+    """Rows of a log, reduced to one per job.
 
     Parameters
     ----------
     intake : SacctIntake
-        What was read; its columns are taken away.
+        Parsed log; its columns are removed.
     cores : int or None
-        Size of the machine that jobs must fit.
+        Size of the machine, which limits the width of jobs.
     zone : Zone or None
-        Where the clock of local times stood; None takes them as they are.
+        Time zone of local times; None uses them unchanged.
     cluster : str or sequence of str, optional
-        Of which clusters, where the log has several.
+        Clusters to read from a log of several.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Jobs:
         return f"no usable job in {self._intake.lines} lines ({found}); expected at least one"
 
     def _grouped(self, screen: Screen) -> Runs:
-        """Which rows are runs of one job; those that are told twice are sorted out."""
+        """Group the rows by job, and exclude duplicate rows."""
         number, submit = self._lines.column("number"), self._lines.column("submit")
         keys = [self._lines.identity()]
         if "base" in self._lines:
@@ -92,7 +92,7 @@ class Jobs:
         return Runs.of(self._lines, keys, order[screen.keep[order]])
 
     def workload(self, sha256: str, files: int = 1) -> Workload:
-        """All jobs that are kept."""
+        """Return the workload of all jobs that are kept."""
         clock = on_one_clock(self._lines, self._zone, self._intake.path)
         if clock == "local":
             self._missing.append("time zone (local times are taken as they are; give --timezone)")
@@ -130,7 +130,7 @@ class Jobs:
         return Assembly(self._intake, self._lines, facts, kept).workload(sha256, files)
 
     def _without_first_submit(self, runs: Runs, jobs: IntArray) -> None:
-        """Say so where jobs were requeued and their first runs are not in the log."""
+        """Report jobs that were requeued and whose first runs are not in the log."""
         begun = self._lines.column("restarts")[runs.first[jobs]] > 0
         begun |= (runs.first[jobs] == jobs) & np.isin(jobs, late_numbers(self._lines, jobs))
         if count := int(np.count_nonzero(begun)):
@@ -141,7 +141,7 @@ class Jobs:
             )
 
     def _told_apart(self, rows: IntArray) -> IntArray:
-        """The rows, those of several tasks that were cancelled together, or wait still, once for each."""
+        """Return the rows, repeated for each of several tasks that were cancelled together or still wait."""
         tasks = np.where(self._gave_up | self._waits, self._tasks, 1)[rows]
         if int(tasks.sum()) > 2 * self._lines.rows + _MOST_TASKS:
             self._missing.append("tasks that stand on one line, one by one: there are too many")
@@ -149,7 +149,7 @@ class Jobs:
         return np.repeat(rows, tasks)
 
     def _facts(self, runs: Runs) -> Facts:
-        """What the lines say of jobs, before anything is repaired."""
+        """Return the values of the lines before repairs."""
         submit, start, end = (self._lines.column(name).astype(np.int64) for name in ("submit", "start", "end"))
         latest = max(int(column.max(initial=0)) for column in (submit, start, end))
         running = (start != ABSENT) & (end == ABSENT)
@@ -170,7 +170,7 @@ class Jobs:
         )
 
     def _screened(self, facts: Facts, screen: Screen, runs: Runs) -> None:
-        """Find each kind of line, and repair what is to be repaired."""
+        """Find each kind of problem, and apply repairs."""
         start, end, elapsed, state = facts.start, facts.end, facts.elapsed, facts.state
 
         def shown(row: int) -> str:
@@ -214,7 +214,7 @@ class Jobs:
         self._named(screen)
 
     def _joined(self, screen: Screen, facts: Facts, runs: Runs, shown: Callable[[int], str]) -> None:
-        """Jobs of several runs, as the rule says."""
+        """Combine the runs of jobs according to the rule."""
         rule = self._problems.rule("earlier-run")
         self._runs = (Runs.alone(self._lines.rows) if rule == "keep" else runs).of_jobs(facts, screen.keep)
         found = screen.keep & runs.earlier
@@ -224,7 +224,7 @@ class Jobs:
             screen.keep[found] = False
 
     def _still_waiting(self, screen: Screen, waits: BoolArray) -> BoolArray:
-        """Of jobs that wait still those that are kept: they stand in the queue."""
+        """Return the waiting jobs that are kept, as jobs in the queue."""
         kept = np.zeros(self._lines.rows, dtype=bool)
         kept[screen.find("still-waiting", waits, None, self._lines.shown)] = True
         if "eligible" in self._lines:
@@ -234,7 +234,7 @@ class Jobs:
         return kept
 
     def _refuse_cut(self, screen: Screen, cut: BoolArray) -> None:
-        """Refuse a log whose times were cut to a window, unless a rule says otherwise."""
+        """Raise for a log with times truncated to a window, unless a rule allows it."""
         rows = np.flatnonzero(cut & screen.keep)
         if len(rows) and self._problems.rule("cut-to-window") == "error":
             raise refusal(
@@ -246,7 +246,7 @@ class Jobs:
         screen.find("cut-to-window", cut, None, self._lines.shown)
 
     def _elapsed(self, start: IntArray, end: IntArray, running: BoolArray, latest: int) -> IntArray:
-        """Seconds that each job ran, without the time in which it was suspended."""
+        """Return the run time of each job without suspensions, s."""
         between = np.where(running, latest - start, end - start)
         if "elapsed" not in self._lines:
             suspended = np.maximum(self._lines.column("suspended"), 0)
@@ -258,7 +258,7 @@ class Jobs:
         return np.where(elapsed == ABSENT, np.where(start == ABSENT, 0, between), np.where(reversed_, -1, elapsed))
 
     def _spans(self, screen: Screen, facts: Facts, shown: Callable[[int], str]) -> None:
-        """Jobs that ran for another time than the one between start and end."""
+        """Repair jobs whose run time differs from the time between start and end."""
         gap = facts.held - facts.elapsed - np.maximum(self._lines.column("suspended"), 0)
         ended = ~facts.running & (facts.elapsed >= 0) & (facts.start == facts.last_start)
         jumped = ended & (np.abs(gap) == _HOUR)
@@ -270,7 +270,7 @@ class Jobs:
         )
 
     def _cores(self) -> IntArray:
-        """Cores that each job had; those it asked for where the log does not say."""
+        """Return the allocated cores of each job, or the requested ones if the log has no allocation."""
         allocated, requested = self._lines.column("allocated"), self._lines.column("requested")
         took = allocated > 0
         self._cores_field = {
@@ -280,7 +280,7 @@ class Jobs:
         return np.where(took, allocated, requested).astype(np.int64)
 
     def _estimates(self, screen: Screen, facts: Facts, shown: Callable[[int], str]) -> None:
-        """Time limits, and what stands for one where there is none."""
+        """Set time limits, and the estimate of jobs without one."""
         limit, elapsed = facts.limit, facts.elapsed
         endless = screen.find("unlimited", limit == UNLIMITED, None, self._lines.shown)
         own = screen.find("partition-limit", limit == PARTITION, None, self._lines.shown)
@@ -296,7 +296,7 @@ class Jobs:
         limit[over] = elapsed[over]
 
     def _eligible(self, screen: Screen, facts: Facts) -> None:
-        """Times from which jobs can start."""
+        """Set the times from which jobs can start."""
         eligible, submit, start = self._lines.column("eligible"), facts.submit, facts.start
         if "eligible" not in self._lines:
             self._missing.append("times from which jobs could start (Eligible): submit times stand in")
@@ -311,7 +311,7 @@ class Jobs:
         submit[before] = start[before]
 
     def _awaited(self, screen: Screen) -> Edges:
-        """Jobs that waited for others of the log, as pairs of rows."""
+        """Return the dependencies between jobs of the log, as pairs of rows."""
         edges = Edges.of(self._intake.edges, self._lines.identity(), self._lines.columns.get("raw"), screen.keep)
         waiting = np.zeros(self._lines.rows, dtype=bool)
         waiting[edges.row] = True
@@ -319,7 +319,7 @@ class Jobs:
         return edges
 
     def _named(self, screen: Screen) -> None:
-        """Jobs with a name that is not UTF-8."""
+        """Find jobs with a name that is not UTF-8."""
         wrong, where = np.zeros(self._lines.rows, dtype=bool), np.zeros(self._lines.rows, dtype=np.int64)
         for place, (label, names) in enumerate(self._intake.parser.codes.items()):
             if label in self._lines and (numbers := names.not_utf_8()):
@@ -330,7 +330,7 @@ class Jobs:
         screen.find("not-utf-8", wrong, None, lambda row: f"{self._lines.shown(row)}, {fields[where[row]]}")
 
     def _parts(self, screen: Screen, facts: Facts) -> BoolArray:
-        """Parts of heterogeneous jobs that went into another one."""
+        """Find components of heterogeneous jobs that are merged into another one."""
         merged = np.zeros(self._lines.rows, dtype=bool)
         part = self._lines.column("part")
         rows = screen.find("part-of-job", part != ABSENT, None, self._lines.shown)

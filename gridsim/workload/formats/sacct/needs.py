@@ -1,6 +1,6 @@
-"""What jobs asked for, as the labels that a policy may look at: nodes, memory, arrays, whom they wait for.
+"""Requests of jobs, as labels for policies: nodes, memory, arrays, dependencies.
 
-`gridsim.model.site.LABELS` says what each label means.
+`gridsim.model.site.LABELS` defines the labels.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import A_CORE, ABSENT, BoolArray
 
 _SPREAD = 2
-"""Times as many cores as were asked for that a job may have without having whole nodes: the threads of its cores."""
+"""Ratio of allocated to requested cores up to which a job need not have whole nodes: the threads of its cores."""
 
 
 def needs(
     columns: Mapping[str, npt.NDArray[Any]], rows: IntArray, start: IntArray, end: IntArray
 ) -> dict[str, IntArray]:
-    """Labels of jobs, as far as the log says anything.
+    """Return the labels of jobs that the log has data for.
 
     Parameters
     ----------
@@ -31,23 +31,23 @@ def needs(
     rows : (n,) int64
         Rows of the jobs.
     start, end : (n,) int64
-        Of the jobs, s; `ABSENT` where there is none.
+        Start and end of the jobs, s; `ABSENT` if missing.
 
     Notes
     -----
-    ``ReqTRES`` counts the least nodes: 1 where nobody asked for a number. So a job that had one node counts as one that
-    wanted one (with ``--cpus-per-task`` it could not have had more), and one that had several without asking for them,
-    or has not started, as one that takes what there is. Without ``ReqTRES`` several nodes count as wanted where the job
-    had them whole.
+    ``ReqTRES`` contains the minimum number of nodes, which is 1 without a request. A job that had one node therefore
+    counts as one that requested one (with ``--cpus-per-task`` it could not have had more). A job that had several
+    nodes without a request, or has not started, counts as one without a request for a number. Without ``ReqTRES``,
+    several nodes count as requested if the job had them whole.
 
-    Memory is of a core where ``ReqMem`` or the submit line says so (``--mem-per-cpu``), else of a node. Without either
-    the number is that of the job, and may have been spread over more nodes than ``ReqTRES`` counts: the memory that the
-    job had on each node is a label of its own.
+    Memory is per core if ``ReqMem`` or the submit line is (``--mem-per-cpu``), else per node. Without either, the
+    number is that of the job, which may have been spread over more nodes than ``ReqTRES`` contains. The memory that
+    the job had on each node is a separate label.
 
-    GPUs are those that the job had, over its nodes; where the log says none, those of the submit line.
+    GPUs are the allocated ones, divided by the nodes; without an allocation in the log, those of the submit line.
 
-    The throttle of an array is in submit lines and in the rows of waiting tasks. Where neither is there and tasks
-    waited for it (``Reason`` is JobArrayTaskLimit), it is the most that ever ran at once.
+    The throttle of an array is in submit lines and in the rows of waiting tasks. Without either, if tasks waited for
+    it (``Reason`` is JobArrayTaskLimit), it is the largest number of tasks that ran at one time.
     """
 
     def column(name: str) -> IntArray:
@@ -56,9 +56,9 @@ def needs(
         return columns[name][rows].astype(np.int64)
 
     allocated, requested = column("allocated"), column("requested")
-    given = np.where(start == ABSENT, ABSENT, column("nodes"))  # of a job that waits it is the least number
+    given = np.where(start == ABSENT, ABSENT, column("nodes"))  # the minimum number for a waiting job
     whole = _whole(given, allocated, column("partition"))
-    said = np.minimum(column("least_nodes"), np.maximum(requested, 1))  # Slurm lowers it to the number of tasks
+    said = np.minimum(column("least_nodes"), np.maximum(requested, 1))  # Slurm reduces it to the number of tasks
     found = _nodes(column("asked_nodes"), given, whole, said)
     alone = (column("alone") > 0) | (
         (allocated > requested) & (requested > 0) & (whole | (allocated > _SPREAD * requested))
@@ -80,7 +80,7 @@ def needs(
 
 
 def _gpus(column: Callable[[str], IntArray], given: IntArray, cores: IntArray) -> IntArray:
-    """GPUs on each node as submit lines say them: of a node, of a task or in all, over the nodes given or asked for."""
+    """Return the GPUs per node in submit lines, given per node, per task or in total, for the known number of nodes."""
     nodes = np.maximum(np.where(given > 0, given, np.maximum(column("asked_nodes"), column("least_nodes"))), 1)
     tasks = np.maximum(cores, 1) // np.maximum(column("per_task"), 1)
     together = np.where(column("task_gpus") > 0, column("task_gpus") * tasks, column("all_gpus"))
@@ -89,7 +89,7 @@ def _gpus(column: Callable[[str], IntArray], given: IntArray, cores: IntArray) -
 
 
 def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
-    """Whether jobs had as many cores of each node as anybody had of one in that partition."""
+    """Return whether jobs had the largest number of cores per node of all jobs in their partition."""
     each = np.where((nodes > 0) & (cores > 0), cores / np.maximum(nodes, 1), 0.0)
     most = np.zeros(int(partition.max(initial=0)) + 2)
     np.maximum.at(most, partition, each)
@@ -98,7 +98,7 @@ def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
 
 
 def _nodes(asked: IntArray, given: IntArray, whole: BoolArray, said: IntArray) -> dict[str, IntArray]:
-    """Least and most nodes."""
+    """Return the minimum and maximum numbers of nodes."""
     one = given == 1
     where_unknown = np.where(one | (whole & (given > 0)), given, UNKNOWN)
     nodes = np.where(asked > 1, asked, np.where(asked == 1, np.where(one, 1, UNKNOWN), where_unknown))
@@ -107,7 +107,7 @@ def _nodes(asked: IntArray, given: IntArray, whole: BoolArray, said: IntArray) -
 
 
 def _tasks_per_node(said: IntArray, per_task: IntArray, given: IntArray, allocated: IntArray) -> IntArray:
-    """Tasks of a node; unknown where whole nodes gave the job more cores than its tasks could use."""
+    """Return the tasks per node; unknown where whole nodes gave the job more cores than its tasks could use."""
     usable = said * np.maximum(per_task, 1) * np.maximum(given, 1)
     return np.where((said > 0) & (given > 0) & (allocated > usable), UNKNOWN, said)
 
@@ -115,7 +115,7 @@ def _tasks_per_node(said: IntArray, per_task: IntArray, given: IntArray, allocat
 def _memory(
     asked: IntArray, what: IntArray, said: IntArray, had: IntArray, nodes: IntArray, given: IntArray, cores: IntArray
 ) -> dict[str, IntArray]:
-    """MiB on each node, or on each core. Since 21.08 the log's number is for all of them together, and does not say."""
+    """Return MiB per node or per core. Since 21.08, the log has the total, without a mark."""
     together = what <= 0
     granted = np.where((had > 0) & (given > 0), -(-had // np.maximum(given, 1)), UNKNOWN)
     on_cores = (what == A_CORE) | (together & (said == A_CORE))
@@ -128,7 +128,7 @@ def _memory(
 
 
 def _said(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
-    """Arrays of which some row says a throttle, those of tasks that still wait too, in order; and the throttles."""
+    """Return the arrays with a throttle in any row, including waiting tasks, in order; and the throttles."""
     if "throttle" not in columns or "base" not in columns:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     rows = np.flatnonzero(columns["throttle"] > 0)
@@ -141,7 +141,7 @@ def _said(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
 def _throttles(
     array: IntArray, said: tuple[IntArray, IntArray], limited: BoolArray, start: IntArray, end: IntArray
 ) -> IntArray:
-    """How many tasks of the array of each job may run at once."""
+    """Return the number of tasks of each job's array that may run at one time."""
     inside = array != UNKNOWN
     if not inside.any() or not (limited.any() or len(said[0])):
         return np.full(len(array), UNKNOWN, dtype=np.int64)
@@ -158,10 +158,10 @@ def _throttles(
 
 
 def _most_at_once(group: IntArray, start: IntArray, end: IntArray, groups: int) -> IntArray:
-    """Most of each group between start and end at one time; what ends in a second is gone before what starts in it."""
+    """Return the largest number of tasks per group at one time; ends precede starts in the same second."""
     most = np.zeros(groups, dtype=np.int64)
     both, times = np.concatenate((group, group)), np.concatenate((end, start))
     change = np.repeat([-1, 1], len(group))
     order = np.lexsort((change, times, both))
-    np.maximum.at(most, both[order], np.cumsum(change[order]))  # every group leaves the sum as it was
+    np.maximum.at(most, both[order], np.cumsum(change[order]))  # the sum over each group is 0
     return most

@@ -1,4 +1,4 @@
-"""Texts of columns to columns of numbers: what each line says, before anything is made of it."""
+"""Conversion of text columns to numeric columns: the values of each line, before interpretation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_CORES = 2**31 - 1
 
 
 class Codes(dict[bytes, int]):
-    """Numbers of names, from 1 in the order in which they are met; `UNKNOWN` for an empty one."""
+    """Numbers of names, from 1 in the order of first occurrence; `UNKNOWN` for an empty one."""
 
     def __init__(self) -> None:
         super().__init__({b"": UNKNOWN})
@@ -47,16 +47,16 @@ class Codes(dict[bytes, int]):
         return number
 
     def names(self) -> tuple[str, ...]:
-        """Names by number; there is none for 0."""
+        """Names by number; the name of 0 is unused."""
         return ("", *(name.decode("utf-8", "replace") for name in self if name))
 
     def not_utf_8(self) -> list[int]:
-        """Numbers of names that are not UTF-8."""
+        """Return the numbers of names that are not UTF-8."""
         return [number for name, number in self.items() if name.decode("utf-8", "ignore").encode() != name]
 
 
 def _size(text: bytes) -> int:
-    """A whole number that is not needed to be exact enough to refuse a line for it."""
+    """Return an integer; an invalid value is `ABSENT`, because it is no reason to reject a line."""
     return int(text) if text.isdigit() and len(text) < 10 and int(text) <= _MOST_CORES else ABSENT
 
 
@@ -72,12 +72,12 @@ def _gpus(text: bytes) -> int:
 
 
 def _besides(text: bytes) -> bytes:
-    """Generic resources with their types, and licences, of a list of resources."""
+    """Return the generic resources with their types, and the licences, of a list of resources."""
     return b",".join(sorted(part for part in text.split(b",") if part.startswith((b"gres/", b"license/"))))
 
 
 def _gpu_types(text: bytes) -> bytes:
-    """Types of GPU in a list of resources, between bars."""
+    """Return the GPU types in a list of resources, separated by bars."""
     return b"|".join(name.removeprefix(b"gres/gpu:") for name in values.tres(text) if name.startswith(b"gres/gpu:"))
 
 
@@ -86,14 +86,14 @@ def _memory(text: bytes) -> int:
 
 
 class Parser:
-    """Numbers of the columns that a form of the log has; keeps the names that it met, and `lists` of tasks.
+    """Parser of the columns of one form of the log; it keeps the names, and the `lists` of tasks.
 
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
-    ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
-    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of `reasons`),
-    ``list`` (of `lists`), ``asked_gpus``, ``more`` (of `more`: generic resources and licences), ``gpu_types`` (of
-    `gpu_types`: those that were allocated) and the labels of `NAMED`. What submit lines say in words has its numbers
+    ``memory`` (MiB), ``asked_memory`` (MiB; per node if ``asked_memory_of`` is 1, per core for 2, else total),
+    ``gpus``, ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of
+    `reasons`), ``list`` (of `lists`), ``asked_gpus``, ``more`` (of `more`: generic resources and licences),
+    ``gpu_types`` (of `gpu_types`: allocated types) and the labels of `NAMED`. The numbers of texts in submit lines are
     in `said`, by label.
     """
 
@@ -115,14 +115,14 @@ class Parser:
         self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
 
     def steps(self, cells: Cells) -> BoolArray:
-        """Which lines are steps of a job, which have a point in their number."""
+        """Return which lines are steps of a job, which have a dot in their number."""
         texts = cells["JobID" if "JobID" in cells else "JobIDRaw"]
         letters = np.ascontiguousarray(texts).view(np.uint8).reshape(len(texts), -1)
         steps: BoolArray = (letters == ord(".")).any(axis=1) & (letters[:, 0] >= ord("0")) & (letters[:, 0] <= ord("9"))
         return steps
 
     def read(self, cells: Cells, only: BoolArray) -> tuple[dict[str, npt.NDArray[Any]], BoolArray]:
-        """Columns of numbers, and which lines hold in each column what may stand there, of those in *only*."""
+        """Return the columns of numbers, and which of the lines *only* have valid values in each column."""
         columns: dict[str, npt.NDArray[Any]] = {}
         valid = only & self._identities(cells, columns)
         absolute = np.zeros(len(cells), dtype=bool)
@@ -227,7 +227,7 @@ class Parser:
         return valid
 
     def _memories(self, cells: Cells, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Memory in MiB: what was allocated, else what was asked for, of a node or of a core times how many."""
+        """Set memory in MiB: the allocated amount, else the requested one per node or per core times their number."""
         memory = np.full(len(cells), ABSENT, dtype=np.int64)
         if "AllocTRES" in cells:
             allocated = cells["AllocTRES"]
@@ -250,7 +250,7 @@ class Parser:
             columns["memory"] = memory
 
     def labels(self, cells: Cells) -> dict[str, npt.NDArray[Any]]:
-        """Numbers of the names of users, accounts and so on."""
+        """Return the numbers of the names of users, accounts and so on."""
         return {
             label: np.fromiter(
                 map(self.codes[label].__getitem__, cells[column].tolist()), dtype=np.int32, count=len(cells)
@@ -261,5 +261,5 @@ class Parser:
 
 
 def _packed(number: int, what: bytes) -> int:
-    """Memory and what it is for in one number."""
+    """Return an amount of memory and its unit (job, node or core) as one number."""
     return min(number, 2**50) * 4 + {b"": 0, b"n": values.A_NODE, b"c": values.A_CORE}[what]

@@ -1,8 +1,8 @@
-"""Runs of one job: of a job that lost its cores and was put into the queue again, `sacct -D` prints a line for each.
+"""Runs of one job: `sacct -D` prints a line for each run of a job that lost its cores and was requeued.
 
-Slurm gives a requeued job a new submit time, that at which its run before had ended, and begins it anew: what the run
-had done is lost (sbatch(1), ``--requeue``: "the batch script is initiated from its beginning"). A run that ended by
-itself is none of them: `scrontab` and ``scontrol requeue`` of a job that is over give the next run the same number.
+Slurm gives a requeued job a new submit time, the end of its previous run, and restarts it: the work of the run is lost
+(sbatch(1), ``--requeue``: "the batch script is initiated from its beginning"). A run that ended by itself is not such
+a run: `scrontab` and ``scontrol requeue`` of a completed job give the next run the same number.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, Facts, SacctColumns, codes
 
 JOINED = ("repair", "sum")
-"""Rules of ``earlier-run`` that make one job of the runs."""
+"""Rules of ``earlier-run`` that combine the runs into one job."""
 
 _BY_ITSELF = codes("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "DEADLINE", "CANCELLED", "SPECIAL_EXIT")
 _OF_ITS_OWN_LENGTH = codes("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY")
 _PREEMPTED = codes("PREEMPTED")
 
 _SOON = 86400
-"""Seconds after the end of a run within which the next one of the job is queued; a number that comes later is another
-job's: Slurm counts from 1 again beyond ``MaxJobId``."""
+"""Seconds after the end of a run within which the next run of the job is queued. A later line with the same number is
+another job, because Slurm restarts at 1 beyond ``MaxJobId``."""
 
 _NEIGHBOURS = 5
-"""Jobs with the next higher numbers that are looked at to tell whether a submit time is the first."""
+"""Number of jobs with the next higher numbers that are compared to detect whether a submit time is the first."""
 
 
 @dataclass(slots=True)
 class Runs:
-    """Which rows are runs of one job, the one that was submitted last standing for it.
+    """Assignment of rows to jobs; the run that was submitted last represents its job.
 
     Attributes
     ----------
     first, last : (n,) int64
-        Row of the first and of the last run of the job that each row is about.
+        Rows of the first and of the last run of the job of each row.
     """
 
     first: IntArray
@@ -47,7 +47,7 @@ class Runs:
 
     @classmethod
     def of(cls, lines: SacctColumns, keys: Sequence[IntArray], order: IntArray) -> Runs:
-        """Runs among the rows *order*, which has those with the same *keys* beside each other, by submit time."""
+        """Return the runs in the rows *order*; rows with the same *keys* are adjacent there, by submit time."""
         apart = np.ones(len(order), dtype=bool)
         before, after = order[:-1], order[1:]
         same = np.ones(len(before), dtype=bool)
@@ -63,7 +63,7 @@ class Runs:
 
     @classmethod
     def alone(cls, count: int) -> Runs:
-        """So many rows, each a job of its own."""
+        """Return *count* rows that are separate jobs."""
         return cls(np.arange(count), np.arange(count))
 
     @property
@@ -73,11 +73,11 @@ class Runs:
         return found
 
     def join(self, facts: Facts, lines: SacctColumns, keep: BoolArray, *, added: bool) -> IntArray:
-        """Make each job's last row one of all its runs; rows that are.
+        """Combine all runs of each job in its last row; return these rows.
 
-        It is submitted, eligible and started as the first one was. It runs as long as the last one did, or as the
-        longest one where the last was ended too; *added*: as long as all together. A job that waits again is left as it
-        is: its last line says since when.
+        The job has the submit, eligible and start times of its first run. Its run time is that of its last run, or
+        that of the longest one if the last was interrupted too; with *added*, it is the sum of all. A job that waits
+        again is not modified, because its last line has the time since which it waits.
         """
         rows = np.flatnonzero(self.earlier & keep[self.last])
         ends = self.last[rows]
@@ -99,16 +99,17 @@ class Runs:
         return jobs
 
     def _last_start(self, facts: Facts, rows: IntArray) -> None:
-        """Each job starts with the first of the *rows*, and is held as the last of them was."""
+        """Set the start of each job to the first of the *rows*, and its holding time to that of the last."""
         rows = rows[np.argsort(facts.start[rows], kind="stable")]
         jobs = self.last[rows]
-        facts.held[jobs], facts.last_start[jobs] = facts.held[rows], facts.start[rows]  # the last one counts
-        facts.start[jobs[::-1]] = facts.start[rows[::-1]]  # and the first one
+        facts.held[jobs], facts.last_start[jobs] = facts.held[rows], facts.start[rows]  # the last assignment is kept
+        facts.start[jobs[::-1]] = facts.start[rows[::-1]]  # reversed, to keep the first
 
     def of_jobs(self, facts: Facts, keep: BoolArray) -> Mapping[str, npt.NDArray[Any]]:
-        """What is known of all runs of the job that each last row stands for.
+        """Return data on all runs of the job of each last row.
 
-        ``runs`` that started, ``preempted`` ones, and core-seconds ``lost``, by runs before the last one.
+        ``runs``: number of started runs; ``preempted``: number of preempted runs; ``lost``: core-seconds of runs
+        before the last one.
         """
         n = len(self.last)
         ran = np.flatnonzero(keep & (facts.start != ABSENT) & (facts.held >= 0) & (facts.cores > 0))
@@ -119,7 +120,7 @@ class Runs:
 
 
 def _goes_on(lines: SacctColumns, before: IntArray, after: IntArray) -> BoolArray:
-    """Whether a row is the next run of the job of the row before, of those with the same number."""
+    """Return whether a row is the next run of the job of the row before, for rows with the same number."""
     ended = np.isin(lines.column("state", 0)[before], _BY_ITSELF)
     end, submit = lines.column("end")[before], lines.column("submit")[after]
     later = (end != ABSENT) & (submit > end + _SOON)
@@ -129,21 +130,21 @@ def _goes_on(lines: SacctColumns, before: IntArray, after: IntArray) -> BoolArra
 
 
 def late_numbers(lines: SacctColumns, rows: IntArray) -> IntArray:
-    """Rows whose submit time is later than those of jobs with higher numbers, so not that of their first run.
+    """Return rows submitted later than jobs with higher numbers, so that their submit time is not the first one.
 
     Notes
     -----
-    Slurm numbers jobs as they come. Of the next few numbers the median counts, so that one of them which was requeued
-    itself, or numbers that begin anew, make no difference.
+    Slurm numbers jobs in the order of submission. The median of the next few numbers is used, so that a requeued job
+    among them, or a restart of the numbers, has no effect.
     """
     identity, submit = lines.sequence()[rows], lines.column("submit")[rows]
     order = np.lexsort((submit, identity))
     numbers, begins = np.unique(identity[order], return_index=True)
     if len(numbers) <= _NEIGHBOURS:
         return rows[:0]
-    first = submit[order][begins]  # of an array that of the task that came first
+    first = submit[order][begins]  # for an array, the first submitted task
     following, before = np.full(len(numbers), np.inf), np.full(len(numbers), -np.inf)
     usual = np.median(np.lib.stride_tricks.sliding_window_view(first, _NEIGHBOURS), axis=1)
     following[:-_NEIGHBOURS], before[_NEIGHBOURS:] = usual[1:], usual[:-1]
-    following[before > following] = np.inf  # numbers begin anew here
+    following[before > following] = np.inf  # numbers restart here
     return rows[submit > following[np.searchsorted(numbers, identity)]]

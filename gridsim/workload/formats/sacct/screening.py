@@ -1,4 +1,4 @@
-"""From the lines of a log to rows of numbers: nothing is left out here without being counted."""
+"""Conversion of the lines of a log to rows of numbers; every excluded line is counted."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gridsim.workload.formats.swf_header import decoded
 from gridsim.workload.problems import Problems
 
 _ABOVE = 20
-"""Lines that may stand above the header: warnings, a date."""
+"""Lines that can precede the header: warnings, a date."""
 
 _HELD_BACK = 1 << 16
 _IDENTITIES = {"JobID", "JobIDRaw"}
 _BATCH = 4096
 _MANY = 8
-"""Lines of a block from which on it is worth looking which of them look alike."""
+"""Number of lines in a block above which grouping lines with the same pattern saves time."""
 
 _NOTHING_ABOVE: tuple[int, int | None] = (-1, None)
 
@@ -52,15 +52,15 @@ def _end_of_line(block: bytes, at: int) -> int:
 
 
 class SacctIntake:
-    """Takes blocks of lines, or a document, and keeps a row of numbers for each record.
+    """Parser of blocks of lines, or of a document, which keeps a row of numbers for each record.
 
     Attributes
     ----------
     lines, comments, blank, steps, joined : int
-        Lines read; of them those that are no records, empty ones, steps of jobs, and those that go on with the text of
-        a line above. All others are rows of `columns`, or were found to be a problem.
+        Number of lines read; and of those that are not records, are empty, are steps of jobs, or continue the text of
+        the line above. All others are rows of `columns`, or are counted as problems.
     columns : mapping of str to `Column`
-        What `Parser.read` and `Parser.labels` give, with ``number``, the line.
+        Output of `Parser.read` and `Parser.labels`, with ``number``, the line.
     header_lines : list of int
         Numbers of the header lines.
     edges : list of (int, int)
@@ -84,11 +84,11 @@ class SacctIntake:
     # Lines
 
     def begin(self, path: object) -> None:
-        """Another file of the log begins; its own header says what its columns are."""
+        """Start another file of the log, with its own header."""
         self.file, self.header, self._rest, self._times_seen = path, None, b"", False
 
     def take(self, first_line: int, block: bytes, *, last: bool = False) -> None:
-        """Read the lines of one block; its last records stay until the next block or the *last* one comes."""
+        """Read the lines of one block; its last records are kept until the next block, or processed if *last*."""
         self.lines = max(self.lines, first_line - 1 + block.count(b"\n") + (not block.endswith(b"\n") and bool(block)))
         if first_line == 1:
             block = block.removeprefix(b"\xef\xbb\xbf")
@@ -107,7 +107,7 @@ class SacctIntake:
         self._records(first_line + block.count(b"\n", 0, begin), block[begin:], last=last)
 
     def _headers(self, block: bytes) -> Iterator[tuple[int, int]]:
-        """Begin and end of the header lines in a block; each holds for the lines below it."""
+        """Yield the begin and end of the header lines in a block; each applies to the lines below it."""
         at = block.find(b"JobID")
         while at >= 0:
             begin, end = block.rfind(b"\n", 0, at) + 1, _end_of_line(block, at)
@@ -156,7 +156,7 @@ class SacctIntake:
             self._block(lines, good, first_line)
 
     def _held_back(self, lines: TextLines, good: BoolArray) -> int:
-        """Position of the first line that may go on in the next block: the last good one and all after it."""
+        """Return the first line that may continue in the next block: the last good one; the rest is held back."""
         rows = np.flatnonzero(good)
         kept = int(rows[-1]) if len(rows) else 0
         if len(lines.block) - int(lines.begins[kept]) > _HELD_BACK or len(lines) - kept > 2 * BREAKS_JOINED:
@@ -185,7 +185,7 @@ class SacctIntake:
             self._irregular(lines, numbers, done)
 
     def _like_others(self, lines: TextLines, rows: IntArray, numbers: IntArray, done: BoolArray) -> None:
-        """Keep the rows that look like one that could be taken apart, and count steps among them."""
+        """Keep the rows with the pattern of a line that could be divided, and count steps among them."""
         if self._alike is None or self._alike.header is not lines.header:
             self._alike = Alike(lines.header)
         rows, division = self._alike.divided(lines, rows)
@@ -198,7 +198,7 @@ class SacctIntake:
     def _regular(
         self, lines: TextLines, rows: IntArray, numbers: IntArray, done: BoolArray, division: Division
     ) -> IntArray:
-        """Keep the rows whose columns are where the division says; the others."""
+        """Keep the rows whose columns are at the positions of the division; return the others."""
         if not len(rows):
             return rows
         cells = division.cells(rows)
@@ -219,14 +219,14 @@ class SacctIntake:
         return rows[~valid]
 
     def _goes_on_below(self, lines: TextLines, rows: IntArray) -> BoolArray:
-        """Which rows may have a last column that goes on in the next line, which has too few fields for a record."""
+        """Return rows whose last column may continue in the next line, which has too few fields for a record."""
         if lines.header.kinds[-1] != "free":
             return np.zeros(len(rows), dtype=bool)
         short: BoolArray = np.append(lines.extra < 0, False)[rows + 1]
         return short
 
     def _irregular(self, lines: TextLines, numbers: IntArray, done: BoolArray) -> None:
-        """Take the lines that are left apart one by one."""
+        """Process the remaining lines one by one."""
         header = lines.header
         records: list[Record] = []
         shifted: list[int] = []
@@ -255,7 +255,7 @@ class SacctIntake:
                 above = (row + 1, self._goes_on(header, records, shifted, above[1], line))
                 self.joined += 1
             elif header.kinds[0] == "free" and header.delimiter not in line and row + 1 < len(lines):
-                shifted.append(number)  # the beginning of a name that stands before the job's number
+                shifted.append(number)  # start of a name that precedes the job number
                 self.joined += 1
             else:
                 lost.append(number)
@@ -267,7 +267,7 @@ class SacctIntake:
             self.problems.found("unreadable-line", lost, value=repr(decoded(lines.line(where)[:60])))
 
     def _record(self, lines: TextLines, done: BoolArray, row: int) -> tuple[Mapping[str, bytes] | None, int]:
-        """The record that begins on a line, and how many lines it takes."""
+        """Return the record that begins on a line, and its number of lines."""
         header, parts = lines.header, [lines.line(row)]
         fields = int(lines.extra[row]) if header.delimiter else 0
         while True:
@@ -284,7 +284,7 @@ class SacctIntake:
         return found, len(parts)
 
     def _sound(self, header: Form, record: Mapping[str, bytes]) -> bool:
-        """Whether a record cut from a table holds what may stand there; one that was divided was tested for it."""
+        """Return whether a record of a table has valid fields; divided records are already validated."""
         if not header.spans:
             return True
         cells = Cells.of_records(header, [record])
@@ -293,7 +293,7 @@ class SacctIntake:
         return bool(self.parser.read(cells, np.ones(1, dtype=bool))[1][0])
 
     def _is_step(self, header: Form, line: bytes) -> bool:
-        """Whether a line that fits no columns begins with the number of a step."""
+        """Return whether a line that does not fit the columns begins with the number of a step."""
         first = line.split(header.delimiter, 1)[0] if header.delimiter else line[slice(*header.spans[0])].strip()
         found = values.identity(first) if header.kinds[0] == "identity" else None
         return found is not None and found[4]
@@ -301,7 +301,7 @@ class SacctIntake:
     def _goes_on(
         self, header: Form, records: list[Record], shifted: list[int], number: int | None, line: bytes
     ) -> int | None:
-        """Put a line that is no record to the last column of the record above, if that is one of a job."""
+        """Append a line that is not a record to the last column of the record above, if that is a job."""
         if number is None:
             return None
         name = header.names[-1]
@@ -315,7 +315,7 @@ class SacctIntake:
         return self.problems.found("delimiter-in-name", numbers, value=repr(decoded(line[:60])))
 
     def records(self, header: Form, records: Sequence[Record], shifted: Sequence[int] = ()) -> list[int]:
-        """Keep records that were taken apart one by one; the lines of those that hold what cannot be."""
+        """Keep records that were divided one by one; return the lines of invalid ones."""
         lost: list[int] = []
         if shifted and self._shifted(shifted, b"a name with a line break or the delimiter") == "skip":
             out = set(shifted)
@@ -335,7 +335,7 @@ class SacctIntake:
         return lost
 
     def _submitted(self, lines: TextLines, rows: IntArray, division: Division) -> dict[str, npt.NDArray[Any]]:
-        """What the submit lines of rows that are about to be added say."""
+        """Return the columns from the submit lines of rows to be added."""
         if "SubmitLine" not in lines.header.names or not len(rows):
             return {}
         places = np.array([match.start() for match in TELLING.finditer(lines.block)], dtype=np.int64)
@@ -345,7 +345,7 @@ class SacctIntake:
         return self._said({row: lines.block[int(begins[row]) : int(ends[row])] for row in telling}, len(rows))
 
     def _said(self, texts: Mapping[int, bytes], count: int) -> dict[str, npt.NDArray[Any]]:
-        """Columns of submit lines, by the place of their row among so many that are about to be added."""
+        """Return the columns of submit lines, by the index of their row among *count* rows to be added."""
         if not texts:
             return {}
         found = {row: submitted(text) for row, text in texts.items()}
@@ -360,7 +360,7 @@ class SacctIntake:
         return {name: column for name, column in columns.items() if (column != ABSENT).any()}
 
     def _look_at_times(self, lines: TextLines, rows: IntArray) -> None:
-        """Refuse a log whose times cannot be read, at the first block rather than line by line."""
+        """Raise at the first block if the times of a log cannot be read, instead of for each line."""
         if not len(rows):
             return
         self._times_seen = True
@@ -406,7 +406,7 @@ class SacctIntake:
 
     @property
     def _kept(self) -> int:
-        """Rows that are kept so far."""
+        """Number of rows kept so far."""
         return len(self.columns["number"]) if "number" in self.columns else 0
 
     def _add(self, numbers: IntArray, *parts: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -425,7 +425,7 @@ class SacctIntake:
             grown.add(np.full(len(numbers), _DEFAULTS.get(name, ABSENT)))
 
     def finish(self) -> None:
-        """Read what was held back."""
+        """Read the lines held back."""
         if self._rest:
             self.take(self._rest_line, b"", last=True)
         if self.header is None:

@@ -1,7 +1,7 @@
-"""What a submit line says that no other column does: whom a job waits for, which nodes it wants, and how to use them.
+"""Data that only submit lines contain: dependencies, requested nodes, and the way in which nodes are used.
 
-Options in the job's script do not stand there, so that only what is said counts: a line without an option says nothing.
-What stands behind the name of the script is told to that, and says nothing of the job.
+Options in the job's script are not included, so a missing option means that the value is unknown. Arguments after the
+name of the script are passed to it, and are not options of the job.
 
 Source: sbatch(1).
 """
@@ -45,10 +45,10 @@ _ALONE = frozenset(
     -H -k -Q -s -v -vv -vvv -W -h -V -O -E -l -u -I -K -X -Z
     """.split()
 )
-"""Options of sbatch, srun and salloc whose value, if they have one, is part of the same word."""
+"""Options of sbatch, srun and salloc whose value, if any, is in the same word."""
 
 _FREE = (b"--job-name", b"--comment", b"--wckey", b"--admin-comment", b"-J")
-"""Options whose value may have blanks in it."""
+"""Options whose value can contain blanks."""
 
 _SCRIPT = re.compile(
     rb"/|\.(?:sh|bash|csh|zsh|ksh|sl|slurm|sbatch|sub|job|batch|cmd|run|py|pl|r|jl|lua)$", re.IGNORECASE
@@ -58,16 +58,16 @@ TELLING = re.compile(
     rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes|requeue|no-requeue|constraint|nodelist"
     rb"|exclude|licenses|gres|gpus)|\s-[dacNCwxLG]"
 )
-"""What stands in every line that says anything."""
+"""Pattern in every line with a relevant option."""
 
 NUMBERS = (
     *("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes", "requeue"),
     *("all_gpus", "node_gpus", "task_gpus"),
 )
-"""Columns that a submit line fills; `ABSENT` where it says nothing."""
+"""Columns filled from a submit line; `ABSENT` without the option."""
 
 TEXTS = ("constraint", "nodelist", "exclude", "licenses", "gpu_type")
-"""Labels of which it says a text."""
+"""Labels filled with texts from a submit line."""
 
 
 class Submitted(NamedTuple):
@@ -78,21 +78,21 @@ class Submitted(NamedTuple):
     after : tuple of int
         Numbers of the jobs whose end it waits for.
     throttle : int
-        How many tasks of the array may run at once.
+        Number of tasks of the array that may run at one time.
     alone : int
-        1: whole nodes.
+        1 for whole nodes.
     per_task, per_node : int
-        Cores of a task, tasks of a node.
+        Cores per task, tasks per node.
     memory_of : int
-        What memory was asked for on: `A_NODE`, `A_CORE`.
+        Unit of the requested memory: `A_NODE`, `A_CORE`.
     least_nodes : int
-        Nodes, the fewest of a range.
+        Number of nodes, the minimum of a range.
     requeue : int
-        1: it may be requeued; 0: it may not.
+        1 if it may be requeued, 0 if not.
     all_gpus, node_gpus, task_gpus : int
-        GPUs in all, of each node, and of each task.
+        GPUs in total, per node, and per task.
     constraint, nodelist, exclude, licenses, gpu_type : bytes
-        Features, names of nodes, licences and the first type of GPU; empty for none.
+        Features, names of nodes, licences and the first GPU type; empty for none.
     """
 
     after: tuple[int, ...] = ()
@@ -114,7 +114,7 @@ class Submitted(NamedTuple):
 
 
 def submitted(line: bytes) -> Submitted:
-    """Options of a submit line.
+    """Parse the options of a submit line.
 
     Examples
     --------
@@ -156,10 +156,10 @@ def submitted(line: bytes) -> Submitted:
 
 
 def _to_the_script(line: bytes) -> bytes:
-    """A line as far as its own options go; all of it where ``--wrap`` has a command with blanks in it.
+    """Return the part of a line with its own options; the whole line if ``--wrap`` has a command with blanks.
 
-    sacct prints no quotes: a name or a comment goes on in words that are no options and do not look like a script, as
-    long as options follow.
+    sacct prints no quotes. A name or a comment therefore continues in words that are neither options nor similar to a
+    script, as long as options follow.
 
     Examples
     --------
@@ -188,12 +188,12 @@ def _plain(text: bytes) -> bytes:
 
 
 def _hosts(text: bytes) -> bytes:
-    """A list of nodes; a name with a stroke is that of a file, which says nothing."""
+    """Return a list of nodes; empty for a name with a slash, which is a file."""
     return b"" if b"/" in text else _plain(text)
 
 
 def _gpus_of(text: bytes) -> tuple[int, bytes]:
-    """GPUs of a list of generic resources such as ``gpu:a100:2,tmp:10G``, and their first type."""
+    """Return the GPUs of a list of generic resources such as ``gpu:a100:2,tmp:10G``, and their first type."""
     count, first = 0, b""
     for word in filter(None, _plain(text).split(b",")):
         name, _, rest = word.removeprefix(b"gres/").removeprefix(b"gres:").partition(b":")
@@ -204,7 +204,7 @@ def _gpus_of(text: bytes) -> tuple[int, bytes]:
 
 
 def _typed(text: bytes) -> tuple[int, bytes]:
-    """A number of GPUs such as ``2`` or ``a100:2``, or of several types; and the first type.
+    """Return a number of GPUs such as ``2`` or ``a100:2``, or of several types, and the first type.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def _typed(text: bytes) -> tuple[int, bytes]:
 
 
 def throttle(tasks: bytes) -> int:
-    """How many tasks of an array such as ``1-12%3`` may run at once; `ABSENT` where it does not say.
+    """Return how many tasks of an array such as ``1-12%3`` may run at one time; `ABSENT` without a limit.
 
     Examples
     --------

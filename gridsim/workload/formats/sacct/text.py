@@ -1,6 +1,6 @@
-"""The lines of `sacct`: the columns of the header, and the places of their texts in a block of lines.
+"""Lines of `sacct`: columns of the header, and positions of their texts in a block of lines.
 
-Where a text contains the delimiter, the values that the other columns can have determine its place (`align`).
+If a text contains the delimiter, the valid values of the other columns determine its position (`align`).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.fields import FREE, TEXTS, canonical
 
 _SPANS = 6
-"""Pieces that a time, a state or a name of tasks falls into at most, where the delimiter occurs in it."""
+"""Largest number of pieces of a time, a state or a name of tasks that contains the delimiter."""
 
 _PARTS = 24
-"""And a list of resources, whose parts stand between commas."""
+"""Largest number of pieces of a list of resources, whose parts are separated by commas."""
 
 _COMMA = b","
 
 MOST_TOKENS = 2000
-"""Of a line that can be aligned."""
+"""Largest number of pieces of a line that can be aligned."""
 
 
 def align(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> list[bytes] | None:
-    """Texts of the columns of these *kinds*, or None where no division of the *tokens* fits them all.
+    """Return the texts of the columns of these *kinds*, or None if no division of the *tokens* fits them all.
 
-    Where several fit, columns of free text that stand further right are as short as can be: what is too much goes to
-    the first one, the name of the job.
+    If several divisions fit, columns of free text further right are as short as possible. The surplus goes to the
+    first one, the name of the job.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def align(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> li
 
 
 def divisions(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> list[tuple[int, int]] | None:
-    """First token of each column, and the one behind its last; as `align`."""
+    """Return the first token of each column, and the token after its last one; as `align`."""
     if len(tokens) > MOST_TOKENS:
         return None
     wide = _SPANS if set(delimiter) & set(b" :-+_.=,[]T") else 1
@@ -63,7 +63,7 @@ def divisions(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -
 
 
 def _reached(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes, wide: int) -> list[int] | None:
-    """Bit masks: at which tokens a column can begin, for each column, and where the last one can end."""
+    """Return bit masks of the tokens at which each column can begin, and at which the last one can end."""
     every = (1 << len(tokens) + 1) - 1
     now, reached = 1, [1]
     for kind in kinds:
@@ -80,7 +80,7 @@ def _reached(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes, wi
 
 
 def _span(kind: str, delimiter: bytes, tokens: int, wide: int) -> int:
-    """Pieces that a column falls into at most."""
+    """Return the largest number of pieces of a column."""
     if kind != "tres" or wide == 1:
         return wide
     return tokens if delimiter == _COMMA else _PARTS
@@ -96,7 +96,7 @@ def _bits(mask: int) -> list[int]:
 
 
 def _ends(tokens: Sequence[bytes], kind: str, delimiter: bytes, span: int, begin: int) -> list[int]:
-    """Where a column that begins at a token may end."""
+    """Return the possible ends of a column that begins at a token."""
     if kind == "tres" and delimiter == _COMMA:
         ends = []
         for end in range(begin + 1, len(tokens) + 1):
@@ -113,7 +113,7 @@ def _ends(tokens: Sequence[bytes], kind: str, delimiter: bytes, span: int, begin
 
 
 class _Tres:
-    """A list of parts like ``cpu=4,mem=8000M``, part by part: one pattern for all would take its time on bad ones."""
+    """List of parts like ``cpu=4,mem=8000M``, matched part by part; one pattern would be slow on invalid lists."""
 
     def fullmatch(self, text: bytes) -> bool:
         return all(TEXTS["tres"].fullmatch(part) for part in text.split(b",")) if text else True
@@ -123,7 +123,7 @@ _TRES_LIST = _Tres()
 
 
 def _begin(tokens: Sequence[bytes], kind: str, delimiter: bytes, wide: int, reached: int, end: int) -> int:
-    """Where the column that ends before token *end* begins."""
+    """Return the begin of the column that ends before token *end*."""
     if kind == "free":
         below = reached & ((1 << end) - 1)
         return below.bit_length() - 1
@@ -140,7 +140,7 @@ def _begin(tokens: Sequence[bytes], kind: str, delimiter: bytes, wide: int, reac
     first = end
     while first and b"=" in tokens[first - 1]:
         first -= 1
-    # Lists that stand side by side begin with the same name.
+    # Adjacent lists begin with the same name.
     again = [begin for begin in differing if first < begin < end and names[begin] == names[first]]
     return (again or differing or fitting[-1:])[0]
 
@@ -151,12 +151,12 @@ _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9)
 
 
 class Alike:
-    """Divisions of the lines of one form that contain the delimiter in other columns too, by their patterns.
+    """Divisions of lines of one form with the delimiter in other columns, by their patterns.
 
-    With ``--delimiter=,`` every line is such a line, since lists such as ``cpu=4,node=1`` contain commas. Aligning a
-    line takes a millisecond, but lines are alike: they have as many pieces, digits, words, times and names of resources
-    in the same places. One line of each pattern is aligned. The other lines of the pattern are divided in the same way
-    and then tested column by column, as every line is.
+    With ``--delimiter=,`` every line is such a line, because lists such as ``cpu=4,node=1`` contain commas. Aligning a
+    line takes a millisecond, but lines are similar: they have equal numbers of pieces, and digits, words, times and
+    names of resources in the same positions. One line of each pattern is aligned. The other lines of the pattern are
+    divided in the same way and then validated column by column, like every line.
     """
 
     def __init__(self, header: Form) -> None:
@@ -164,7 +164,7 @@ class Alike:
         self._places: dict[tuple[int, int], IntArray | None] = {}
 
     def divided(self, lines: TextLines, rows: IntArray) -> tuple[IntArray, Division]:
-        """Those of the lines that look like one that could be taken apart, and where their columns stand."""
+        """Return the lines with the pattern of a line that could be divided, and the positions of their columns."""
         rows = rows[lines.extra[rows] + len(self.header.names) <= MOST_TOKENS]
         if not len(rows):
             return rows, lines.division()
@@ -203,7 +203,7 @@ class Alike:
 def _looks(
     data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, first: IntArray, counts: IntArray
 ) -> npt.NDArray[np.uint64]:
-    """A number for the look of each line: how many pieces, and of each which signs it has, or the name before ``=``."""
+    """Return a number for the pattern of each line: number of pieces, and characters or name (``=``) of each."""
     kinds = np.zeros(len(begins), dtype=np.uint64)
     lengths = (ends - begins).astype(np.int64)
     for number, signs in enumerate(_SIGNS):
@@ -227,10 +227,10 @@ def _looks(
 
 
 BREAKS_JOINED = 20
-"""Lines that are tried as one record where a text holds line breaks."""
+"""Number of lines that are combined into one record where a text contains line breaks."""
 
 UNIT = b"\x1f"
-"""The delimiter that stands for one of several bytes."""
+"""Byte that replaces a delimiter of several bytes."""
 
 _RULER = re.compile(rb" *-+(?: +-+)* *")
 _FIRST_NAME = re.compile(rb"([A-Za-z]+)([^A-Za-z0-9\s]+| +|\t)?")
@@ -240,27 +240,27 @@ _LONGEST_NAME = 128
 
 
 def is_ruler(line: bytes) -> bool:
-    """Whether a line is the one of dashes below the names of a table."""
+    """Return whether a line is the line of dashes below the names of a table."""
     return _RULER.fullmatch(line) is not None
 
 
 def looks_headless(line: bytes) -> bool:
-    """Whether a line is one of values of `sacct -n -P`."""
+    """Return whether a line is a line of values of `sacct -n -P`."""
     return _HEADLESS.match(line) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Columns of a form of `sacct`.
+    """Columns of one form of the output of `sacct`.
 
     Attributes
     ----------
     names, kinds : tuple of str
-        Names as `sacct` spells them, and what stands in each column (`fields.TEXTS`).
+        Names as `sacct` spells them, and the kind of each column (`fields.TEXTS`).
     delimiter : bytes
-        What stands between the columns, one byte; empty for a table of fixed widths.
+        Delimiter between the columns, one byte; empty for a table of fixed widths.
     spelt : bytes
-        The delimiter as the file has it, which may be longer.
+        Delimiter in the file, which may be longer.
     spans : tuple of (int, int)
         Begin and end of the columns of a table.
     line : bytes
@@ -275,22 +275,22 @@ class Form:
     line: bytes
 
     def place(self, name: str) -> int | None:
-        """Position of a column."""
+        """Return the position of a column."""
         return self.names.index(name) if name in self.names else None
 
     @property
     def free(self) -> tuple[int, ...]:
-        """Positions of the columns in which users write what they like, the most probable culprits first."""
+        """Positions of the columns with free text by users, the most likely to contain the delimiter first."""
         return tuple(self.names.index(name) for name in FREE if name in self.names)
 
     def begins_record(self, line: bytes) -> bool:
-        """Whether a line surely begins a record: its first column is the identity of a job."""
+        """Return whether a line certainly begins a record: its first column is the identity of a job."""
         return self.kinds[0] == "identity" and bool(
             _IDENTITY_FIRST.match(line[: self.spans[0][1]] if self.spans else line)
         )
 
     def record(self, lines: Sequence[bytes]) -> Mapping[str, bytes] | None:
-        """Texts by column of one record that stands on these lines; None where they are none."""
+        """Return the texts by column of one record on these lines; None if they are not a record."""
         text = b"\n".join(lines)
         texts = self._cut(text) if self.spans else self._divided(text)
         return None if texts is None else dict(zip(self.names, texts, strict=True))
@@ -313,7 +313,7 @@ _IDENTITY_FIRST = re.compile(rb" *\d+(?:[_+.][\w\[\],%:+-]*)?(?:[^\w]|$)")
 
 
 def header_of(line: bytes, following: bytes = b"") -> Form | None:
-    """What a header line says, with the line below it; None where it is none.
+    """Return the form that a header line defines, using the line below it; None if it is not a header.
 
     Examples
     --------
@@ -352,7 +352,7 @@ def _header(texts: Sequence[bytes], delimiter: bytes, spans: tuple[tuple[int, in
 
 
 def _gather(data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, most: int) -> npt.NDArray[Any]:
-    """Texts between two places each, as a column of bytes; no longer than *most*."""
+    """Return the texts between pairs of positions, as a column of bytes, truncated to *most*."""
     lengths = np.clip(ends - begins, 0, most)
     width = max(int(lengths.max(initial=0)), 1)
     places = np.arange(width, dtype=np.int32)
@@ -362,7 +362,7 @@ def _gather(data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, most:
 
 
 class Cells:
-    """Texts of the columns of some lines; a column is made when it is asked for."""
+    """Texts of the columns of some lines; a column is created on first access."""
 
     def __init__(self, header: Form, texts: Any, count: int) -> None:
         self.names = header.names
@@ -380,7 +380,7 @@ class Cells:
 
     @classmethod
     def of_records(cls, header: Form, records: Sequence[Mapping[str, bytes]]) -> Cells:
-        """Texts of records that were taken apart one by one."""
+        """Return the texts of records that were divided one by one."""
 
         def texts(name: str) -> npt.NDArray[Any]:
             most = _LONGEST_NAME if name == "JobName" else 4 * _WIDEST
@@ -390,7 +390,7 @@ class Cells:
 
 
 class TextLines:
-    """A block of lines, and where their columns stand."""
+    """Block of lines, and the positions of their columns."""
 
     def __init__(self, header: Form, block: bytes) -> None:
         self.header, self.block = header, block
@@ -414,21 +414,21 @@ class TextLines:
         return len(self.ends)
 
     def line(self, row: int) -> bytes:
-        """One line, without its end."""
+        """Return one line, without its end."""
         return self.block[int(self.begins[row]) : int(self.ends[row])]
 
     def division(self, *, shared: bool = False) -> Division:
-        """Columns where the header says.
+        """Return the columns according to the header.
 
         Parameters
         ----------
         shared : bool
-            Whether what is too much is shared evenly by two columns of free text, or goes to the first one alone.
+            Whether two columns of free text share the surplus evenly; otherwise it goes to the first one.
         """
         return Division(self, lambda rows, name: self._span(rows, name, shared=shared))
 
     def tokens(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Begin and end of what stands between delimiters in lines that have fields enough; how many in each line."""
+        """Return begin and end of the pieces between delimiters in lines with enough fields, and counts per line."""
         counts = self.extra[rows] + len(self.header.names)
         last = np.cumsum(counts) - 1
         place = np.arange(int(counts.sum())) - np.repeat(last + 1 - counts, counts)
@@ -459,7 +459,7 @@ class TextLines:
         return begins, ends
 
     def _shifts(self, rows: IntArray, place: int, shared: bool) -> tuple[IntArray, IntArray]:
-        """Fields too many before a column and in it."""
+        """Return the surplus fields before a column and in it."""
         extra, free = self.extra[rows], self.header.free
         none = np.zeros(len(rows), dtype=np.int64)
         if shared and len(free) > 1:
@@ -471,13 +471,13 @@ class TextLines:
 
 
 class Division:
-    """Where the columns of some lines begin and end."""
+    """Begin and end of the columns of some lines."""
 
     def __init__(self, lines: TextLines, span: Callable[[IntArray, str], tuple[IntArray, IntArray]]) -> None:
         self._lines, self.span = lines, span
 
     def cells(self, rows: IntArray) -> Cells:
-        """Texts of the columns of lines, by their positions in the block."""
+        """Return the texts of the columns of lines, by their positions in the block."""
         lines = self._lines
 
         def texts(name: str) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Columns of short texts as columns of numbers: times, counts, limits, states, sizes, the identity of a job."""
+"""Conversion of columns of short texts to numbers: times, counts, limits, states, sizes, the identity of a job."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gridsim.model.time import IntArray
 BoolArray = npt.NDArray[np.bool_]
 
 ABSENT = -1
-"""No value: an unknown time, an empty field."""
+"""Missing value: an unknown time, an empty field."""
 
 UNLIMITED, PARTITION, INVALID = -2, -3, -9
-"""A limit of none, a limit that is the partition's, and a text that is no value at all."""
+"""No limit, the limit of the partition, and an invalid text."""
 
 _NO_TIMES = np.array([b"", b"Unknown", b"None", b"N/A"])
 _LENGTH = re.compile(rb"(?:(\d{1,6})-)?(?:(\d{1,7}):)?(\d{1,7}):(\d\d)(?:\.\d+)?")
@@ -28,7 +28,7 @@ _FIRST_EPOCH = 10**8  # 1973: a smaller number is no time but another column's v
 
 
 class Lookup(dict[bytes, Any]):
-    """Values of texts that come again and again, each worked out once."""
+    """Values of frequent texts, each computed once."""
 
     def __init__(self, value: Callable[[bytes], Any]) -> None:
         super().__init__()
@@ -41,17 +41,17 @@ class Lookup(dict[bytes, Any]):
         return result
 
     def column(self, cells: npt.NDArray[Any]) -> IntArray:
-        """Values of a column of texts."""
+        """Return the values of a column of texts."""
         return np.fromiter(map(self.__getitem__, cells.tolist()), dtype=np.int64, count=len(cells))
 
 
 def _bytes(cells: npt.NDArray[Any], width: int) -> npt.NDArray[np.uint8]:
-    """The texts as rows of bytes, filled up with zeros."""
+    """Return the texts as rows of bytes, padded with zeros."""
     return np.ascontiguousarray(cells.astype(f"S{width}")).view(np.uint8).reshape(len(cells), width)
 
 
 def counts(cells: npt.NDArray[Any]) -> tuple[IntArray, BoolArray]:
-    """Whole numbers of up to 17 digits, `ABSENT` for empty texts; and which texts are either."""
+    """Return integers of up to 17 digits, `ABSENT` for empty texts; and which texts are valid."""
     width = max(cells.dtype.itemsize, 1)
     digits = _bytes(cells, width).astype(np.int64) - ord("0")
     there = digits != -ord("0")
@@ -66,7 +66,7 @@ def counts(cells: npt.NDArray[Any]) -> tuple[IntArray, BoolArray]:
 
 
 def _days(year: IntArray, month: IntArray, day: IntArray) -> IntArray:
-    """Days from 1970-01-01 to a date of the Gregorian calendar."""
+    """Return the days from 1970-01-01 to a date of the Gregorian calendar."""
     early = month <= 2
     year = year - early
     era, of_era = year // 400, year % 400
@@ -79,12 +79,12 @@ _PLACES = [place for place in range(19) if place not in (4, 7, 10, 13, 16)]
 
 
 def times(cells: npt.NDArray[Any]) -> tuple[IntArray, BoolArray, BoolArray]:
-    """Instants, s: of texts like ``2026-11-21T06:53:46`` as if the clock were UTC's, and of seconds since 1970.
+    """Return instants, s: texts like ``2026-11-21T06:53:46`` are read as UTC, numbers as seconds since 1970.
 
     Returns
     -------
     seconds, valid, absolute
-        `ABSENT` for unknown times; whether the text is a time or an unknown one; whether it counts seconds since 1970.
+        `ABSENT` for unknown times; whether the text is a time or unknown; whether it is in seconds since 1970.
     """
     known = ~np.isin(cells, _NO_TIMES)
     seconds = np.full(len(cells), ABSENT, dtype=np.int64)
@@ -121,7 +121,7 @@ def times(cells: npt.NDArray[Any]) -> tuple[IntArray, BoolArray, BoolArray]:
 
 
 def duration(text: bytes) -> int:
-    """Seconds of a text like ``1-02:03:04``, ``02:03:04`` or ``03:04.567``; `ABSENT` of an empty one.
+    """Return the seconds of a text like ``1-02:03:04``, ``02:03:04`` or ``03:04.567``; `ABSENT` if it is empty.
 
     Examples
     --------
@@ -141,7 +141,7 @@ _LIMITS: Mapping[bytes, int] = {b"": ABSENT, b"UNLIMITED": UNLIMITED, b"PARTITIO
 
 
 def limit(text: bytes) -> int:
-    """Seconds of a time limit; `UNLIMITED`, `PARTITION` or `ABSENT` where it is a word.
+    """Return the seconds of a time limit; `UNLIMITED`, `PARTITION` or `ABSENT` for words.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def limit(text: bytes) -> int:
 
 
 def minutes(text: bytes) -> int:
-    """Seconds of a time limit that is given in minutes, or its word.
+    """Return the seconds of a time limit given in minutes, or the value of its word.
 
     Examples
     --------
@@ -197,18 +197,18 @@ STATES = (
     "POWER_UP_NODE",
     "EXPEDITING",
 )
-"""States of a job; the first one stands for a log that tells none."""
+"""States of a job; the first one means that the log has no state."""
 
 _SHORT = {"CD": 4, "CA": 5, "F": 6, "TO": 7, "NF": 8, "PR": 9, "BF": 10, "DL": 11, "OOM": 12, "RQ": 13, "PD": 1, "R": 2}
 
 
 def codes(*names: str) -> list[int]:
-    """Positions of states in `STATES`."""
+    """Return the positions of states in `STATES`."""
     return [STATES.index(name) for name in names]
 
 
 def state(text: bytes) -> int:
-    """Position in `STATES`; of a text that was cut (``CANCELLED+``) too, `INVALID` of one that is none.
+    """Return the position in `STATES`, also for truncated texts (``CANCELLED+``); `INVALID` for other texts.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def state(text: bytes) -> int:
 
 
 def identity(text: bytes) -> tuple[int, int, int, bytes, bool] | None:
-    """Number of a job, of its array or of its group of parts; task; part; text of several tasks; whether it is a step.
+    """Return the number of a job, array or heterogeneous job; task; component; text of several tasks; whether a step.
 
     Examples
     --------
@@ -244,7 +244,7 @@ _SPAN = re.compile(rb"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 
 
 def task_count(text: bytes) -> int:
-    """How many tasks a text like ``[4-12%3]``, ``[2,4,6]`` or ``[0-100:10]`` means, at least 1.
+    """Return the number of tasks in a text like ``[4-12%3]``, ``[2,4,6]`` or ``[0-100:10]``, at least 1.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def task_count(text: bytes) -> int:
 
 
 def task_ranges(text: bytes) -> list[range]:
-    """The tasks that such a text means.
+    """Return the tasks in such a text.
 
     Examples
     --------
@@ -275,13 +275,13 @@ _MEMORY = re.compile(rb"(\d{1,15}(?:\.\d{1,6})?)([KMGTPE]?)([nc]?)")
 
 
 A_NODE, A_CORE = 1, 2
-"""What memory was asked for on; 0 where the number is for the whole job."""
+"""Unit of requested memory; 0 if the number is for the whole job."""
 
 
 def memory(text: bytes, unit: int = 2**20) -> tuple[int, bytes]:
-    """MiB of a text like ``62.50G`` or ``8000M``, and what they are for: ``n`` a node, ``c`` a core, neither the job.
+    """Return the MiB of a text like ``62.50G`` or ``8000M``, and the unit: ``n`` per node, ``c`` per core, or neither.
 
-    A number alone is in *unit* bytes.
+    A number without a suffix is in *unit* bytes.
 
     Examples
     --------
@@ -297,22 +297,22 @@ def memory(text: bytes, unit: int = 2**20) -> tuple[int, bytes]:
 
 
 def tres(text: bytes) -> Mapping[bytes, bytes]:
-    """Parts of a text like ``billing=4,cpu=4,mem=8000M,node=1``; a text that is no such list has none."""
+    """Return the parts of a text like ``billing=4,cpu=4,mem=8000M,node=1``; empty for other texts."""
     return dict(part.split(b"=", 1) for part in text.split(b",") if b"=" in part)
 
 
 class SacctColumns:
-    """The columns that were read, one row a line.
+    """Parsed columns, one row per line.
 
     Parameters
     ----------
     columns : mapping
-        By name; only those that the log has.
+        Columns by name; only those in the log.
 
     Attributes
     ----------
     several : (n,) int64 or None
-        Place of each line's cluster, where the log is read as one of several.
+        Index of the cluster of each line, if the log is read as one of several clusters.
     """
 
     def __init__(self, columns: dict[str, IntArray]) -> None:
@@ -324,55 +324,55 @@ class SacctColumns:
         return name in self.columns
 
     def column(self, name: str, default: int = ABSENT) -> IntArray:
-        """A column, or one of the default where the log has none."""
+        """Return a column, or a column of the default if the log has none."""
         if name not in self.columns:
             return np.full(self.rows, default, dtype=np.int64)
         return self.columns[name]
 
     def select(self, keep: BoolArray) -> None:
-        """Let go of all rows but these."""
+        """Remove all rows except these."""
         self.columns = {name: column[keep] for name, column in self.columns.items()}
         self.rows = int(np.count_nonzero(keep))
 
     def identity(self) -> IntArray:
-        """The number that orders jobs: that of the array where the job is a task."""
+        """Return the number by which jobs are ordered: that of the array if the job is a task."""
         return self.column("base" if "base" in self else "raw")
 
     def sequence(self) -> IntArray:
-        """The same with the clusters of the log one behind the other: each counts its jobs alone."""
+        """Return the same number with an offset per cluster, because each cluster numbers its jobs separately."""
         identity = self.identity().astype(np.int64)
         return identity if self.several is None else identity + self.several * (int(identity.max(initial=0)) + 1)
 
     def shown(self, row: int) -> str:
-        """A job as a person would name it."""
+        """Return the name of a job for messages."""
         task, part = int(self.column("task")[row]), int(self.column("part")[row])
         return f"job {JobId(int(self.identity()[row]), task, part)}"
 
 
 @dataclass(slots=True)
 class Facts:
-    """Columns of all rows, in seconds; repairs change them.
+    """Columns of all rows, in seconds; repairs modify them.
 
     Attributes
     ----------
     submit : (n,) int64
-        Submit time of the run; in the end the time from which the job can start.
+        Submit time of the run; finally the time from which the job can start.
     first_submit : (n,) int64
         Submit time of the first run of the job.
     start, end : (n,) int64
-        `ABSENT` where there is none.
+        Start and end; `ABSENT` if missing.
     last_start : (n,) int64
-        Start of the last run of the job; another one than `start` where the row stands for several.
+        Start of the last run of the job, which differs from `start` if the row combines several runs.
     elapsed : (n,) int64
-        Time that the job ran.
+        Run time of the job.
     held : (n,) int64
         Time between start and end of the last run.
     running : (n,) bool
-        Whether it had not ended.
+        Whether the job had not ended.
     state : (n,) int64
         Position in `STATES`.
     limit, cores : (n,) int64
-        Time limit; cores that the job had.
+        Time limit; allocated cores of the job.
     """
 
     submit: IntArray

@@ -1,4 +1,4 @@
-"""Any table as a workload: a file of rows, and a mapping that says which of its columns is what of a job."""
+"""Reader of any table: a file of rows, and a mapping that defines the meaning of its columns."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ def read_mapped(
     rules: Mapping[str, str] | None = None,
     timezone: str | None = None,
 ) -> Workload:
-    """Jobs of a table: CSV, TSV or JSON, plain or compressed with gzip, xz, bzip2 or zstd, or Parquet.
+    """Return the jobs of a table: CSV, TSV or JSON, plain or compressed with gzip, xz, bzip2 or zstd, or Parquet.
 
     Parameters
     ----------
     path : path or sequence of paths
-        The table; several, and folders, are the parts of one, in their order.
+        Path of the table; several files, and folders, are the parts of one table, in their order.
     mapping : str
-        A TOML file that says what its columns are, or the name of a preset (`presets`).
+        TOML file that defines the meaning of its columns, or the name of a preset (`presets`).
     cores : int, optional
-        Cores of the machine that jobs must fit; where left out, the most cores that the table has in use at once.
+        Size of the machine, which limits the width of jobs; by default the peak number of cores in use in the table.
     rules : mapping of str to str, optional
         Rule by kind of damaged row (`gridsim.workload.problems.KINDS`).
     timezone : str, optional
-        Of times that say none; that of the mapping where left out.
+        Time zone of times without one; by default that of the mapping.
 
     Raises
     ------
     InputError
-        When the table or the mapping cannot be read, names a column that is not there, holds no usable job, or where
-        more than 5 % of its rows are not what the mapping says.
+        If the table or the mapping cannot be read, if a column is missing, if there is no usable job, or if more than
+        5 % of the rows do not match the mapping.
 
     Notes
     -----
-    Amounts are those of a whole job. A job of several nodes has a task on each; one that asks for memory, GPUs or
-    another resource and names no nodes is one task; one that asks for cores alone asks for plain cores. Parts of cores
-    are rounded up. The number of a row is that of its job where jobs have no numbers of their own.
+    Amounts are totals of a job. A job on several nodes has one task per node. A job that requests memory, GPUs or
+    another resource but no nodes has one task. A job that requests only cores requests plain cores. Fractional cores
+    are rounded up. If jobs have no numbers, the job number is the row number.
     """
     if mapping is None:
         message = f"is not given; expected a TOML file, or one of: {', '.join(presets())} (--mapping)"

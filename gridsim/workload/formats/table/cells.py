@@ -22,26 +22,26 @@ from gridsim.workload.formats.table.mapping import Joined, TableMapping
 from gridsim.workload.formats.table.objects import Objects
 
 BLOCK = 1 << 16
-"""Rows that become columns together."""
+"""Number of rows that are converted to columns together."""
 
 _PART = 1 << 15
-"""Rows of a row group that are asked for at once."""
+"""Number of rows of a row group that are read at a time."""
 
 _CHUNK = 1 << 20
-"""Characters read at once."""
+"""Number of characters read at a time."""
 
 
 class Cells(NamedTuple):
-    """Some rows of a table.
+    """A block of rows of a table.
 
     Attributes
     ----------
     lines : (n,) int64
-        Where the rows stand, the header included.
+        Line numbers of the rows, including the header.
     columns : mapping of str to sequence of str
-        Their texts, without blanks around them, by the name of the column.
+        Texts by column name, without surrounding blanks.
     ragged : list of (int, int)
-        Rows that have another number of cells than the header, and how many, which are not among the others.
+        Rows with another number of cells than the header, and that number; they are not among the other rows.
     """
 
     lines: IntArray
@@ -50,25 +50,25 @@ class Cells(NamedTuple):
 
 
 class TableFile:
-    """A file that holds a table.
+    """File with a table.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
     mapping : TableMapping
-        What its format is.
+        Mapping with the format.
     named : sequence of str, optional
-        Columns that are wanted; those that the mapping names where left out.
+        Columns to read; by default those that the mapping names.
 
     Attributes
     ----------
     sha256 : str
-        Checksum of the file, when all of it was read.
+        Checksum of the file, available after reading all of it.
     rows : int
-        Rows read so far.
+        Number of rows read so far.
     width : int
-        Columns of the header.
+        Number of columns of the header.
     """
 
     def __init__(self, path: str | os.PathLike[str], mapping: TableMapping, named: Sequence[str] | None = None) -> None:
@@ -78,16 +78,16 @@ class TableFile:
 
     @property
     def first(self) -> int:
-        """Number of the first row: lines of a text are counted, and its header is one."""
+        """Return the number of the first row; in texts, lines including the header are counted."""
         return 2 if self.mapping.delimiter and not self.mapping.header else 1
 
     def blocks(self) -> Iterator[Cells]:
-        """All rows.
+        """Yield all rows.
 
         Raises
         ------
         InputError
-            When the file cannot be read (on), and for a column that is not there.
+            If the file cannot be read, or a column is missing.
         """
         blocks = {"parquet": self._parquet, "json": self._json}.get(self.mapping.form, self._text)
         for block in blocks():
@@ -95,7 +95,7 @@ class TableFile:
             yield block
 
     def _check(self, header: Sequence[str], named: Iterable[str]) -> None:
-        """Refuse a mapping that names a column which is not there."""
+        """Raise if the mapping names a column that does not exist."""
         self.width = len(header)
         for name in named:
             if name not in header:
@@ -127,7 +127,7 @@ class TableFile:
             self.sha256 = digesting.hexdigest()
 
     def _parquet(self) -> Iterator[Cells]:
-        """Row groups one after the other, as texts."""
+        """Yield row groups one after the other, as texts."""
         require_table("parquet")
         import duckdb  # of an extra
 
@@ -158,7 +158,7 @@ class TableFile:
 
 
 def _parts(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """First row and number of rows of parts of a file: its row groups, large ones in several."""
+    """Yield the first row and number of rows of parts of a file: its row groups, with large ones split."""
     first = 0
     for size in sizes:
         for begin in range(0, size, _PART):
@@ -173,9 +173,9 @@ def _header(text: IO[str], delimiter: str) -> list[str]:
 def csv_cells(
     text: IO[str], delimiter: str, header: Sequence[str], named: Sequence[str], first: int
 ) -> Iterator[Cells]:
-    """Rows of a text after its header, of which the next stands on line *first*.
+    """Yield the rows of a text after its header; the next row is on line *first*.
 
-    Lines without quotation marks are cut at their delimiters as they are; from the first mark on `csv` reads.
+    Lines without quotation marks are split at their delimiters; from the first mark on, `csv` parses the text.
     """
     places = {name: header.index(name) for name in named}
     width, rest = len(header), ""
@@ -195,21 +195,21 @@ def csv_cells(
 
 
 def _lines(rest: str, text: IO[str]) -> Iterator[str]:
-    """Lines of what is left of a text, of which *rest* was read."""
+    """Yield the lines of the rest of a text, of which *rest* is already read."""
     for line in io.StringIO(rest, newline=""):
         yield line if line.endswith("\n") else line + text.readline()
     yield from text
 
 
 class _Block(NamedTuple):
-    """Some rows, and how many lines they are."""
+    """Rows, and their number of lines."""
 
     cells: Cells
     lines: int
 
 
 def _plain(text: str, delimiter: str, places: Mapping[str, int], width: int, first: int) -> _Block:
-    """Whole lines without quotation marks, cut at their delimiters."""
+    """Split whole lines without quotation marks at their delimiters."""
     count = text.count("\n")
     numbers, ragged = np.arange(first, first + count), []
     if not _even(text, delimiter, width):
@@ -228,7 +228,7 @@ def _plain(text: str, delimiter: str, places: Mapping[str, int], width: int, fir
 
 
 def _even(text: str, delimiter: str, width: int) -> bool:
-    """Whether all lines have as many cells; where it is quick to tell."""
+    """Return whether all lines have the same number of cells, if this is quick to determine."""
     if not delimiter.isascii() or width == 1:
         return False
     letters = np.frombuffer(text.encode(), dtype=np.uint8)
@@ -255,14 +255,14 @@ _SUFFIXES = ("", ".gz", ".xz", ".bz2", ".zst")
 
 
 class JoinedTable:
-    """Texts by key.
+    """Texts of a joined table by key.
 
     Attributes
     ----------
     table : Joined
-        What it is.
+        Definition of the table.
     missing : int
-        Rows of the first table that have none of it.
+        Number of rows of the first table without a match.
     """
 
     def __init__(self, table: Joined, mapping: TableMapping, folder: Path) -> None:
@@ -278,7 +278,7 @@ class JoinedTable:
                 self._by_key.setdefault(key, tuple(texts))
 
     def columns(self, keys: Sequence[str]) -> dict[str, list[str]]:
-        """Columns of the rows with these keys, by what they are called among those of all tables; empty for none."""
+        """Return the columns of the rows with these keys, by their names among all tables; empty without a match."""
         nothing = ("",) * len(self._named)
         found = [self._by_key.get(key, nothing) for key in keys]
         self.missing += sum(key not in self._by_key for key in keys)
@@ -288,23 +288,23 @@ class JoinedTable:
 
 
 def joined(mapping: TableMapping, beside: str | os.PathLike[str]) -> list[JoinedTable]:
-    """All further tables of a mapping, whose files are in the folder of the first one.
+    """Return all further tables of a mapping; their files are in the folder of the first one.
 
     Raises
     ------
     InputError
-        When one is not there, or cannot be read.
+        If a file is missing or cannot be read.
     """
     return [JoinedTable(it, mapping, Path(beside).parent) for it in mapping.joins]
 
 
 def joined_files(mapping: TableMapping, folder: Path) -> list[Path]:
-    """Files in *folder* of the further tables of a mapping.
+    """Return the files in *folder* of the further tables of a mapping.
 
     Raises
     ------
     InputError
-        When one is not there.
+        If a file is missing.
     """
     return [_located(it, folder) for it in mapping.joins]
 

@@ -1,4 +1,4 @@
-"""Which column of a table is what of a job: mappings, from TOML files and from those that gridsim brings."""
+"""Mappings from the columns of a table to the attributes of a job, from TOML files and from presets."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ FIELDS: Mapping[str, str] = {
     "exclusive": "flag",
     "node_list": "words",
 }
-"""What a mapping may name, and what stands in such a column."""
+"""Fields of a mapping, and the contents of their columns."""
 
 STATUSES = ("completed", "failed", "cancelled", "killed_walltime", "pending")
-"""What a word of the table may mean."""
+"""Possible meanings of the status words of a table."""
 
 TIMES: Mapping[str, float] = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Units of instants that are numbers, s."""
+"""Units of numeric instants, s."""
 
 DURATIONS: Mapping[str, float] = {**TIMES, "min": 60.0, "h": 3600.0, "d": 86400.0}
 """Units of durations, s."""
@@ -61,7 +61,7 @@ MEMORIES: Mapping[str, float] = {
 
 _UNITS: Mapping[str, Mapping[str, float]] = {"duration": DURATIONS, "memory": MEMORIES}
 FORMATS: Mapping[str, str] = {"csv": ",", "tsv": "\t", "parquet": "", "json": ""}
-"""Formats of tables, with what is between the cells of a row."""
+"""Formats of tables, with the delimiter of the cells in a row."""
 
 _KEYS = (
     "format",
@@ -95,34 +95,34 @@ _RULE = (
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
-    """Where one thing of a job stands.
+    """Source of one attribute of a job in the table.
 
     Attributes
     ----------
     kind : str
-        What it is, of the values of `FIELDS`.
+        Kind of the attribute, one of the values of `FIELDS`.
     column : str
-        Name of the column; empty where *value* stands for all rows.
+        Name of the column; empty if *value* applies to all rows.
     value, missing : str or None
-        What all rows have; what those have in whose cell nothing stands.
+        Value of all rows; value of rows with an empty cell.
     time : str
-        How instants are written: ``iso``, or numbers of ``s``, ``ms``, ``us``, ``ns`` from any origin.
+        Format of instants: ``iso``, or numbers of ``s``, ``ms``, ``us``, ``ns`` from any origin.
     factor : float
-        By which numbers are multiplied: unit times scale.
+        Factor for numbers: unit times scale.
     times : str
-        Column that the number is multiplied by; empty for none.
+        Column by which the number is multiplied; empty for none.
     key : str
-        Item of a text such as ``1=4,2=8000`` that counts; empty for the whole text.
+        Key of the item to use in a text such as ``1=4,2=8000``; empty for the whole text.
     separator : str
-        Between the words of a cell.
+        Separator of the words in a cell.
     since : str
-        Column of the instants from which a duration is counted to those of *column*; of several in a cell the sum.
+        Column with the starts of durations that end at *column*; several durations in a cell are added.
     count : bool
-        Whether what counts is how many words the cell has.
+        Whether the value is the number of words in the cell.
     unlimited : frozenset of str
-        Words that stand for no limit.
+        Words that mean no limit.
     table : str
-        Table that is joined in which the columns are; empty for the table itself.
+        Joined table that contains the columns; empty for the table itself.
     """
 
     kind: str
@@ -141,30 +141,30 @@ class ColumnRule:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Columns that it needs, of its table."""
+        """Columns of its table that it needs."""
         return tuple(filter(None, (self.column, self.times, self.since)))
 
     def of(self, column: str) -> str:
-        """What one of its columns is called among those of all tables."""
+        """Return the name of one of its columns among those of all tables."""
         return f"{self.table}: {column}" if self.table else column
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A further table, kept in memory, of which each row of the first has at most one.
+    """Further table, kept in memory, with at most one row for each row of the first table.
 
     Attributes
     ----------
     name : str
-        What the mapping calls it.
+        Its name in the mapping.
     file : str
-        Its file, beside that of the first table.
+        Its file, in the folder of the first table.
     key : str
-        Column that both have; of several rows with one key the first counts.
+        Column in both tables; of several rows with one key, the first is used.
     delimiter : str
-        Between the cells of a row.
+        Delimiter of the cells in a row.
     header : tuple of str
-        Names of the columns where the file has no line of them.
+        Names of the columns if the file has no header.
     """
 
     name: str
@@ -176,39 +176,38 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class TableMapping:
-    """How a table is read.
+    """Description of the columns and the format of a table.
 
     Attributes
     ----------
     name : str
-        That of a preset, or the file.
+        Name of a preset, or the file.
     delimiter : str
-        Between the cells of a row.
+        Delimiter of the cells in a row.
     header : tuple of str
-        Names of the columns where the file has no line of them; empty where it has.
+        Names of the columns if the file has no header; empty if it has one.
     timezone : str
-        Of times that say none.
+        Time zone of times without one.
     sort : bool
-        Whether jobs come in the order of their submit times, equal ones in that of the rows; the file must be in order
-        otherwise.
+        Whether jobs are sorted by submit time, with equal ones in row order; otherwise the file must be in order.
     columns : mapping of str to ColumnRule
-        By what they are of a job (`FIELDS`).
+        Rules by attribute of a job (`FIELDS`).
     resources : mapping of str to ColumnRule
-        Other things that jobs ask for of nodes, by name.
+        Other node resources that jobs request, by name.
     status : mapping of str to str
-        What the table's words mean, of `STATUSES`.
+        Meaning of the words of the table, from `STATUSES`.
     filters : mapping of str to (str, frozenset of str)
-        Rows that are left out, by what they are called: the column, and its values.
+        Filters that exclude rows, by name: the column, and its excluded values.
     joins : tuple of Joined
         Further tables.
     capacity : mapping of str to float
-        What the machine had in all: ``cores``, ``memory`` (MiB), ``gpus``, ``nodes``, other resources.
+        Total capacity of the machine: ``cores``, ``memory`` (MiB), ``gpus``, ``nodes``, other resources.
     gpu_kinds : mapping of str to float
-        GPUs of the machine by kind.
+        GPUs of the machine by type.
     form : str
-        Of `FORMATS`.
+        Format, one of `FORMATS`.
     unverified : str
-        What of it was not held against a published file; empty where nothing.
+        Parts that were not verified with a published file; empty if none.
     """
 
     name: str
@@ -236,13 +235,13 @@ class TableMapping:
         )
 
     def named_of(self, table: str) -> tuple[str, ...]:
-        """Columns that jobs are made of, of a table that is joined, or of the first one."""
+        """Return the columns with attributes of jobs in a joined table, or in the first one."""
         rules = (rule for rule in (*self.columns.values(), *self.resources.values()) if rule.table == table)
         return tuple(dict.fromkeys(name for rule in rules for name in rule.named))
 
 
 def presets() -> dict[str, Path]:
-    """Mappings that gridsim brings, by name.
+    """Return the mappings that are part of gridsim, by name.
 
     Examples
     --------
@@ -255,12 +254,12 @@ def presets() -> dict[str, Path]:
 
 
 def mapping_of(given: str) -> TableMapping:
-    """Mapping of a TOML file, or of a preset by its name.
+    """Return the mapping of a TOML file, or of a preset by its name.
 
     Raises
     ------
     InputError
-        Naming the file, the key and what was expected.
+        With the file, the key and the expected value.
     """
     if given.endswith(".toml"):
         return _mapping(read_toml(given), given, given)
@@ -307,7 +306,7 @@ def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
 
 
 def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple[str, tuple[str, ...]]:
-    """What is between the cells of a table, and the names of its columns where its file does not say them."""
+    """Return the delimiter of a table, and the names of its columns if its file has no header."""
     for key in ("delimiter", "header") if not FORMATS[form] else ():
         if key in tables:
             raise InputError(f"is of csv and tsv; the format is {form}", path=path, field=f"{where}{key}")
@@ -321,7 +320,7 @@ def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple
 
 
 def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str) -> tuple[Joined, ...]:
-    """Further tables; what jobs have of them is put into *columns*."""
+    """Return the further tables, and add their attributes of jobs to *columns*."""
     found = []
     for name, table in _typed(tables.get("join", {}), dict, "join", path).items():
         where = f"join.{name}"
@@ -352,7 +351,7 @@ def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str)
 def _capacity(
     tables: Mapping[str, Any], resources: Mapping[str, ColumnRule], path: str
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """What the machine had in all, and its GPUs by kind."""
+    """Return the total capacity of the machine, and its GPUs by type."""
     table = dict(_typed(tables.get("capacity", {}), dict, "capacity", path))
     kinds = _typed(table.pop("gpu_kinds", {}), dict, "capacity.gpu_kinds", path)
     check_keys(table, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
@@ -424,7 +423,7 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
 
 
 def _factor(table: Mapping[str, Any], where: str, kind: str, path: str) -> float:
-    """What numbers are multiplied by: unit times scale."""
+    """Return the factor for numbers: unit times scale."""
     factor = 1.0
     if "unit" in table:
         if kind not in _UNITS:

@@ -1,4 +1,4 @@
-"""Objects of an array in JSON, one after the other, and what stands at a path in each, as texts."""
+"""Objects of a JSON array, one after the other, and the values at a path in each, as texts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _STEP = re.compile(r"\[(-?\d+|\*)\]|\.?([^.\[\]]+)")
 
 
 class Objects(Iterator[Mapping[str, Any]]):
-    """Objects of an array; no more of it is in memory than one needs.
+    """Iterator over the objects of an array, with only the current part in memory.
 
     Parameters
     ----------
     text : text file
-        The array.
+        File with the array.
     path : object
-        The file, for errors.
+        Path of the file, for errors.
     """
 
     def __init__(self, text: IO[str], path: object) -> None:
@@ -58,7 +58,7 @@ class Objects(Iterator[Mapping[str, Any]]):
                 raise self._wrong(f"object {self._number + 1} is nested too deeply") from error
 
     def _next(self) -> str:
-        """The next character that is no blank; none at the end."""
+        """Return the next character that is not a blank; empty at the end."""
         while True:
             while self._place < len(self._rest):
                 if not self._rest[self._place].isspace():
@@ -68,7 +68,7 @@ class Objects(Iterator[Mapping[str, Any]]):
                 return ""
 
     def _more(self) -> bool:
-        """Read on; twice as much where an object is long, so that it is not begun again too often."""
+        """Read more text; double the amount for long objects, to limit repeated parsing."""
         self._rest = self._rest[self._place :]
         self._place = 0
         try:
@@ -83,7 +83,7 @@ class Objects(Iterator[Mapping[str, Any]]):
 
     @staticmethod
     def column(path: str, objects: Sequence[Mapping[str, Any]]) -> list[str]:
-        """What stands at a path in each, as texts; empty where nothing does.
+        """Return the values at a path in each object, as texts; empty without a value.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class Objects(Iterator[Mapping[str, Any]]):
 
 
 class _Index(str):
-    """A place in a list, or all of them."""
+    """Index of a list entry, or all entries."""
 
 
 def _found(value: Any, steps: Sequence[str]) -> Any:
@@ -114,7 +114,7 @@ def _found(value: Any, steps: Sequence[str]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A value as it would stand in a cell; several between bars."""
+    """Return a value as the text of a cell; several values are separated by bars."""
     if isinstance(value, list):
         return "|".join(map(_text, value))
     if value is None:

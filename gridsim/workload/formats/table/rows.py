@@ -1,4 +1,4 @@
-"""Rows of a table to jobs: what a mapping names of them, screened as those of every log, and what they ask for."""
+"""Conversion of table rows to jobs by a mapping, with the same screening as in all logs, and their demands."""
 
 from __future__ import annotations
 
@@ -37,48 +37,48 @@ from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, fa
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 _MOST_DAMAGED = 0.05
-"""Share of damaged rows from which on it is the mapping that is wrong."""
+"""Share of damaged rows above which the mapping is assumed to be wrong."""
 
 _DATED = 1e8
-"""Least number of seconds that is taken for one since 1970 (1973) rather than since the start of a trace."""
+"""Smallest number of seconds that counts from 1970 (1973) instead of from the start of a trace."""
 
 _CODES = {"completed": 1, "failed": 0, "cancelled": CANCELLED, "killed_walltime": 0, "pending": UNKNOWN}
 """Status codes of SWF."""
 
 _ASKED = {"memory", "gpus", "nodes", "tasks", "gpu_kind", "features", "exclusive"}
-"""Columns of a mapping that make more of a job than plain cores."""
+"""Columns of a mapping that make a job request more than plain cores."""
 
 _OF_ALL = ("line", "account", "number")
-"""What is kept of jobs of plain cores beside the fields of SWF."""
+"""Columns of plain-core jobs that are kept in addition to the fields of SWF."""
 
 _ENDLESS = -2.0
-"""Estimate of a job without a limit, until the rule for such jobs says another."""
+"""Placeholder estimate of a job without a limit, until the rule for such jobs sets another one."""
 
 _NO_LIMIT = 365 * 86_400
-"""That other one, s."""
+"""Estimate of such a job, s."""
 
 _LONGEST_NUMBER = 18
-"""Digits from which on it is a name rather than the number of a job."""
+"""Number of digits above which a value is a name instead of a job number."""
 
 _CEILING = 1e-6
-"""What a scale may add to a whole number: not rounded up for that."""
+"""Excess of a scaled number over an integer that is not rounded up."""
 
 
 class TableRows(SwfRows):
-    """Takes rows of a table, makes a workload of them.
+    """Collector of table rows that builds a workload.
 
     Parameters
     ----------
     path : object
-        The table, for what is said of it.
+        The table, for error messages.
     cores : int or None
-        Cores that a job may have at most.
+        Largest number of cores of a job.
     problems : Problems
-        What was found in it.
+        Counts of problems.
     mapping : TableMapping
-        What its columns are.
+        Meaning of its columns.
     zone : str
-        Of times that say none.
+        Time zone of times without one.
     joins : sequence of JoinedTable
         Further tables of the mapping.
     """
@@ -106,12 +106,12 @@ class TableRows(SwfRows):
         self._asks = bool(_ASKED & mapping.columns.keys() or mapping.resources)
 
     def read(self, path: str | os.PathLike[str]) -> str:
-        """Read all rows of a file, behind those of files before it; its checksum.
+        """Read all rows of a file, after those of previous files; return its checksum.
 
         Raises
         ------
         InputError
-            For a column that is not there, and where more than 5 % of the rows are damaged.
+            If a column is missing, or if more than 5 % of the rows are damaged.
         """
         file = TableFile(path, self._mapping)
         before = self.lines
@@ -123,14 +123,14 @@ class TableRows(SwfRows):
         return file.sha256
 
     def refuse_damage(self) -> None:
-        """Refuse a table of which so many rows are damaged that it is the mapping that is wrong."""
+        """Raise if there are so many damaged rows that the mapping is assumed to be wrong."""
         if self._damaged_rows > _MOST_DAMAGED * self._rows:
             many = f"{self._damaged_rows:,} of {self._rows:,} rows"
             told = f"{many} are not what the mapping '{self._mapping.name}' says: {'; '.join(self._damaged)}"
             raise InputError(told, path=self.path)
 
     def _take(self, block: Cells, file: TableFile, before: int) -> None:
-        """Take some rows, behind so many lines of other files."""
+        """Add a block of rows; *before* is the number of lines in previous files."""
         for line, width in block.ragged:
             self._wrong(before + line, f"has {width} cells, the header {file.width}")
         cells, lines = dict(block.columns), block.lines + before
@@ -145,7 +145,7 @@ class TableRows(SwfRows):
         self._jobs(cells, lines)
 
     def _filtered(self, cells: Mapping[str, Sequence[str]], n: int) -> npt.NDArray[np.bool_]:
-        """Rows that are not left out."""
+        """Return the rows that no filter excludes."""
         stays = np.ones(n, dtype=np.bool_)
         for name, (column, values) in self._mapping.filters.items():
             out = stays & np.array([cell in values for cell in cells[column]], dtype=np.bool_)
@@ -203,7 +203,7 @@ class TableRows(SwfRows):
         self.add(table[sound], lines[sound])
 
     def _asked(self, told: Mapping[str, FloatArray], lines: IntArray) -> dict[str, IntArray]:
-        """What each job asks for, of each task; ``wide``: its cores, ``parts``: thousandths of GPU that cannot be."""
+        """Return the demands of each job per task; ``wide``: its cores, ``parts``: invalid thousandths of a GPU."""
         amounts = {**dict.fromkeys(AMOUNTS, np.full(len(lines), np.nan)), **told}
         others = {name: amounts[name] for name in self._mapping.resources}
         nodes = np.nan_to_num(amounts["nodes"]).astype(np.int64)
@@ -223,14 +223,14 @@ class TableRows(SwfRows):
         found["parts"] = np.where((each > WHOLE_GPU) & (each % WHOLE_GPU != 0), each, 0)
         cores = np.ceil(np.maximum(np.nan_to_num(amounts["cores"]), 0) - _CEILING).astype(np.int64)
         found["plain"] = cores
-        # Who asks for something else needs no cores; who asks for nothing at all has no size.
+        # A job that requests another resource needs no cores; a job without any request has no size.
         found["wide"] = np.where((cores < 1) & ((total > 0) | (gpus > 0)), 1, cores)
         return found
 
     def _times(
         self, start: FloatArray, end: FloatArray, runtime: FloatArray, lines: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Runtimes and starts: of three times that disagree, start and end hold, for they held the machine."""
+        """Return run times and starts; if the three times disagree, start and end are used (the allocation)."""
         span = end - start
         other = (np.abs(span - runtime) > 1) & (lines > 0)
         if other.any():
@@ -266,7 +266,7 @@ class TableRows(SwfRows):
         return np.full(n, UNKNOWN) if texts is None else self._texts[label].column(texts)
 
     def _words(self, name: str, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
-        """Numbers of sets of words, as texts between bars; 0 for none."""
+        """Return numbers of sets of words, as texts between bars; 0 for none."""
         texts = texts_of(self._mapping, name, cells, n)
         if texts is None:
             return np.zeros(n, dtype=np.int64)
@@ -275,7 +275,7 @@ class TableRows(SwfRows):
         return np.maximum(self._texts[name].column([sets[text] for text in texts]), 0)
 
     def _numbers_of(self, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
-        """Numbers of jobs, -1 where they have none."""
+        """Return job numbers, -1 where missing."""
         rule = self._mapping.columns.get("job")
         texts = texts_of(self._mapping, "job", cells, n)
         if rule is None or texts is None or not rule.column:
@@ -302,12 +302,12 @@ class TableRows(SwfRows):
         return f"no usable job among {self._rows:,} rows{f' ({found})' if found else ''}; expected at least one"
 
     def workload(self, sha256: str) -> Workload:
-        """All jobs that were kept."""
+        """Return the workload of all jobs that were kept."""
         workload = super().workload(sha256)
         rows = workload.job
         side = {name: column.close()[rows] for name, column in self._side.items()}
         demands = self._demands(side)
-        above = 1 if self._mapping.delimiter and not self._mapping.header else 0  # the line of the header
+        above = 1 if self._mapping.delimiter and not self._mapping.header else 0  # header line
         job = side["number"] if _names_jobs(side["number"]) else side["line"] - above
         origin = int(workload.submit[0]) // MICROSECOND
         labels: dict[str, npt.NDArray[Any]] = {**workload.labels, "account": side["account"]}
@@ -341,7 +341,7 @@ class TableRows(SwfRows):
         )
 
     def _demands(self, side: dict[str, IntArray]) -> Demands | None:
-        """What the jobs ask for; None where the mapping knows of cores alone."""
+        """Return the demands of the jobs; None if the mapping contains only cores."""
         if not self._asks:
             return None
         none = np.zeros(len(side["tasks"]), dtype=np.int64)
@@ -372,5 +372,5 @@ def _number(text: str) -> bool:
 
 
 def _names_jobs(number: IntArray) -> bool:
-    """Whether the jobs have numbers of their own: job arrays repeat them."""
+    """Return whether the jobs have unique numbers; job arrays repeat them."""
     return bool((number > 0).all()) and len(np.unique(number)) == len(number)

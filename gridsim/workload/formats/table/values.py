@@ -1,4 +1,4 @@
-"""Cells of a table as numbers and words by a mapping: instants, durations, amounts, codes; columns of each job."""
+"""Conversion of table cells to numbers and words by a mapping: instants, durations, amounts, codes; columns per job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.workload.formats.table.mapping import TIMES, ColumnRule, TableMapping
 
 ABSENT = frozenset(("", "nan", "NaN", "None", "NULL", "NA", "Unknown"))
-"""What stands in a cell in which nothing stands."""
+"""Texts of empty cells."""
 
 _TRUE, _FALSE = frozenset(("1", "true", "True", "yes", "y")), frozenset(("0", "false", "False", "no", "n"))
 
@@ -31,11 +31,11 @@ _EXPECTED = {
 
 
 _MOST = 2.0**53
-"""Largest number of a cell."""
+"""Largest number in a cell."""
 
 
 class Wrong(NamedTuple):
-    """A cell that is not what the mapping says: its row, its column, its text, and what was expected."""
+    """Cell that does not match the mapping: its row, column and text, and the expected value."""
 
     row: int
     column: str
@@ -44,7 +44,7 @@ class Wrong(NamedTuple):
 
 
 class TextCodes(dict[str, int]):
-    """Numbers of texts, from 1 in the order in which they are met; -1 for none."""
+    """Numbers of texts, from 1 in the order of first occurrence; -1 for none."""
 
     def __init__(self) -> None:
         super().__init__(dict.fromkeys(ABSENT, -1))
@@ -57,16 +57,16 @@ class TextCodes(dict[str, int]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Texts by number; there is none for 0."""
+        """Texts by number; the text of 0 is unused."""
         return tuple(self._names)
 
     def column(self, cells: Sequence[str]) -> IntArray:
-        """Numbers of a column."""
+        """Return the numbers of a column."""
         return np.fromiter(map(self.__getitem__, cells), dtype=np.int64, count=len(cells))
 
 
 def words(cell: str, separator: str) -> tuple[str, ...]:
-    """Words of a cell, sorted; none where nothing stands in it.
+    """Return the words of a cell, sorted; none for an empty cell.
 
     Examples
     --------
@@ -77,20 +77,20 @@ def words(cell: str, separator: str) -> tuple[str, ...]:
 
 
 def numbers(rule: ColumnRule, cells: Mapping[str, Sequence[str]], n: int, zone: str, wrong: list[Wrong]) -> FloatArray:
-    """A column as numbers: seconds, amounts, MiB; NaN where nothing stands.
+    """Return a column as numbers: seconds, amounts, MiB; NaN for empty cells.
 
     Parameters
     ----------
     rule : ColumnRule
-        What it is.
+        Definition of the column.
     cells : mapping of str to sequence of str
         Texts of the table, by column.
     n : int
-        Rows of it.
+        Number of rows.
     zone : str
-        Of times that say none.
+        Time zone of times without one.
     wrong : list of Wrong
-        Told of cells that are not what the mapping says, which are NaN.
+        Receives the cells that do not match the mapping; their values are NaN.
     """
     texts = cells[rule.of(rule.column)] if rule.column else [rule.value or ""] * n
     if rule.since:
@@ -111,7 +111,7 @@ def numbers(rule: ColumnRule, cells: Mapping[str, Sequence[str]], n: int, zone: 
 
 
 def _converted(rule: ColumnRule, column: str, cells: Sequence[str], zone: str, wrong: list[Wrong]) -> FloatArray:
-    """Texts as numbers, times the factor of the rule."""
+    """Return texts as numbers, multiplied by the factor of the rule."""
     found = _instants(cells, zone) if rule.kind == "instant" and rule.time == "iso" else None
     if found is None:
         convert, absent = _converter(rule, zone), ABSENT | rule.unlimited
@@ -134,7 +134,7 @@ def _or_nan(convert: Callable[[str], float], cell: str) -> float:
 
 
 def _spans(rule: ColumnRule, since: Sequence[str], until: Sequence[str], zone: str, wrong: list[Wrong]) -> FloatArray:
-    """Times from instants to others; of several of a cell the sum, nothing where one of them is not there."""
+    """Return the times between instants; several in a cell are added, and a missing instant gives NaN."""
     instant = _converter(replace(rule, kind="instant", since=""), zone)
     found = np.full(len(until), np.nan)
     for row, cells in enumerate(zip(since, until, strict=True)):
@@ -150,11 +150,11 @@ def _spans(rule: ColumnRule, since: Sequence[str], until: Sequence[str], zone: s
 
 
 _DASHES = [4, 7]
-"""Where an ISO date has its dashes."""
+"""Positions of the dashes of an ISO date."""
 
 
 def _instants(cells: Sequence[str], zone: str) -> FloatArray | None:
-    """ISO times of one form, all at once; None where they are of several, or what they are not is to be told."""
+    """Convert ISO times of one format at once; None if formats differ or an invalid time must be reported."""
     there = [cell for cell in cells if cell not in ABSENT]
     if not there:
         return np.full(len(cells), np.nan)
@@ -176,7 +176,7 @@ def _instants(cells: Sequence[str], zone: str) -> FloatArray | None:
     if ending not in ("", "Z", "z"):
         micros -= round(datetime.fromisoformat(f"2000-01-01T00:00:00{ending}").utcoffset() / _MICROSECOND)  # type: ignore[operator]
     elif not ending and zone != "UTC":
-        quarters, place = np.unique(micros // _QUARTER, return_inverse=True)  # in which no clock changes
+        quarters, place = np.unique(micros // _QUARTER, return_inverse=True)  # periods of constant UTC offset
         here = zoneinfo.ZoneInfo(zone)
         began = (_EPOCH + timedelta(microseconds=quarter * _QUARTER) for quarter in quarters.tolist())
         off = [round(time.replace(tzinfo=here).utcoffset() / _MICROSECOND) for time in began]  # type: ignore[operator]
@@ -187,11 +187,11 @@ def _instants(cells: Sequence[str], zone: str) -> FloatArray | None:
 
 
 _OFFSET = re.compile(r"(?:[zZ]|[+-]\d\d(?::?\d\d)?)$")
-"""Of a time from UTC, after its date."""
+"""UTC offset after the date and time."""
 
 _MICROSECOND = timedelta(microseconds=1)
 _QUARTER = 15 * 60 * 1_000_000
-_EPOCH = datetime(1970, 1, 1)  # of a clock that says no zone
+_EPOCH = datetime(1970, 1, 1)  # of a local clock without a zone
 
 
 def _expected(rule: ColumnRule) -> str:
@@ -228,7 +228,7 @@ def _of_iso(zone: str) -> Callable[[str], float]:
 
 
 def _of_key(key: str) -> Callable[[str], float]:
-    """A number out of a text such as ``1=4,2=8000`` (Slurm's tres texts): 0 where the item is not there."""
+    """Return a function that extracts a number from a text such as ``1=4,2=8000`` (Slurm's TRES); 0 if missing."""
 
     def value(text: str) -> float:
         items = dict(part.split("=", 1) for part in text.split(","))
@@ -238,22 +238,22 @@ def _of_key(key: str) -> Callable[[str], float]:
 
 
 AMOUNTS = ("cores", "memory", "gpus", "nodes", "tasks", "exclusive")
-"""What jobs ask for."""
+"""Amounts that jobs can request."""
 
 
 class Facts(NamedTuple):
-    """Columns of some rows; NaN where a row says nothing.
+    """Columns of a block of rows; NaN for missing values.
 
     Attributes
     ----------
     submit, start, end : (n,) float64
         Instants, s.
     runtime, estimate : (n,) float64
-        s; an estimate is infinite where there is no limit.
+        Durations, s; an estimate is infinite without a limit.
     amounts : mapping of str to (n,) float64
-        `AMOUNTS` that the mapping names, and other resources.
+        `AMOUNTS` in the mapping, and other resources.
     wrong : list of Wrong
-        Cells that are not what the mapping says.
+        Cells that do not match the mapping.
     """
 
     submit: FloatArray
@@ -266,7 +266,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(mapping: TableMapping, cells: Mapping[str, Sequence[str]], n: int, zone: str) -> Facts:
-    """Numbers of *n* rows."""
+    """Return the numbers of *n* rows."""
     wrong: list[Wrong] = []
 
     def column(name: str) -> FloatArray:
@@ -280,7 +280,7 @@ def facts_of(mapping: TableMapping, cells: Mapping[str, Sequence[str]], n: int, 
 
 
 def texts_of(mapping: TableMapping, name: str, cells: Mapping[str, Sequence[str]], n: int) -> Sequence[str] | None:
-    """Texts of what is called so of jobs; None where the mapping does not name it."""
+    """Return the texts of an attribute of jobs; None if the mapping does not contain it."""
     rule = mapping.columns.get(name)
     if rule is None:
         return None

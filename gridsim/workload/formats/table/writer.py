@@ -1,4 +1,4 @@
-"""A workload as a table that everybody can read: CSV, its mapping, and a schema that says what its columns are."""
+"""Export of a workload as a table for other programs: CSV, its mapping, and a schema of its columns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class TableColumn(NamedTuple):
     Attributes
     ----------
     rule : str
-        What stands for it in the mapping.
+        Its rule in the mapping.
     kind : str
         ``integer``, ``number`` or ``string``, as in a Table Schema.
     meaning : str
-        What it is, with its unit.
+        Description with its unit.
     """
 
     rule: str
@@ -60,14 +60,14 @@ COLUMNS: dict[str, TableColumn] = {
     "name": TableColumn('"name"', "string", "name of the job (executable), a pseudonym"),
     "status": TableColumn('"status"', "string", "completed, failed or cancelled; empty where not known"),
 }
-"""All that a table may have; other resources of nodes stand behind them under their own names."""
+"""All possible columns of the table; other node resources follow under their names."""
 
 _WORDS = {1: "completed", 0: "failed", CANCELLED: "cancelled"}
 _Texts = npt.NDArray[Any]
 
 
 def columns_of(workload: Workload) -> dict[str, npt.NDArray[Any]]:
-    """Columns of jobs, those in which something stands; of DAG jobs what they are as a whole."""
+    """Return the columns of jobs that contain any data; a DAG job is described as a whole."""
     epoch = workload.epoch or 0.0
     found: dict[str, npt.NDArray[Any]] = {
         "job": workload.job,
@@ -91,7 +91,7 @@ def columns_of(workload: Workload) -> dict[str, npt.NDArray[Any]]:
 
 
 def _asked(workload: Workload) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """What jobs ask for beside plain cores."""
+    """Yield the demands of jobs in addition to plain cores."""
     demands = workload.demands
     if demands is None:
         return
@@ -116,7 +116,7 @@ def _sets(sets: WordSets) -> _Texts:
 
 
 def _names(workload: Workload, label: str) -> _Texts:
-    """Names of a label, its numbers where it has none; empty for none."""
+    """Return the names of a label, or its numbers if it has no names; empty for none."""
     column, names = workload.labels[label], workload.names.get(label)
     places, of = np.unique(column, return_inverse=True)
     texts = ["" if place == UNKNOWN else str(place) if names is None else names[place] for place in places.tolist()]
@@ -124,7 +124,7 @@ def _names(workload: Workload, label: str) -> _Texts:
 
 
 def write_jobs(workload: Workload, folder: Path) -> dict[str, TableColumn]:
-    """Write ``jobs.csv``, the mapping by which gridsim reads it, and a Table Schema; what its columns are."""
+    """Write ``jobs.csv``, its mapping for gridsim, and a Table Schema; return the columns."""
     columns = columns_of(workload)
     own = {name: TableColumn(f'"{name}"', "integer", f"{name} of the whole job") for name in columns}
     told = {name: COLUMNS.get(name, own[name]) for name in columns}

@@ -65,7 +65,7 @@ def relaxation_by_length(study: Study) -> Finding:
 
 
 def stringency(study: Study) -> Finding:
-    """Jobs and core-seconds refused rise with stringency, for each scheme."""
+    """Jobs and core-seconds rejected rise with stringency, for each scheme."""
     parts = []
     for scheme in SCHEMES:
         for name, measure in UNADMITTED.items():
@@ -85,7 +85,7 @@ def stringency(study: Study) -> Finding:
 def fewer_at_the_top(study: Study) -> Finding:
     """The number of jobs that QoPS refuses is lower at 1.6 than at 1.4, in the mean and in most windows."""
     top, below_it = (study.values("deadline_unadmitted", Place(load=load), "qops") for load in (1.6, 1.4))
-    words = "number of jobs refused falls from 1.4 to 1.6"
+    words = "number of jobs rejected falls from 1.4 to 1.6"
     parts = signed([(f"{words} in the mean", changes(top, below_it))], -1)
     return decided([*parts, *more_often([(f"{words} in most windows", top, below_it)], -1)])
 
@@ -93,8 +93,8 @@ def fewer_at_the_top(study: Study) -> Finding:
 def work_falls(study: Study) -> Finding:
     """Core-seconds that QoPS refuses fall from 1.2 to 1.6, in number and as a share."""
     parts = []
-    names = {"core-seconds refused": NUMBERS["core-seconds refused"], "their share": UNADMITTED["work refused"]}
-    jobs = {"share of jobs refused": UNADMITTED["jobs refused"]}
+    names = {"core-seconds rejected": NUMBERS["core-seconds rejected"], "their share": UNADMITTED["work rejected"]}
+    jobs = {"share of jobs rejected": UNADMITTED["jobs rejected"]}
     levels = study.levels("load", "deadline_jobs", Place(), "qops", 1.2)
     for name, measure in (names | jobs).items():
         numbers = [(load, measure(study, Place(load=load), "qops")) for load in levels]
@@ -115,7 +115,7 @@ def composition(study: Study) -> Finding:
     for words, measure, scheme, wanted in (
         ("share of heavy jobs among those admitted up with load", heavy, "qops", 1),
         ("share of light jobs among those admitted down with load", light, "qops", -1),
-        ("median core-seconds of those admitted over those refused up with load", median, "qops", 1),
+        ("median core-seconds of those admitted over those rejected up with load", median, "qops", 1),
         ("EASY response of heavy over light jobs up with load", easy, "easy", 1),
     ):
         numbers = [(load, measure(study, Place(load=load), scheme)) for load in levels]
@@ -266,11 +266,11 @@ def faster_for_less(study: Study) -> Finding:
 
 
 def better_and_more(study: Study) -> Finding:
-    """With 20 % deadline jobs QoPS is below MSB in slowdown and in core-seconds refused at every load."""
+    """With 20 % deadline jobs QoPS is below MSB in slowdown and in core-seconds rejected at every load."""
     place = Place(fraction=0.2)
     return decided(
         [
             *below(study, place, OTHERS["slowdown"], "slowdown", "qops", "msb", ratio=True),
-            *below(study, place, UNADMITTED["work refused"], "work refused", "qops", "msb"),
+            *below(study, place, UNADMITTED["work rejected"], "work rejected", "qops", "msb"),
         ]
     )

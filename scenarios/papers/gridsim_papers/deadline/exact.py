@@ -37,7 +37,7 @@ def packed_exactly(study: Study) -> Finding:
     """Nothing is refused of packed traces without slack."""
     refused = _packed(study, PACKED, 0.0)
     count = int(sum(refused))
-    return Finding("does not hold" if count else "holds", count, n=len(refused), note=f"{count} jobs refused")
+    return Finding("does not hold" if count else "holds", count, n=len(refused), note=f"{count} jobs rejected")
 
 
 def _packed(study: Study, log: str, load: float | None = None) -> list[float]:
@@ -68,10 +68,10 @@ def packed_falls(study: Study) -> Finding:
     refused = _packed(study, PACKED)
     note = _early(study)
     if not any(refused):
-        told = "no job refused at any r: each finds its packed cores free when it arrives"
+        told = "no job rejected at any r: each finds its packed cores free when it arrives"
         return Finding("does not hold", 0.0, n=len(refused), note="; ".join(filter(None, (told, note))))
     family = [
-        (f"{title(scheme)}: share refused up with r", _packed_levels(study, PACKED, scheme, UNADMITTED_SHARE))
+        (f"{title(scheme)}: share rejected up with r", _packed_levels(study, PACKED, scheme, UNADMITTED_SHARE))
         for scheme in SCHEMES
     ]
     return decided(trends(family, 1), note=note)
@@ -92,7 +92,7 @@ def _early(study: Study) -> str:
         f"{name} {by_window(levels[0][1]).mean():.3f} to {by_window(levels[-1][1]).mean():.3f}"
         for name, levels in family
     )
-    return "with notice, share refused from the least r to the most: " + ", ".join(ends)
+    return "with notice, share rejected from the least r to the most: " + ", ".join(ends)
 
 
 def packed_static(study: Study) -> Finding:
@@ -153,7 +153,7 @@ def nobody_starves(study: Study) -> Finding:
         if place.fraction < 1 and scheme[0] in SCHEMES
         for value in values.values()
     ]
-    note = f"{refused} jobs without a deadline refused, {late} promises broken; artificial deadlines were doubled "
+    note = f"{refused} jobs without a deadline rejected, {late} promises broken; artificial deadlines were doubled "
     note += f"{int(sum(doublings))} times"
     note += f"; longest response {max(stretch):.3g} of the first artificial one" if stretch else ""
     return Finding("does not hold" if refused or late else "holds", refused + late, n=n, note=note)
@@ -173,7 +173,7 @@ def inexact(study: Study) -> Finding:
             promises = study.values("promises_broken", at, scheme)
             broken, n = broken + int(sum(promises.values())), n + len(promises)
             told.append(
-                f"{title(scheme)} at {load:g}: refused {means[0]:.3f} (exact {means[1]:.3f}), "
+                f"{title(scheme)} at {load:g}: rejected {means[0]:.3f} (exact {means[1]:.3f}), "
                 f"utilisation {means[2]:.3f} ({means[3]:.3f})"
             )
     note = f"{broken} promises broken; " + "; ".join(told)

@@ -95,7 +95,8 @@ def offers_are_early(gaps: Sequence[FloatArray] | None = None) -> Finding:
     medians = [float(np.median(np.concatenate([gaps[row] for row in drawn]))) for drawn in rows]
     median = float(np.median(every))
     note = (
-        f"{len(every)} offers on {len(gaps)} small workloads, every second tried: {100 * np.mean(every == 0):.0f} % "
-        f"are the earliest; mean gap {every.mean():.3g}, largest {every.max():.3g} of the response asked for"
+        f"{len(every)} offers on {len(gaps)} small workloads, compared with every whole second: "
+        f"{100 * np.mean(every == 0):.0f} % are the earliest; mean gap {every.mean():.3g}, largest {every.max():.3g} "
+        "of the requested response time"
     )
     return decided([resampled("median gap", median, np.array(medians), len(gaps), 0.0, LIMIT)], note=note)

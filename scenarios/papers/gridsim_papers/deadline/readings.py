@@ -79,6 +79,6 @@ def _told(usual: Answer, others: Mapping[str, Answer]) -> str:
         return ""
     differing = [f"{name}: {answer}" for name, answer in others.items() if answer != usual]
     if not differing:
-        return f"the same under {', '.join(others)}"
+        return f"unchanged under {', '.join(others)}"
     same = [name for name, answer in others.items() if answer == usual]
-    return "other readings: " + ", ".join(differing) + (f" (as usual: {', '.join(same)})" if same else "")
+    return "other interpretations: " + ", ".join(differing) + (f" (unchanged: {', '.join(same)})" if same else "")

@@ -44,10 +44,10 @@ __all__ = [
 
 SCHEMES = ("qops", "msb", "mrt")
 BASELINES = ("easy", "conservative")
-UNADMITTED = {"jobs refused": of("deadline_unadmitted_share"), "work refused": of("deadline_unadmitted_area_share")}
+UNADMITTED = {"jobs rejected": of("deadline_unadmitted_share"), "work rejected": of("deadline_unadmitted_area_share")}
 NUMBERS = {
-    "number of jobs refused": of("deadline_unadmitted"),
-    "core-seconds refused": of("deadline_unadmitted_area"),
+    "number of jobs rejected": of("deadline_unadmitted"),
+    "core-seconds rejected": of("deadline_unadmitted_area"),
 }
 UTILISATION = {"utilisation": of("utilisation"), "utilisation until the last arrival": of("utilisation_arrivals")}
 OTHERS = {"response": of("non_deadline_response_mean"), "slowdown": of("non_deadline_slowdown_mean")}

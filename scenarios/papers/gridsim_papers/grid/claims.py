@@ -104,7 +104,7 @@ def _srtf_better_at_high_loads(stored: Stored) -> tuple[list[Part], str]:
         raise InputError("loads of 80 % and of 110 % or more are needed", field="load")
     logs = {load: logs_of(stored, "mean_slr", "p-slr", "srtf", one.load) for load, one in cells.items()}
     parts = signed([(f"better at {load} %", logs[load]) for load in cells if load >= 110], 1, ratio=True)
-    parts += decisions.alike([("alike at 80 %", logs[80])], stored.margin, ratio=True)
+    parts += decisions.alike([("equal at 80 %", logs[80])], stored.margin, ratio=True)
     return parts, "; ".join(f"{load} %: ratio {one.ratio:.3g}" for load, one in cells.items())
 
 

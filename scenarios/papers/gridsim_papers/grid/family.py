@@ -43,9 +43,9 @@ AT_120 = "load 1.2"
 """The one load that the figures by decile show."""
 
 _TITLES = {
-    "3": ("A workload of Graham's under two schedules", ""),
-    "4": ("Two jobs in turn, and one after the other", ""),
-    "5": ("Unused parallelism beside a chain", ""),
+    "3": ("Graham's workload under two schedules", ""),
+    "4": ("Two jobs alternating, and in sequence", ""),
+    "5": ("Unused parallelism and a chain", ""),
     "6": ("Standard deviation of SLR by policy", CAMPAIGN),
     "7": ("Mean SLR by decile of execution time at 120 % load", AT_120),
     "7-worst": ("Worst SLR by decile at 120 % load, announced by the paper and not shown", AT_120),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.report import texts as module
-from gridsim.report.texts import texts
+from gridsim.report import markup as module
+from gridsim.report.markup import texts
 
 FOLDER = Path(module.__file__).parent
 
