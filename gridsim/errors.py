@@ -1,4 +1,7 @@
-"""Errors of gridsim; each message contains the value, the limit and the correction, for plug-ins also file and line."""
+"""Errors of gridsim.
+
+Each message contains the value, the limit and the correction, for plug-ins also file and line.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,7 @@ _ALIKE = 0.4
 
 
 def _slips(one: str, other: str) -> int:
-    """Return the edit distance of two words (insertions, deletions, substitutions, transpositions; optimal alignment)."""
+    """Return the edit distance of two words, with transpositions (optimal alignment)."""
     above, row = list[int](), list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
         before, above, row = above, row, [i]

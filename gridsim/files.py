@@ -88,7 +88,10 @@ def identity(path: str | Path) -> tuple[int, int] | None:
 
 
 def distrust(found: os.stat_result) -> str:
-    """Return why pickles in a folder or file are not loaded; empty if only this user or root could have written them."""
+    """Return why pickles in a folder or file are not loaded.
+
+    Empty if only this user or root could have written them.
+    """
     if sys.platform == "win32":
         return ""
     if found.st_uid not in (os.geteuid(), 0):

@@ -239,7 +239,10 @@ _CELLS = {
 
 
 def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write columns as Parquet: integers as BIGINT, floats as DOUBLE, texts as VARCHAR; NULL for NaN and empty text."""
+    """Write columns as Parquet: integers as BIGINT, floats as DOUBLE, texts as VARCHAR.
+
+    NULL for NaN and empty text.
+    """
     kinds = [column.dtype.kind for column in columns.values()]
     names = ['"' + name.replace('"', '""') + '"' for name in columns]
     # DuckDB converts object arrays directly; numpy's string arrays it sorts first, to count distinct values.

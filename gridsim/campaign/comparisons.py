@@ -157,8 +157,9 @@ are made.
 """
 
 DRAWN = 2_000_000
-"""Largest number of simultaneous random numbers of the bootstrap (16 MB); many replicates have fewer resamples at
-once.
+"""Largest number of simultaneous random numbers of the bootstrap (16 MB).
+
+Many replicates have fewer resamples at once.
 """
 
 FEWEST_RESAMPLES = 1_000

@@ -136,8 +136,9 @@ def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Pat
 
 
 def filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
-    """Return the scenario with values in its placeholders; empty list entries, and lists that become empty, are
-    removed.
+    """Return the scenario with values in its placeholders.
+
+    Empty list entries, and lists that become empty, are removed.
     """
     if isinstance(recipe, Mapping):
         found = {name: filled(value, chosen) for name, value in recipe.items()}

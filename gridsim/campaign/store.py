@@ -327,8 +327,7 @@ class Store:
         self.path(file).unlink(missing_ok=True)
 
     def adopt(self, shard: Shard) -> int:
-        """Write checksums of the results of a store that has none, all at once, and return the number of these
-        results.
+        """Write checksums for all results of a store without any, and return their number.
 
         Drivers of other shards may do the same simultaneously, each in a separate file.
         """

@@ -435,7 +435,7 @@ def _numbers(store: Store, unit: Combination) -> dict[str, float]:
 
 
 def write_runs(sweep: Sweep, store: Store, path: str | Path) -> None:
-    """Write a table with one row per scenario: key, status (``finished``, ``failed``, ``missing``), factors, metrics."""
+    """Write a table, one row per scenario: key, status (``finished``, ``failed``, ``missing``), factors, metrics."""
     metrics = sweep.metrics_there(store)
 
     def write(temporary: Path) -> None:

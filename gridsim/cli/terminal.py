@@ -32,8 +32,7 @@ class Terminal(Console):
         super().__init__(highlight=False, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print as rich does, but with control characters made visible, so that text of a log cannot control the
-        terminal.
+        """Print as rich does, with control characters made visible, so that log text cannot control the terminal.
 
         Sentences (without markup) are broken between words, and never between a number and its unit.
         """

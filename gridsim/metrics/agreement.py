@@ -261,8 +261,7 @@ class ModelFailures(NamedTuple):
 
 
 def failed_jobs(records: Mapping[str, Record], own: str | None = None) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return a mask of the jobs of each record that ran in the log and are rejected because the model of the site is
-    wrong.
+    """Return a mask of the model failures of each record: jobs that ran in the log but are rejected.
 
     These jobs do not fit on a machine of the site's size, or are rejected by the site's own policy (*own*). Rejections
     by the rules of other policies are not model failures.

@@ -221,8 +221,9 @@ def resource_charge(record: Record) -> FloatArray:
 
 
 def requested_slowdown(record: Record) -> FloatArray:
-    """Return the time from submission to the granted deadline over the true run time; NaN without a requested and
-    granted one.
+    """Return the time from submission to the granted deadline over the true run time.
+
+    NaN without a requested and granted one.
 
     Notes
     -----
@@ -262,8 +263,9 @@ def queued_work(record: Record) -> FloatArray:
 
 
 def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.0) -> FloatArray:
-    """Return the charge of each job for its guarantee: slowdown of its category over the requested slowdown; 0 without
-    one.
+    """Return the charge of each job for its guarantee: slowdown of its category over the requested slowdown.
+
+    0 without one.
 
     Parameters
     ----------

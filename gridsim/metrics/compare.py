@@ -339,8 +339,9 @@ class _Estimate(NamedTuple):
 
 
 def _estimate(mine: FloatArray, theirs: FloatArray) -> _Estimate | None:
-    """Return the estimate of the logarithm of the ratio, or of the difference if one mean is 0; None without enough
-    data.
+    """Return the estimate of the logarithm of the ratio, or of the difference if one mean is 0.
+
+    None without enough data.
     """
     n = len(mine)
     if n < FEWEST_JOBS:
@@ -360,8 +361,9 @@ def _estimate(mine: FloatArray, theirs: FloatArray) -> _Estimate | None:
 
 
 def _of_values(value: float, values: FloatArray, scale: float, *, is_ratio: bool = False) -> _Estimate:
-    """Return the estimate *value* with the standard error of the mean of eight *values*; deviations far below *scale*
-    are 0.
+    """Return the estimate *value* with the standard error of the mean of eight *values*.
+
+    Deviations far below *scale* are 0.
     """
     deviation = float(values.std(ddof=1))
     error = deviation / math.sqrt(BLOCKS)

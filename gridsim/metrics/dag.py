@@ -224,8 +224,9 @@ def utilisation(schedule: Schedule, start: int, end: int) -> float:
 
 
 def peak_in_flight(schedule: Schedule, start: int, end: int) -> int:
-    """Return the largest number of jobs in flight at once in ``[start, end)``; a finish precedes a start at the same
-    tick.
+    """Return the largest number of jobs in flight at once in ``[start, end)``.
+
+    A finish precedes a start at the same tick.
 
     A job is in flight from its first task's start to its last task's finish, gaps included.
     """
@@ -237,8 +238,7 @@ def peak_in_flight(schedule: Schedule, start: int, end: int) -> int:
 
 
 def cumulative_completion(schedule: Schedule, base: int) -> float:
-    """Return the sum over jobs of the ticks from finish to *base*, both included, times their work; core-ticks x
-    ticks.
+    """Return the sum over jobs of the ticks from finish to *base* times their work; core-ticks x ticks.
 
     Raises
     ------

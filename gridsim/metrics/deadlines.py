@@ -67,17 +67,13 @@ def met(record: Record) -> BoolArray:
 
 
 def missed(record: Record) -> BoolArray:
-    """Return a mask of the jobs that ran and ended after their requested deadline, whether a later one was granted or
-    not.
-    """
+    """Return a mask of the jobs that ran and ended after their requested deadline, even if a later one was granted."""
     late: BoolArray = record.ran & (record.end_us > record.workload.deadline)
     return late
 
 
 def broken(record: Record) -> BoolArray:
-    """Return a mask of the broken guarantees: those reported by the policy, and all jobs that ended later than
-    granted.
-    """
+    """Return a mask of broken guarantees: reported by the policy, or with an end later than granted."""
     if record.promises is None:
         return np.zeros(len(record), dtype=np.bool_)
     late: BoolArray = record.ran & (record.end_us > record.promises.granted_us)

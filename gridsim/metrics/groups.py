@@ -155,8 +155,9 @@ def by_label(record: Record, label: str, top: int = 10) -> Groups:
 
 
 def largest(record: Record, label: str, top: int) -> list[int]:
-    """Return the *top* values of a label by true core-seconds of their jobs, largest first; for equal work the lower
-    number.
+    """Return the *top* values of a label by true core-seconds of their jobs, largest first.
+
+    For equal work the lower number.
     """
     known, position = np.unique(record.workload.labels[label], return_inverse=True)
     work = np.bincount(position, weights=record.workload.area, minlength=len(known))

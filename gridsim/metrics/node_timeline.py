@@ -299,7 +299,7 @@ def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
 
 @njit
 def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
-    """Return whether a job of a class could start now if one constraint is ignored (section 3.2 of the specification)."""
+    """Return whether a job of a class could start now if one constraint is ignored (specification, section 3.2)."""
     width = snapshot.free.shape[1]
     for p in range(len(snapshot.pools)):
         if spared != width + 3 + p and snapshot.pools[p] < tasks.pools[c, p]:

@@ -38,7 +38,7 @@ Better = Literal["lower", "higher"]
 
 
 class PairedTest(NamedTuple):
-    """Result of a paired t-test: mean difference with its interval, t, two-sided p, d_z (mean over deviation), pairs."""
+    """Result of a paired t-test: mean difference, interval, t, two-sided p, d_z (mean over deviation), pairs."""
 
     mean: float
     low: float
@@ -108,8 +108,7 @@ def wilcoxon(differences: FloatArray) -> float:
 
 
 def equivalence(logs: FloatArray, margin: float = MARGIN) -> float:
-    """Return p of two one-sided t-tests that the geometric-mean ratio is within ``1 / (1 + margin)`` and ``1 +
-    margin``.
+    """Return p of two one-sided t-tests of the geometric-mean ratio against ``1 / (1 + margin)`` and ``1 + margin``.
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""Accuracy of run-time predictions, and effect of wrong predictions on planned starts (specification of predictions,
-6).
-"""
+"""Accuracy of run-time predictions, and effect of errors on planned starts (specification of predictions, 6)."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ class LoggedRuns(NamedTuple):
 
 
 def logged_runs(workload: Workload, kept: npt.NDArray[np.bool_] | None = None) -> LoggedRuns | None:
-    """Return the preempted runs recorded for the jobs in *kept*; None if the log has no such data, or jobs were
-    changed.
+    """Return the preempted runs recorded for the jobs in *kept*.
+
+    None if the log has no such data, or jobs were changed.
     """
     column = workload.logged.get("preempted")
     if column is None or workload.provenance.get("transforms"):

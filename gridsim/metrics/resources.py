@@ -79,7 +79,10 @@ def held(record: Record, resource: str, *, used: bool = False) -> Held:
 
 
 def allocated(record: Record, resource: str) -> Steps:
-    """Return the allocated amount of a resource over time; exclusive jobs hold whole nodes; parameters as in `held`."""
+    """Return the allocated amount of a resource over time.
+
+    Exclusive jobs hold whole nodes; parameters as in `held`.
+    """
     return steps(*held(record, resource))
 
 

@@ -84,8 +84,9 @@ MEASURES: dict[str, Callable[[Record], FloatArray]] = {
 
 
 def slr(record: Record) -> FloatArray:
-    """Return the response over the critical path of each DAG job (schedule length ratio); NaN for jobs that did not
-    run.
+    """Return the response over the critical path of each DAG job (schedule length ratio).
+
+    NaN for jobs that did not run.
     """
     if record.critical_path is None:
         raise InputError("these jobs have no critical path; expected a record of DAG jobs", field="slr")

@@ -168,9 +168,7 @@ class _Replayed:
     def play(
         self, low: int, high: int, last: int, asked: IntArray | None = None, answers: IntArray | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return integrals over ``[low, high)``, the final state and that at the *last* arrival, and answers for
-        *asked*.
-        """
+        """Return integrals over ``[low, high)``, final state, state at the *last* arrival, and answers for *asked*."""
         from gridsim.metrics.node_timeline import replay  # compiled: only if a machine has nodes
 
         capacity, n = self.capacity, len(self.capacity.nodes)
@@ -220,8 +218,9 @@ class _Replayed:
         return (time[order], what[order], sign[order]), (node, amounts, first, gpu, share)
 
     def _gpus(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Return piece, number and thousandths of held GPUs, in order of pieces; exclusive jobs hold all GPUs of their
-        nodes.
+        """Return piece, number and thousandths of held GPUs, in order of pieces.
+
+        Exclusive jobs hold all GPUs of their nodes.
         """
         pieces, capacity = self.record.allocations, self.capacity
         assert pieces is not None

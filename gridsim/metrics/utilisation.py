@@ -180,7 +180,7 @@ def waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _waits_between_runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the waits of jobs with several runs: from submission to the first run, and from each end to the next run."""
+    """Return the waits of jobs with several runs, before the first run and between runs."""
     ran = np.flatnonzero(record.ran)
     job, start, end = record.earlier_runs()
     row = np.concatenate([ran, job])
@@ -208,7 +208,7 @@ def steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
 
 
 def interval_us(record: Record, start: float | None, end: float | None) -> tuple[int, int]:
-    """Return the interval in whole microseconds, by default that of the makespan; an empty one at 0 if there is none."""
+    """Return the interval in whole microseconds, by default the makespan; an empty one at 0 if there is none."""
     default = makespan_window(record)
     low, high = (default.start if start is None else start), (default.end if end is None else end)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -261,7 +261,7 @@ def useful_utilisation(record: Record, start: float | None = None, end: float | 
 
 
 def mean_queue_length(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Return the mean number of waiting jobs (or ready tasks) in ``[start, end)``; by default the makespan's interval."""
+    """Return the mean number of waiting jobs (or ready tasks) in ``[start, end)``; by default the makespan."""
     low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
@@ -271,8 +271,7 @@ def mean_queue_length(record: Record, start: float | None = None, end: float | N
 
 
 def longest_queue(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Return the largest number of waiting jobs (or ready tasks) in ``[start, end)``, by default the makespan's
-    interval.
+    """Return the largest number of waiting jobs (or ready tasks) in ``[start, end)``, by default the makespan.
 
     Examples
     --------
@@ -294,9 +293,7 @@ def longest_queue(record: Record, start: float | None = None, end: float | None 
 
 
 def throughput(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Return the jobs that ended in ``(start, end]``, completed or killed, per hour; by default the makespan's
-    interval.
-    """
+    """Return the jobs that ended in ``(start, end]`` per hour, completed or killed; by default the makespan."""
     low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")

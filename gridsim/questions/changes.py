@@ -316,8 +316,7 @@ def changes_of(
 
 
 def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteChange], policy: Any) -> list[Change]:
-    """Return one change for each change of nodes, licences or limits of the policy's site, or of the platform's nodes
-    and pools.
+    """Return one change for each changed number of nodes, licences, pool units or limits.
 
     Raises
     ------

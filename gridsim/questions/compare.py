@@ -229,9 +229,7 @@ def _named(progress: Callable[[str, int], None] | None, label: str) -> Callable[
 
 
 def _platform(platform: Platform) -> dict[str, Any]:
-    """Return size and origin of the machine; for several clusters names and sizes, and the network if it causes
-    delays.
-    """
+    """Return size and origin of the machine; for several clusters also names, sizes and the network."""
     told: dict[str, Any] = {"cores": platform.cores, "origin": platform.origin}
     told |= {} if platform.by is None else {"by": platform.by}
     told |= {"pooled": platform.pooled} if platform.pooled else {}
@@ -244,7 +242,10 @@ def _platform(platform: Platform) -> dict[str, Any]:
 
 
 def _machines(policies: Mapping[str, Any], results: Mapping[str, Result]) -> dict[str, Any]:
-    """Return the machine size of each policy, and differences of its site from the first one; empty for a single site."""
+    """Return the machine size of each policy, and differences of its site from the first one.
+
+    Empty for a single site.
+    """
     sites = {label: next(it.on_nodes().clusters()) for label, it in policies.items() if capabilities_of(it).site}
     if not sites or all(each == next(iter(sites.values())) for each in sites.values()):
         return {}

@@ -1,5 +1,4 @@
-"""Explanation of the wait of one job from a schedule: running jobs, jobs ahead in the queue, and jobs backfilled
-ahead.
+"""Explanation of the wait of one job from a schedule: running jobs, jobs ahead, and jobs that passed it.
 
 All data are read from the schedule, of any origin; the decisions of the policy are not interpreted. For the text see
 `gridsim.report.explain_text`.

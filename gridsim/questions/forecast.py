@@ -254,8 +254,7 @@ def _expected_by_replay(workload: Workload, rows: IntArray, setup: Setup) -> Int
 
 
 def _expected_on_nodes(record: Record, row: int, tick: int, setup: Setup) -> int:
-    """Return the expected start of a job from a simulation of all earlier jobs, since free nodes depend on their
-    placement.
+    """Return the expected start of a job from a simulation of all earlier jobs, since placement affects free nodes.
 
     Jobs that ended before the machine was last idle are ignored.
     """

@@ -30,8 +30,7 @@ _FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
 
 
 def labelled(policies: Any) -> dict[str, Any]:
-    """Return policies by label: key of a mapping, part before the first ``=``, the whole text, or ``repr`` of an
-    object.
+    """Return policies by label: mapping key, part before the first ``=``, whole text, or ``repr`` of an object.
 
     A single text or object is one policy. Without a label, the shortest distinctive text is used. Plain files lose
     their folders. Omitted are parameters that name files, that describe the log (``boot``, ``timezone``, ``epoch``),
@@ -140,8 +139,7 @@ def _is_file(text: str) -> bool:
 
 
 def folders(labels: Iterable[str]) -> dict[str, str]:
-    """Return a distinct folder name for each label: letters, digits, ``-`` and ``_``, with ``-`` for all other
-    characters.
+    """Return a distinct folder name for each label, of letters, digits, ``-`` and ``_``.
 
     Names differ in more than case, for file systems that ignore it.
 
@@ -165,7 +163,10 @@ def folders(labels: Iterable[str]) -> dict[str, str]:
 
 
 def notices_of(policies: Mapping[str, Any], workload: Workload) -> dict[str, tuple[Notice, ...]]:
-    """Return notices by label, for policies with a site configuration; the last job is expected to end as in the log."""
+    """Return notices by label, for policies with a site configuration.
+
+    The last job is expected to end as in the log.
+    """
     latest, end = workload.submit + workload.estimate, workload.logged_end
     last = int((latest if end is None else np.where(end < NEVER, end, latest)).max(initial=0))
     return {

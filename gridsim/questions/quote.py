@@ -294,9 +294,7 @@ def _numbers(moment: Moment, offer: Offer) -> tuple[int, ...]:
 
 
 def _priced_by(moments: Mapping[str, Moment]) -> str | None:
-    """Return the policy that defines the cost of tighter deadlines: the first with QoPS, else the first with
-    deadlines.
-    """
+    """Return the policy for costs of tighter deadlines: the first with QoPS, else the first with deadlines."""
     schedulers: dict[str, Any] = {label: moment.cluster.scheduler for label, moment in moments.items()}
     able = [label for label, scheduler in schedulers.items() if keeps_deadlines(scheduler)]
     for label in able:
@@ -434,7 +432,10 @@ def _unknown(label: str, name: str, known: list[str]) -> InputError:
 
 
 def last_event(workload: Workload) -> int:
-    """Return the last submission, start or end in the log, whole microseconds; without starts, jobs start immediately."""
+    """Return the last submission, start or end in the log, whole microseconds.
+
+    Without starts, jobs start immediately.
+    """
     start, end = workload.logged_last_start, workload.logged_end
     if start is None or end is None:
         return int((workload.submit + workload.runtime).max(initial=0))

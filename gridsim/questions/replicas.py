@@ -1,5 +1,4 @@
-"""Results of policies on replicas of a workload: spread of each metric, and share of replicas in which a policy is
-better.
+"""Results of policies on replicas of a workload: spread of each metric, and comparison by replica.
 
 `gridsim.questions.replicate` runs the simulations.
 """

@@ -290,7 +290,10 @@ MOST_LIMITS = 3
 def part_effects(
     changes: Sequence[Change], records: Mapping[str, Record], rows: Any, bound: float
 ) -> dict[str, tuple[PartEffect, ...]]:
-    """Return the waits of each part of the jobs under each change, against the baseline; each part is a family (Holm)."""
+    """Return the waits of each part of the jobs under each change, against the baseline.
+
+    Each part is a family (Holm).
+    """
     found: dict[str, list[PartEffect]] = {each.label: [] for each in changes}
     if len(records) < 2:
         return {}
@@ -338,7 +341,10 @@ def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEff
 
 
 def _added(change: Change) -> set[str]:
-    """Return the TRES names of the resources of which a change adds units; limits on job counts concern each addition."""
+    """Return the TRES names of the resources of which a change adds units.
+
+    Limits on job counts concern each addition.
+    """
     found: Counter[str] = Counter({f"{LICENCE}{name}": more for name, more in change.pools})
     for nodes, node in change.nodes:
         found[NODE] += nodes

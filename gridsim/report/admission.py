@@ -32,7 +32,7 @@ def of_deadlines(comparison: Evidence) -> bool:
 
 
 def answer(comparison: Evidence) -> list[str]:
-    """Return how many deadlines each policy guaranteed and kept, or met, what it killed, and the effect on other jobs."""
+    """Return text on guaranteed, kept and met deadlines of each policy, kills, and the effect on other jobs."""
     if not of_deadlines(comparison):
         return []
     return [
@@ -72,7 +72,7 @@ def _guaranteed(comparison: Evidence) -> Iterator[str]:
 
 
 def _counts(comparison: Evidence, labels: list[str], name: str, verb: str, of: str = "") -> list[str]:
-    """Return a number of each policy, the first with its total; the last part covers the policies that are not named."""
+    """Return a number of each policy, the first with its total; the last part covers unnamed policies."""
     values = [comparison.metrics[label][name] for label in labels]
     named = _named(labels)
     parts = [f"{label} {number(value)}" for label, value in zip(named, values, strict=False)]

@@ -65,7 +65,7 @@ def _names(audit: Audit) -> Iterator[tuple[str, str]]:
 
 
 def rows(audit: Audit) -> Iterator[tuple[str, ...]]:
-    """Return the cells of the table of demands, under `COLUMNS`: shares of the capacity, or amounts if it is unknown."""
+    """Return the cells under `COLUMNS`: shares of the capacity, or amounts if it is unknown."""
     for demand in audit.demands:
         known = not math.isnan(demand.capacity)
         name = f"{demand.resource} ({demand.kind})" if demand.kind else demand.resource

@@ -72,7 +72,7 @@ def title(metric: str) -> str:
 
 
 def label(found: Comparisons, value: Any) -> str:
-    """Return the name of a value of the factor; values of factors other than policies include the name of the factor."""
+    """Return the name of a value of the factor, with the name of the factor unless it is the policy."""
     factor = found.comparing.factor
     return str(value) if factor == "policy" else f"{factor} {value}"
 
@@ -343,7 +343,7 @@ def pictures(found: Comparisons) -> Iterator[Picture]:
 
 
 def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
-    """Draw the ratios of one metric to the baseline with intervals, one row per value of the factor, and a line at 1."""
+    """Draw the ratios of one metric to the baseline with intervals, one row per value of the factor."""
     names = short_labels([label(found, it.value) for it in rows])
     base = label(found, found.values[0])
     with drawing(height=1.2 + 0.34 * len(rows)) as (figure, axes):

@@ -150,9 +150,7 @@ class Comparison(Evidence):
 
     @property
     def figures(self) -> Gallery:
-        """Figures of the page by name, each a matplotlib ``Figure``; ``save`` writes them as files for a
-        paper.
-        """
+        """Figures of the page by name, each a matplotlib ``Figure``; ``save`` writes them as files for a paper."""
         from gridsim.report.gallery import of_comparison  # matplotlib: only if a figure is made
 
         return of_comparison(self)

@@ -116,13 +116,14 @@ def distribution(values: FloatArray) -> Distribution:
 
 
 def busy_share(records: Mapping[str, Record]) -> dict[str, Steps]:
-    """Return the busy share of the cores by policy, as means of equal bins from the first submission to the last end."""
+    """Return the busy share of the cores by policy, as means of equal bins of the makespan."""
     return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / (record.cores or np.nan)))
 
 
 def busy_share_by(period: str, records: Mapping[str, Record]) -> dict[str, Steps]:
-    """Return the mean busy share of the cores by policy for each ``day`` or ``week``; empty for fewer than two
-    periods.
+    """Return the mean busy share of the cores by policy for each ``day`` or ``week``.
+
+    Empty for fewer than two periods.
 
     Days begin at midnight of the log's clock and weeks on Monday; without dates, both begin at the first submission.
     The first and the last period are limited to the time from the first submission to the last end.
@@ -173,7 +174,10 @@ def fairness(comparison: Evidence) -> dict[str, FairnessOverTime]:
 
 
 def joints(comparison: Evidence) -> dict[str, Joint]:
-    """Return load and slowdown of each day by policy; empty for fewer than `DAYS` days, and for DAG or moldable jobs."""
+    """Return load and slowdown of each day by policy.
+
+    Empty for fewer than `DAYS` days, and for DAG or moldable jobs.
+    """
     if comparison.of_dags or comparison.of_moldable:
         return {}
     kept = comparison.kept

@@ -213,9 +213,7 @@ def _distribution(
 
 
 def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | None = None) -> Figure:
-    """Draw the busy share of the machine over time as means of equal bins, or *courses* of it by policy, such as by
-    day.
-    """
+    """Draw the busy share of the machine over time, as means of equal bins or given *courses* by policy."""
     with drawing() as (figure, axes):
         _over_time(axes, list(records), busy_share(records) if courses is None else courses, _calendar(records))
         axes.set_ylim(0, 1.01)

@@ -324,9 +324,7 @@ class _Clock(NamedTuple):
 
     @classmethod
     def of(cls, origin: int, records: list[Record]) -> _Clock:
-        """Return a clock in whole seconds if this is exact or the log is long, else in the finest power of ten for 31
-        bits.
-        """
+        """Return a clock in seconds if exact or the log is long, else in the finest power of ten for 31 bits."""
         last = max((int(record.end_us[record.ran].max(initial=origin)) for record in records), default=origin)
         tick = MICROSECOND
         sparse = all(

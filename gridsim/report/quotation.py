@@ -151,9 +151,7 @@ def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
 
 
 def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """Return a table with one row per policy: the expected start, and starts of earlier jobs with similar
-    expectations.
-    """
+    """Return a table with one row per policy: expected start, and starts of earlier jobs with similar expectations."""
     columns: dict[str, list[str]] = {}
     for it in quotation.forecasts:
         early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))

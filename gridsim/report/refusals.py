@@ -71,9 +71,7 @@ def _too_long(record: Record) -> bool:
 
 
 def caveats(comparison: Evidence) -> Iterator[str]:
-    """Return notes on jobs rejected only in the simulation, jobs above a time limit, and jobs rejected by other
-    limits.
-    """
+    """Return notes on jobs rejected only in the simulation, above a time limit, or by other limits."""
     yield from failures(model_failures(comparison.records, comparison.info.get("own"), comparison.kept))
     for label, record in comparison.records.items():
         if record.beyond is not None:
@@ -85,8 +83,9 @@ def caveats(comparison: Evidence) -> Iterator[str]:
 
 
 def failures(found: Mapping[str, ModelFailures]) -> Iterator[str]:
-    """Return sentences on jobs that ran in the log but are rejected in the simulation; policies with the same ones are
-    grouped.
+    """Return sentences on jobs that ran in the log but are rejected in the simulation.
+
+    Policies with the same ones are grouped.
 
     Examples
     --------

@@ -64,8 +64,9 @@ def categories(comparison: Evidence) -> list[WeightCategory]:
 
 
 def _rows(comparison: Evidence) -> list[GroupRow]:
-    """Return the rows of weight categories against the first policy, without small ones; worse only above the
-    threshold.
+    """Return the rows of weight categories against the first policy, without small ones.
+
+    Worse only above the threshold.
     """
     return [
         row if row.verdict != "worse" or comparison.loses(row) else replace(row, verdict="no clear difference")

@@ -213,9 +213,7 @@ def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Ma
 
 
 def answer_of_dags(comparison: Evidence) -> list[str]:
-    """Return which policy has the lowest schedule length ratio and by how much, inconclusive results, and losing
-    groups.
-    """
+    """Return sentences on the lowest schedule length ratio, inconclusive results, and losing groups."""
     if none := no_common_job(comparison):
         return none
     means = comparison.means

@@ -151,8 +151,7 @@ def _table(labels: Sequence[str], columns: Columns, *, first: str, width: int, c
 
 
 def broken(label: str, width: int) -> list[str]:
-    """Break a label into lines of at most *width* characters at spaces and punctuation, within words only if
-    necessary.
+    """Break a label into lines of *width* characters at spaces and punctuation, within words only if needed.
 
     Examples
     --------

@@ -240,8 +240,9 @@ def _differs(row: Row) -> bool:
 
 
 def changes(found: Sequence[WeightCategory], *, width: int = WIDTH) -> RenderableType:
-    """Return changes of the mean response by weight category for a terminal, for the first policies; clear ones are
-    marked.
+    """Return changes of the mean response by weight category for a terminal, for the first policies.
+
+    Clear ones are marked.
     """
     from rich.text import Text
 

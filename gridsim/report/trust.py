@@ -162,8 +162,9 @@ def alone(name: str, kind: str) -> str:
 
 
 def _worst(found: Calibration) -> tuple[str, str, Agreement] | None:
-    """Return the class with the largest median error among those with enough jobs; None if none is worse than all
-    jobs.
+    """Return the class with the largest median error among those with enough jobs.
+
+    None if none is worse than all jobs.
     """
     by_class = found.by_class.items()
     classes = [(kind, name, one) for kind, each in by_class for name, one in each.items() if one.jobs >= _FEWEST_JOBS]

@@ -67,8 +67,9 @@ def node_text(node: NodeGroup) -> str:
 
 
 def nodes_text(nodes: Sequence[NodeChange]) -> str:
-    """Return text on added and removed nodes, such as "Added: 2 nodes of 8 cores and 1 GPU, in partition gpu"; else
-    empty.
+    """Return text on added and removed nodes, such as "Added: 2 nodes of 8 cores and 1 GPU, in partition gpu".
+
+    Else empty.
     """
     told = []
     for word, sign in (("Added", 1), ("Removed", -1)):
@@ -242,9 +243,7 @@ def replica_table(found: Replicated, *, width: int = WIDTH) -> RenderableType:
 
 
 def replica_files(found: WhatIf) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
-    """Return name, columns and rows of each file, as `gridsim.report.replicas_text.files`, by change instead of
-    policy.
-    """
+    """Return name, columns and rows of each file, as `replicas_text.files`, by change instead of policy."""
     for alike in found.replicated:
         for name, columns, rows in replicas_text.tables(alike, _COMPARED):
             yield name, [{"policy": "change", "other": "against"}.get(it, it) for it in columns], rows
@@ -349,9 +348,7 @@ def table(found: Sequence[WhatIf], *, width: int = WIDTH) -> RenderableType:
 
 
 def lead(found: Sequence[WhatIf]) -> list[str]:
-    """Return the results of a table of several policies, the best one last: the most effective change, and other
-    policies.
-    """
+    """Return the main results of a table of several policies (the best one last)."""
     best = found[-1]
     told = [*_most(best)]
     if len(found) > 1:

@@ -276,7 +276,7 @@ def _tails(waiting: int, append_slot: bool) -> list[int]:
 def _slot(
     view: View, job: Job, waiting: list[Job], tail: int, heuristic: str, k_factor: int, insertion: str
 ) -> Plan | None:
-    """Evaluate one slot: the front of the plan is kept, the rest is placed by the heuristic and repaired on failures."""
+    """Evaluate one slot: keep the front of the plan, place the rest by the heuristic, and repair failures."""
     first = len(waiting) - tail
     sequence = [(other, view.plan[other]) for other in waiting[:first]]
     if first == 0 or insertion == "sorted":

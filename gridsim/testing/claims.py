@@ -47,8 +47,7 @@ def _head(record: Record, now: int) -> int | None:
 
 
 def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
-    """Return instants (microseconds) after which the first job of an FCFS queue waits despite free cores, and its
-    number.
+    """Return instants (microseconds) after which the first job of an FCFS queue waits despite free cores.
 
     The result is empty for FCFS, and for backfilling with one or more reservations in FCFS order.
     """
@@ -63,9 +62,7 @@ def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
 
 
 def shadow_times(record: Record) -> Iterator[tuple[int, int, int]]:
-    """Return instant, row of the first job in the queue, and when enough cores are free by the running jobs'
-    estimates.
-    """
+    """Return instant, row of the first job in the queue, and its shadow time by estimates."""
     for now in _instants(record):
         head = _head(record, now)
         if head is None:

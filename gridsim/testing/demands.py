@@ -202,9 +202,7 @@ class _Checks:
         yield from self.found("wrong-tasks", few | apart | crowded, detail)
 
     def hosts(self) -> Iterator[Violation]:
-        """Check that nodes have the requested features, are in a requested partition, and have GPUs of an accepted
-        type.
-        """
+        """Check that nodes have the requested features, partition and type of GPU."""
         capacity, demands = self.capacity, self.demands
         kinds = tuple((kind,) for kind in capacity.gpu_kind)
         featured = self._matches(demands.features, capacity.features, lambda wanted, has: wanted <= has)

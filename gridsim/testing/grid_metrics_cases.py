@@ -108,8 +108,9 @@ def _longest_chain(job: Mapping[str, Any]) -> int:
 def _chain(
     name: str, times: Mapping[str, int], after: Mapping[str, Sequence[str]], known: dict[str, int], depth: int
 ) -> int:
-    """Return the longest chain from a task; *depth* is the number of further tasks that a chain without a cycle can
-    have.
+    """Return the longest chain from a task.
+
+    *depth* is the number of further tasks that a chain without a cycle can have.
     """
     if not depth:
         raise InputError(f"task {name} is in a cycle; expected an acyclic graph", field="jobs.edges")

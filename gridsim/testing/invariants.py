@@ -271,7 +271,10 @@ class _Checks:
             self.limit_of_length = np.where(as_asked, self.estimate, longest)
 
     def _by_limits(self) -> None:
-        """Return the limits for the last pieces of chains in the schedule; other jobs above a limit are killed at it."""
+        """Return the limits for the last pieces of chains in the schedule.
+
+        Other jobs above a limit are killed at it.
+        """
         self.before = self._held_by_pieces()
         self.asked, self.worked = self.estimate, self.runtime
         self.most_at_once = np.full(len(self.rows), NEVER) if self.schedule.limit is None else self.schedule.limit
@@ -400,9 +403,7 @@ class _Checks:
         yield from self.found("promised-yet-refused", idle, granted)
 
     def _cut_runs(self) -> Iterator[Violation]:
-        """Check that killed runs begin after submission, and end before the job's last run and before their own full
-        time.
-        """
+        """Check that killed runs begin after submission, and end before the last run and before their full time."""
         job, start, end = self.schedule.cut_job, self.schedule.cut_start, self.schedule.cut_end
         if job is None or start is None or end is None or not len(job) or not len(self.rows):
             return
@@ -416,8 +417,9 @@ class _Checks:
         yield from marked("two-runs-at-once", odd, job, start, self.limit)
 
     def _longest_runs(self, place: IntArray) -> IntArray:
-        """Return the longest possible time of each run before the last one; only the last piece of a chain may exceed
-        a limit.
+        """Return the longest possible time of each run before the last one.
+
+        Only the last piece of a chain may exceed a limit.
         """
         # On fewer cores than requested it may take longer; a killed job keeps its size.
         longest = np.minimum(np.maximum(self.asked, self.limit_of_length), self.most_at_once)
@@ -609,8 +611,9 @@ def _numbered(held: Allocations, job: IntArray) -> Allocations:
 
 
 def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation]:
-    """Yield jobs that were not submitted when users should have reacted; cancellation times of waiting jobs are
-    unknown.
+    """Yield jobs that were not submitted when users should have reacted.
+
+    Cancellation times of waiting jobs are unknown.
     """
     reactions, workload = record.workload.reactions, record.workload
     if reactions is None or record.logged_submit_us is None:

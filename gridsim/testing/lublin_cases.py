@@ -157,17 +157,16 @@ def mean_runtime(job_class: JobClass, cores: int) -> float:
 
 
 def runtime_cdf(job_class: JobClass, cores: int, runtime: Any) -> FloatArray:
-    """Return the probability that a job of any size runs at most *runtime* seconds, before truncation to whole
-    seconds.
-    """
+    """Return the probability of a run time of at most *runtime* seconds, before truncation to whole seconds."""
     share = size_probabilities(job_class, cores) @ short_share(job_class, np.arange(cores + 1))
     value = np.log(np.asarray(runtime, dtype=float))
     return np.asarray(share * job_class.short.cdf(value) + (1.0 - share) * job_class.long.cdf(value))
 
 
 def runtime_quantile(job_class: JobClass, cores: int, probability: Any) -> FloatArray:
-    """Return the run time that is not exceeded with *probability*, s, before truncation to whole seconds; by
-    bisection.
+    """Return the run time that is not exceeded with *probability*, s, before truncation to whole seconds.
+
+    By bisection.
     """
     wanted = np.asarray(probability, dtype=float)
     low, high = np.zeros_like(wanted), np.full_like(wanted, job_class.short.limit)

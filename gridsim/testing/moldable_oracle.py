@@ -126,9 +126,7 @@ class Shape:
     named: tuple[int, ...] = ()
 
     def lasting(self, time: int, cores: int) -> int:
-        """Return the duration on *cores* cores of work that takes *time* as requested: whole microseconds, at least
-        one.
-        """
+        """Return the duration on *cores* cores of work that takes *time* as requested, whole microseconds."""
         if cores == self.cores or self.relative is None:
             return time
         return max(1, round(time * self.relative[cores - 1] / self.relative[self.cores - 1]))

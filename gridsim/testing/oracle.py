@@ -103,8 +103,9 @@ def in_use(intervals: Iterable[Interval], instant: int) -> int:
 
 
 def fits(intervals: list[Interval], total: int, cores: int, begin: int, end: int) -> bool:
-    """Return whether *cores* more fit within *total* throughout ``[begin, end)``; use rises only at begins of
-    intervals.
+    """Return whether *cores* more fit within *total* throughout ``[begin, end)``.
+
+    Use rises only at begins of intervals.
     """
     rises = [begin, *(other for other, _, _ in intervals if begin < other < end)]
     return all(in_use(intervals, instant) + cores <= total for instant in rises)
@@ -157,9 +158,7 @@ class Machine:
         return min(instants, default=NEVER)
 
     def batched(self, now: int) -> None:
-        """Process ends, overruns, compression, arrivals, then starts: specification of the deadline family, section
-        2.4.
-        """
+        """Process ends, overruns, compression, arrivals, then starts (specification of deadlines, section 2.4)."""
         gave_back = [self.leave(job, now) for job in list(self.running) if job.end == now]
         self.overruns(now)
         if any(gave_back) and self.planned:
@@ -292,7 +291,7 @@ class Machine:
                 self.begin(job, now)
 
     def pass_easy(self, now: int) -> None:
-        """Start first jobs, compute shadow time and extra cores, and backfill jobs that cause no delay (section 3.2)."""
+        """Start first jobs, compute shadow time and extra cores, backfill jobs that cause no delay (section 3.2)."""
         self.pass_fcfs(now)
         queue = self.queue(now)
         if not queue:

@@ -188,7 +188,10 @@ def read_allocations(path: str | Path) -> Allocations:
 
 
 def _own_allocations(folder: Path) -> Allocations | None:
-    """Return the allocations of a result directory; None without any, and for DAG jobs, whose tasks have no numbers."""
+    """Return the allocations of a result directory.
+
+    None without any, and for DAG jobs, whose tasks have no numbers.
+    """
     if any((folder / name).is_file() for name in ("tasks.csv", "tasks.parquet")):
         return None
     there = (folder / f"allocations.{kind}" for kind in ("csv", "parquet"))
