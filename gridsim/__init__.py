@@ -78,7 +78,7 @@ _HOME = {
     "read_workload": "workload.read",
     "simulate": "simulation",
 }
-"""Where each public name lives: imported when first asked for, so that ``gridsim --help`` imports nothing of it."""
+"""Modules of the public names, imported on first access so that ``gridsim --help`` loads none of them."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``python -m gridsim`` is ``gridsim``."""
+"""Entry point of ``python -m gridsim``."""
 
 from gridsim.cli import main
 

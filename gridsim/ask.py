@@ -1,4 +1,4 @@
-"""What `gridsim` itself offers to ask: questions, simulated in `questions`, answered by views that `report` tells."""
+"""Public functions `compare` and `quote`: they run the simulations of `questions` and return objects for `report`."""
 
 from __future__ import annotations
 
@@ -41,49 +41,50 @@ def compare(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Comparison:
-    """Simulate *policies* on the same workload and compare what they did with its jobs.
+    """Simulate several policies on the same workload and compare the results.
 
     Parameters
     ----------
     workload : Workload
         The jobs.
     policies : iterable or mapping
-        As `gridsim.policy.presets.policy` takes them. The site's own policy is the base of the comparison, else the
-        first one. Keys of a mapping are labels, and so is what a text has before its first ``=``
-        (``today=slurm?conf=slurm.conf``).
+        Policies in the forms that `gridsim.policy.presets.policy` accepts. The site's own policy is the baseline of
+        the comparison, else the first one. Labels are the keys of a mapping, or the part of a text before its first
+        ``=`` (``today=slurm?conf=slurm.conf``).
     platform : Platform, optional
-        The machine; one cluster of the size that the workload's source states where left out.
+        The machine; by default one cluster of the size that the workload's source states.
     options : Run, optional
-        Overrun, instant, seed, tick: the same for all.
+        Options of all runs: overrun, instant, seed, tick.
     bound : float
-        Runtimes below this many seconds count as this many in bounded slowdowns.
+        Lower bound of run times in bounded slowdowns, s.
     warmup, cooldown : float
-        Jobs submitted in the first and last so many seconds are simulated but left out of the numbers.
+        Seconds at the beginning and end of the workload; jobs submitted in them are simulated but excluded from
+        metrics.
     own : str, optional
-        Label of the site's own policy, whose replay is held against the log; where left out, the first that knows its
-        site.
+        Label of the site's own policy, whose schedule is compared with the recorded one; by default the first policy
+        with a site configuration.
     metrics, charges : iterable of str or object
-        Beside the usual numbers: by name, ``file.py:Class``, or an object (`gridsim.metrics.measures`).
+        Additional metrics and charges: by name, ``file.py:Class``, or an object (`gridsim.metrics.measures`).
     shake : int, optional
-        Number of workloads with slightly different submit times to simulate too, 2 or more, or 0 for none; by default 8
-        if that is cheap. A difference whose sign they do not confirm is no clear difference.
+        Number of additional workloads with slightly shifted submit times, 2 or more, or 0 for none; by default 8 if
+        that is cheap. A difference is clear only if these workloads confirm its sign.
     shake_by : int, optional
-        Seconds by which a submit time moves at most; 60 where left out.
+        Largest shift of a submit time, s; 60 by default.
     resample : int
-        Run the policies on so many workloads too whose users are drawn anew from those of this one, 2 or more.
+        Number of additional workloads whose users are resampled from this one, 2 or more.
     resample_load : float, optional
-        How many times as many users these have; 1 where left out.
+        Number of users of the resampled workloads, as a factor; 1 by default.
     flurries : {"keep", "drop", "both"}
-        Floods of jobs by one user: they stay, are left out, or the policies run with and without them.
+        Bursts of jobs by one user (flurries): keep them, drop them, or run the policies with and without them.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
     workers : int or Workers
-        Processes that simulate; 1 for none but this one. Results are the same with any number.
+        Number of worker processes; 1 uses only this process. Results do not depend on the number.
 
     Returns
     -------
     Comparison
-        Sentences, tables, figures and a page, made when they are asked for.
+        Sentences, tables, figures and an HTML page, created on access.
 
     Examples
     --------
@@ -120,45 +121,45 @@ def quote(
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Quotation:
-    """What could be promised to one more job at a moment of a log.
+    """Estimate when one more job would start, and which completion time could be guaranteed.
 
-    The log is replayed under each policy until that moment, when the job comes after all others of the instant. Under
-    `slurm` jobs start as recorded until then, where the log has starts.
+    The log is simulated under each policy until *at*; the job is submitted after all other jobs of that instant. If
+    the log has start times, jobs start as recorded under `slurm` until then.
 
     Parameters
     ----------
     workload : Workload
-        The log; its jobs come at its times, whatever their users would do.
+        The log; its submit times are fixed.
     at : float, optional
-        The moment, seconds of the log's clock; the arrival that meets the longest queue under EASY where left out.
+        Submit time of the job, seconds of the log's clock; by default the arrival with the longest queue under EASY.
     cores, walltime : int, float
-        The job; the walltime in seconds. Its cores are left out where it has a *demand*.
+        Cores and requested walltime (s) of the job. Leave out the cores if *demand* is given.
     policies : iterable or mapping
-        As `compare` takes them.
+        Policies, as for `compare`.
     deadline : float, optional
-        A deadline to ask about, seconds of the log's clock.
+        A deadline to check, seconds of the log's clock.
     demand : Demand, optional
-        What it asks of a machine of nodes or pools.
+        Requested resources on a machine of nodes or pools.
     owner : mapping of str to str, optional
-        Whose job it is and what it asks for: ``user``, ``account``, ``partition``, ``qos``, by name, as in the log or
-        known to the site of a policy. Of no user, in the default partition, where left out.
+        Labels of the job by name (``user``, ``account``, ``partition``, ``qos``), as in the log or in the site of a
+        policy. By default the job has no user and uses the default partition.
     platform : Platform, optional
-        The machine, one cluster; of the size that the workload's source states where left out.
+        The machine, one cluster; by default of the size that the workload's source states.
     options : Run, optional
-        Overrun, instant, seed, tick: the same for all.
+        Options of all runs: overrun, instant, seed, tick.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
 
     Returns
     -------
     Quotation
-        An answer a policy, with what a tighter deadline would take.
+        One answer per policy, with the cost of a tighter deadline.
 
     Raises
     ------
     InputError
-        When the job does not fit the machine, takes no time, or comes before the log begins or after its last event;
-        when the deadline is before *at* + *walltime*; for a name of the owner that is unknown.
+        If the job does not fit the machine, has no walltime, or is submitted before the log begins or after its last
+        event; if the deadline is before *at* + *walltime*; if a name in *owner* is unknown.
 
     Examples
     --------

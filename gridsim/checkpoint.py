@@ -1,7 +1,7 @@
-"""State of an interrupted run in a file: functions are left out when it is written.
+"""Checkpoint files of interrupted runs; functions in the state are not saved.
 
-A file is read only if it is whole, of the same run, and nobody but this user could have written it. It can name classes
-that gridsim defines and the types of arrays and containers; every other name is refused.
+A file is read only if it is complete, belongs to the same run, and only this user could have written it. It may refer
+to classes defined by gridsim and to types of arrays and containers; any other name is rejected.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PLAIN = frozenset(
 
 
 def _nothing() -> None:
-    """In the place of a function, which a stopped run does not need any more."""
+    """Placeholder for a function, which a stopped run no longer needs."""
 
 
 class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, memoryview):
             return memoryview, (value.obj,)
-        if isinstance(value, Enum):  # Python 3.11.0 to 3.11.3 would name getattr, which is not read
+        if isinstance(value, Enum):  # pickled by Python 3.11.0 to 3.11.3 as getattr, which is rejected
             return type(value), (value.value,)
         compiled = type(value).__module__.startswith("numba.")
         own = isinstance(value, FunctionType | MethodType) and value is not _nothing
@@ -50,34 +50,34 @@ class _Unpickler(pickle.Unpickler):
             return super().find_class(module, name)
         if module.startswith("gridsim.") and "." not in name:
             found = super().find_class(module, name)
-            # A module of gridsim has names of other packages too, such as classes that start processes.
+            # Modules of gridsim also contain names of other packages, such as classes that start processes.
             if isinstance(found, type) and found.__module__.startswith("gridsim."):
                 return found
         raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
 
 
 def write_checkpoint(path: Path, of: str, state: Any) -> None:
-    """Write a state, atomically.
+    """Write a state to a file, atomically.
 
     Parameters
     ----------
     path : Path
-        Where to.
+        The file.
     of : str
-        What it is the state of.
+        Identification of the run.
     state : object
-        Data; functions in it are left out.
+        The state; functions in it are not saved.
     """
     file = io.BytesIO()
     _Pickler(file).dump(state)
     content = file.getvalue()
     head = f"{of} {hashlib.sha256(content).hexdigest()}\n".encode()
     write_atomically(path, lambda temporary: temporary.write_bytes(head + content))
-    path.chmod(0o600)  # a file that others can write to is not read
+    path.chmod(0o600)  # files writable by others are not read
 
 
 def read_checkpoint(path: Path, of: str) -> Any:
-    """State in a file; None where it is not there, damaged, of something else, or could be written by others."""
+    """Return the state in a file; None if it is missing, damaged, of another run, or writable by others."""
     try:
         with path.open("rb") as file:
             if distrust(os.fstat(file.fileno())):

@@ -1,4 +1,7 @@
-"""Errors of gridsim. Each message names the value, the limit and the correction; for plug-ins also file and line."""
+"""Errors of gridsim.
+
+Each message contains the value, the limit and the correction, for plug-ins also file and line.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,30 @@ from typing import Any, NoReturn
 
 
 class GridsimError(Exception):
-    """Base of all errors that gridsim raises on purpose; the command line exits with ``exit_code``."""
+    """Base class of all errors that gridsim raises on purpose; the command line exits with ``exit_code``."""
 
     exit_code = 2
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _as_raised, (type(self), self.args, self.__dict__)  # whatever its class is made of
+        return _as_raised, (type(self), self.args, self.__dict__)  # independent of the constructor's parameters
 
 
 def _as_raised(kind: type[GridsimError], args: tuple[Any, ...], state: dict[str, Any]) -> GridsimError:
-    """An error that was raised in another process."""
+    """Restore an error that was raised in another process."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
 
 
 class InputError(GridsimError):
-    """Something that was read is not what it must be.
+    """Error for invalid input.
 
     Parameters
     ----------
     message : str
-        What was found, what was expected, and what to do about it.
+        The value found, the value expected, and the correction.
     path : str, optional
-        File in which it was found.
+        File that contains the input.
     line : int, optional
         Line of that file, from 1.
     field : str, optional
@@ -53,7 +56,7 @@ class InputError(GridsimError):
 
 
 def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
-    """Raise `InputError` for the first parameter of *owner* whose rule, a condition and what it expects, is not met."""
+    """Raise `InputError` for the first parameter of *owner* that violates its rule (a condition and a description)."""
     for name, (good, expected) in rules.items():
         if not good:
             raise InputError(f"is {getattr(owner, name)}; expected {expected}", field=name)
@@ -63,7 +66,7 @@ def check_parameters(owner: object, **rules: tuple[bool, str]) -> None:
 def located(
     path: object = None, *, line: int | None = None, field: str | None = None, below: str = ""
 ) -> Iterator[None]:
-    """Errors of the block name a file, its line and a *field*; where left out, their own field, *below* a key."""
+    """Add file, line and *field* to errors raised in the block; by default their own field, *below* a key."""
     try:
         yield
     except InputError as error:
@@ -72,7 +75,7 @@ def located(
 
 
 class UnknownNameError(InputError):
-    """A name that the registry does not know; carries the nearest one and the list."""
+    """Error for a name that is not registered; contains the nearest name and the list of names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -83,15 +86,17 @@ class UnknownNameError(InputError):
 
 
 def check_keys(table: Iterable[str], keys: Collection[str], where: str, file: object) -> None:
-    """Raise `UnknownNameError` for the first key of a table that is not among the *keys*."""
+    """Raise `UnknownNameError` for the first key of a table that is not in *keys*."""
     for key in table:
         if key not in keys:
             raise UnknownNameError(f"key of {where} in {file}", key, keys)
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of *names* that was probably meant: one slip of the fingers away in every three letters, else the most
-    alike, such as the whole word of an abbreviation; None where none is.
+    """Return the name that was probably meant, or None.
+
+    A name with at most one typing error in three letters is preferred, else the most similar one, such as the full
+    word of an abbreviation.
 
     Examples
     --------
@@ -109,11 +114,11 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 _ALIKE = 0.4
-"""Share of letters in common below which a name is like no other."""
+"""Similarity (share of common letters) below which no name is suggested."""
 
 
 def _slips(one: str, other: str) -> int:
-    """Letters left out, added, mistaken or exchanged with their neighbour between two words (optimal alignment)."""
+    """Return the edit distance of two words, with transpositions (optimal alignment)."""
     above, row = list[int](), list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
         before, above, row = above, row, [i]
@@ -125,11 +130,11 @@ def _slips(one: str, other: str) -> int:
 
 
 class PolicyError(GridsimError):
-    """A policy decided something impossible: the cluster refuses it, whichever policy it was."""
+    """Error for an impossible decision of a policy, detected by the cluster."""
 
 
 class CheckFailed(GridsimError):
-    """A check that the user asked for did not pass (exit code 1)."""
+    """Error for a check that failed (exit code 1)."""
 
     exit_code = 1
 
@@ -138,15 +143,15 @@ _OWN = Path(__file__).parent
 
 
 def name_of(policy: Any) -> str:
-    """A policy as errors and results name it: its ``repr``, without addresses and with plain files by their names."""
+    """Return the ``repr`` of a policy for errors and results, without addresses and with plain files by name."""
     text = re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
-    return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # the module of a plain file
+    return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # module of a plain file
 
 
 def failed(policy: Any, method: str, error: Exception) -> PolicyError:
-    """The error that says that a *method* of a policy raised another one, and in which line that is not gridsim's.
+    """Return the error for an exception raised in *method* of a policy, with the line outside gridsim that raised it.
 
-    Raise it from that one: ``raise failed(ordering, "rank", error) from error``.
+    Chain it to the original: ``raise failed(ordering, "rank", error) from error``.
     """
     place = _place_of(error) or _begin_of(policy, method)
     where = f" in line {place[0]} of {place[1]}" if place else ""
@@ -154,7 +159,7 @@ def failed(policy: Any, method: str, error: Exception) -> PolicyError:
 
 
 def _place_of(error: Exception) -> tuple[int | None, str] | None:
-    """Line and file of the outermost frame that is not gridsim's own."""
+    """Return line and file of the outermost frame outside gridsim."""
     import traceback  # not needed for --help
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -163,7 +168,7 @@ def _place_of(error: Exception) -> tuple[int | None, str] | None:
 
 
 def _begin_of(policy: Any, method: str) -> tuple[int, str] | None:
-    """Where a plug-in defines a method: a call with the wrong arguments has no frame of its own."""
+    """Return the definition of a plug-in's method, since a call with wrong arguments has no frame in the plug-in."""
     function = getattr(type(policy), method, None)
     if isinstance(function, FunctionType) and not Path(function.__code__.co_filename).is_relative_to(_OWN):
         return function.__code__.co_firstlineno, function.__code__.co_filename
@@ -171,9 +176,9 @@ def _begin_of(policy: Any, method: str) -> tuple[int, str] | None:
 
 
 def raise_failed(policy: Any, method: str, error: Exception) -> NoReturn:
-    """Raise what a *method* of a policy raised, as a `PolicyError` with its place (`failed`).
+    """Raise an exception of a policy's *method* as a `PolicyError` with its location (`failed`).
 
-    Errors of gridsim stay as they are, and so do defects of its own policies where no plug-in is involved.
+    Errors of gridsim are raised unchanged, and so are defects of built-in policies if no plug-in is involved.
     """
     own = type(policy).__module__.startswith("gridsim.") and _place_of(error) is None
     if own or isinstance(error, GridsimError):
@@ -182,7 +187,7 @@ def raise_failed(policy: Any, method: str, error: Exception) -> NoReturn:
 
 
 def call(policy: Any, method: str, *arguments: Any) -> Any:
-    """Return what a *method* of a policy returns; what it raises is raised by `raise_failed`."""
+    """Call *method* of a policy; exceptions are raised by `raise_failed`."""
     try:
         return getattr(policy, method)(*arguments)
     except Exception as error:

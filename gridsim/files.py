@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written in one step; read, or refused with a clear word."""
+"""Reading and writing of files: atomic writes, and errors that name the file and line."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from gridsim.errors import InputError
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], object]) -> None:
-    """Have *write* fill a temporary file in the same folder, then put it in place of *path* in one step.
+    """Let *write* fill a temporary file in the same folder, then replace *path* with it in one step.
 
-    Folders above *path* are made. Nothing is left behind, and nothing is lost, when *write* raises. A device or a pipe
-    (`is_stream`) is not replaced: it receives the finished content.
+    Missing parent folders are created. If *write* raises, the temporary file is removed and *path* is unchanged. A
+    device
+    or a pipe (`is_stream`) is not replaced: the complete content is written to it.
     """
     path = Path(path)
     if is_stream(path):
@@ -56,7 +57,7 @@ def write_atomically(path: str | Path, write: Callable[[Path], object]) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether *path* is a device, a pipe or a socket, or names an open file of a process, such as ``/dev/stdout``."""
+    """Return whether *path* is a device, a pipe or a socket, or an open file of a process, such as ``/dev/stdout``."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
@@ -78,7 +79,7 @@ def _opened_stream(path: Path) -> IO[bytes]:
 
 
 def identity(path: str | Path) -> tuple[int, int] | None:
-    """Device and inode of a regular file, the same under all its names and links; None for everything else."""
+    """Return device and inode of a regular file, equal for all its names and links; None for everything else."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
@@ -87,7 +88,10 @@ def identity(path: str | Path) -> tuple[int, int] | None:
 
 
 def distrust(found: os.stat_result) -> str:
-    """Why pickles in a folder or file are not loaded; empty where only this user, or root, could have written them."""
+    """Return why pickles in a folder or file are not loaded.
+
+    Empty if only this user or root could have written them.
+    """
     if sys.platform == "win32":
         return ""
     if found.st_uid not in (os.geteuid(), 0):
@@ -96,12 +100,12 @@ def distrust(found: os.stat_result) -> str:
 
 
 def check_output(path: str | Path, inputs: Iterable[str | Path], *, overwrite: bool) -> None:
-    """Refuse an output file that is an input, by whatever name or link, or that exists and may not be replaced.
+    """Raise an error for an output file that is also an input (under any name or link), or exists without *overwrite*.
 
     Raises
     ------
     InputError
-        Naming the file.
+        With the name of the file.
     """
     if not os.path.lexists(path):
         return
@@ -118,7 +122,7 @@ def check_output(path: str | Path, inputs: Iterable[str | Path], *, overwrite: b
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let what the system refuses, such as a write to a full disk, name the file that was meant."""
+    """Add the file name to errors of the operating system, such as a full disk."""
     try:
         yield
     except OSError as error:
@@ -149,7 +153,7 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """*value* in JSON's types; numbers of other packages through their ``item`` method."""
+    """Return *value* with JSON types only; numbers of other packages are converted by their ``item`` method."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -166,11 +170,11 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
-"""Bytes that texts of an encoding begin with, the longer ones first."""
+"""Byte order marks by encoding, longer ones first."""
 
 
 def encoding_of(beginning: bytes) -> str:
-    """How a text that begins so is encoded: by its mark, and UTF-16 without one by its zeros; else UTF-8.
+    """Return the encoding of a text by its first bytes: byte order mark, zero bytes of UTF-16, else UTF-8.
 
     Examples
     --------
@@ -187,28 +191,28 @@ def encoding_of(beginning: bytes) -> str:
 
 
 DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
-"""Errors of reading compressed data that is cut short or damaged."""
+"""Errors raised for compressed data that is truncated or damaged."""
 
 
 def unpacked(data: bytes) -> bytes:
-    """Contents of a file that may be compressed with gzip or xz."""
+    """Return the contents of a file, decompressed if it is a gzip or xz file."""
     if data.startswith(b"\x1f\x8b"):
         return gzip.decompress(data)
     return lzma.decompress(data) if data.startswith(b"\xfd7zXZ\x00") else data
 
 
 def read_text(path: str | Path, *, errors: str = "strict") -> str:
-    """Text of a file in UTF-8, or in UTF-16 as other systems write it; line breaks become ``\\n``.
+    """Return the text of a file in UTF-8 or UTF-16; line breaks become ``\\n``.
 
     Parameters
     ----------
     errors : {"strict", "replace"}
-        What becomes of bytes that are no text.
+        Handling of invalid bytes.
 
     Raises
     ------
     InputError
-        For bytes that are no text, naming the line.
+        For invalid bytes, with the line.
     """
     data = Path(path).read_bytes()
     text = decoded(data, path, errors)
@@ -216,7 +220,7 @@ def read_text(path: str | Path, *, errors: str = "strict") -> str:
 
 
 def decoded(data: bytes, path: object, errors: str = "strict") -> str:
-    """Text in UTF-8 or UTF-16 with its line breaks; `InputError` with the line for bytes that are no text."""
+    """Decode UTF-8 or UTF-16 with its line breaks; raise `InputError` with the line for invalid bytes."""
     encoding = encoding_of(data[:16])
     try:
         return data.decode(encoding, errors)
@@ -226,12 +230,12 @@ def decoded(data: bytes, path: object, errors: str = "strict") -> str:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Tables of a TOML file.
+    """Return the tables of a TOML file.
 
     Raises
     ------
     InputError
-        Naming the file and the line, when it cannot be read or is no TOML.
+        With the file and the line, if it cannot be read or is not TOML.
     """
     try:
         text = read_text(path)
@@ -246,19 +250,19 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, path: object, expected: str) -> Any:
-    """Value of a JSON text; a number of more than 4,300 digits is infinite.
+    """Return the value of a JSON text; a number of more than 4,300 digits is infinite.
 
     Parameters
     ----------
     path : path
         File of the text.
     expected : str
-        What errors ask for.
+        Expected content, for error messages.
 
     Raises
     ------
     InputError
-        When it is no JSON, or an object has a key twice; naming the line.
+        If the text is not JSON, or an object has a duplicate key; with the line.
     """
     text = decoded(data, path)
     try:
@@ -273,7 +277,7 @@ def parse_json(data: bytes, path: object, expected: str) -> Any:
 
 
 def _beyond_limits(text: str, path: object) -> InputError:
-    """Error for a text that is nested too deeply, or has an integer that Python does not convert."""
+    """Return the error for a text that is nested too deeply, or has an integer that Python does not convert."""
     depth = 0
     for mark in re.finditer(r"[\[{]|[\]}]|\d[\d_]{4300,}", text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], DEEPEST)
@@ -284,11 +288,11 @@ def _beyond_limits(text: str, path: object) -> InputError:
 
 
 DEEPEST = 100
-"""Levels of nesting from which on a file is refused."""
+"""Nesting level from which a file is rejected."""
 
 
 def integer(digits: str) -> float:
-    """A whole number; infinity where it has more digits than Python converts, which its field then refuses."""
+    """Convert a whole number; infinity if it has too many digits for Python, which the check of its field rejects."""
     try:
         return int(digits)
     except ValueError:
@@ -296,7 +300,7 @@ def integer(digits: str) -> float:
 
 
 class _RepeatedKeyError(ValueError):
-    """A key that an object has twice."""
+    """Error for a duplicate key in an object."""
 
 
 def _with_keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -308,12 +312,12 @@ def _with_keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def csv_rows(lines: Iterable[str], path: object, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """Rows of a table, each with the number of its last line.
+    """Yield the rows of a table, each with the number of its last line.
 
     Raises
     ------
     InputError
-        For a row that cannot be read, naming the line.
+        For a row that cannot be read, with the line.
     """
     rows = csv.reader(lines, delimiter=delimiter)
     while True:
@@ -327,12 +331,12 @@ def csv_rows(lines: Iterable[str], path: object, delimiter: str = ",") -> Iterat
 
 
 def csv_records(lines: Iterable[str], path: object) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
-    """Header of a table, and its rows as mappings with the numbers of their lines; a missing cell is empty.
+    """Return the header of a table, and its rows as mappings with their line numbers; a missing cell is empty.
 
     Raises
     ------
     InputError
-        For a row that cannot be read, naming the line.
+        For a row that cannot be read, with the line.
     """
     rows = csv_rows(lines, path)
     _, header = next(rows, (1, []))
@@ -341,12 +345,12 @@ def csv_records(lines: Iterable[str], path: object) -> tuple[list[str], Iterator
 
 
 def checksum(path: str | Path) -> str:
-    """SHA-256 of the bytes of a file, in hexadecimal."""
+    """Return the SHA-256 checksum of a file, in hexadecimal."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def warn(notice: str) -> None:
-    """Issue a notice about kept files, only in the process that the user started."""
+    """Issue a warning about cached files, only in the process that the user started."""
     if multiprocessing.parent_process() is None:
         warnings.warn(notice, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Options of a run that every policy shares."""
+"""Options of a run, shared by all policies."""
 
 from __future__ import annotations
 
@@ -22,35 +22,36 @@ Overrun = Literal["kill", "extend"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Options of a run that every policy shares.
+    """Options of a run, shared by all policies.
 
     Parameters
     ----------
     overrun : {"kill", "extend"}
-        What happens to a job that reaches its walltime estimate.
+        Treatment of a job that reaches its requested walltime.
     instant : {"batched", "per-event"}
-        One decision after all events of an instant, or one after each.
+        Whether the scheduler decides once after all events of an instant, or after each event.
     seed : int
-        Of the random streams: those of policies that draw, and those of the synthetic workload of a recipe.
+        Seed of the random streams of policies and of the synthetic workload of a scenario file.
     tick : float
-        Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s; that of the
-        workload's source, or 1 s, where left out.
+        Unit for rounding up delays, and first assumed overrun of a job that exceeds its estimate, s; by default that
+        of the workload's source, or 1 s.
     balancer : str or object
-        Which child of a router gets a piece of a job, as `gridsim.policy.balancing.balancer` takes it.
+        Rule by which a router assigns pieces of a job to its children, as for `gridsim.policy.balancing.balancer`.
     split : {"task", "kind-group"}
-        How a piece is split that no child can hold whole.
+        How to split a piece that no single child can hold.
     partitions : {"apart", "pooled"} or None
-        Whether partitions that jobs name are pools of their own; None: where their sizes are known and no two share a
-        node. A policy that knows its site keeps them itself.
+        Whether the partitions of jobs are separate pools; None: yes if their sizes are known and no two share a node.
+        A policy with a site configuration handles partitions itself.
     limits : {"refuse", "clip", "split"}
-        What users do whose jobs ask for more time than a limit of the policy's site allows: they are turned away; they
-        ask for the limit, and their jobs are killed there; their jobs go on in a chain of pieces no longer than it.
+        Treatment of jobs above a time limit of the policy's site: reject the job, clip its request to the limit (the
+        job is killed there), or split it into a chain of jobs no longer than the limit.
     engine : {"auto", "simpy", "compiled"}
-        What a run goes on by, which changes no result: events of SimPy, or one compiled loop where nothing in the run
-        needs Python (`gridsim.engine`); ``auto`` takes the loop where it can, but no small run waits for it to be
-        compiled.
+        Simulation engine; results are identical. ``simpy`` uses SimPy events; ``compiled`` runs one compiled loop and
+        requires that nothing in the run needs Python (`gridsim.engine`); ``auto`` uses the loop if possible, but a
+        small run does not wait for compilation.
     until : float or None
-        Instant before which the run stands still, s: jobs are ``waiting`` or ``running`` then. None: to the last end.
+        Instant before which the run stops, s; remaining jobs are ``waiting`` or ``running``. None: simulate to the
+        last job end.
     """
 
     overrun: Overrun = "kill"
@@ -67,7 +68,7 @@ class Run:
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
             raise InputError(f"'{self.overrun}' is neither kill nor extend", field="overrun")
-        if self.instant not in tuple(modes):  # a recipe may have a table here, which has no hash
+        if self.instant not in tuple(modes):  # may be a table in a scenario file, which is not hashable
             raise InputError(f"'{self.instant}' is neither batched nor per-event", field="instant")
         if not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
@@ -86,12 +87,12 @@ class Run:
             raise InputError(f"'{self.engine}' is none of {', '.join(get_args(Engine))}", field="engine")
 
     def tick_of(self, workload: Workload) -> float:
-        """Unit of rounding up for a workload, s.
+        """Return the unit for rounding up for a workload, s.
 
         Parameters
         ----------
         workload : Workload
-            Whose source may say so.
+            The workload, whose source may define the unit.
 
         Returns
         -------
@@ -101,7 +102,7 @@ class Run:
         return float(workload.provenance.get("tick", 1.0)) if self.tick is None else self.tick
 
     def written(self, workload: Workload) -> dict[str, Any]:
-        """The options of a run on a workload as files and pages tell them; of partitions only what was asked for.
+        """Return the options as written to files and pages; ``partitions`` only if it was set.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What happened, as columns: the one thing that leaves a simulation. Metrics, files and pictures read only this."""
+"""Record of a simulation, as columns; metrics, files and figures are computed from it alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gridsim.model.workload import Workload
 
 
 class Status(IntEnum):
-    """What became of a job; submitted is the sum of all. Some wait or run where a run stands still."""
+    """Outcome of a job; each submitted job has exactly one. ``waiting`` and ``running`` occur only in stopped runs."""
 
     completed = 0
     killed_walltime = 1
@@ -34,18 +34,18 @@ def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskRecord:
-    """One row a task, aligned with the tasks of the workload.
+    """Outcomes of tasks: one row per task, aligned with the tasks of the workload.
 
     Attributes
     ----------
     ready_us, start_us, end_us : (m,) int64
-        When the task could run, and when it held its cores, whole microseconds; `NEVER` where it did not.
+        Ready, start and end times, whole microseconds; `NEVER` if the task did not run.
     status : (m,) int8
         Values of `Status`.
     cluster : (m,) int16
-        Index of the cluster that ran it, in tree order.
+        Index of the cluster that ran the task, in tree order.
     cores_used : (m,) int64 or None
-        Cores that the task got, of moldable tasks; None: as asked for.
+        Cores allocated to moldable tasks; None: as requested.
     """
 
     ready_us: IntArray
@@ -57,7 +57,7 @@ class TaskRecord:
 
     @property
     def status_names(self) -> npt.NDArray[np.str_]:
-        """What became of each task, in a word."""
+        """Name of each task's status."""
         return _names(self.status)
 
     def __repr__(self) -> str:
@@ -66,29 +66,30 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Promises:
-    """What a policy that guarantees deadlines promised, and what that took: one row a job of the workload.
+    """Guaranteed deadlines and their cost: one row per job of the workload.
 
     Attributes
     ----------
     granted_us : (n,) int64
-        Latest end that was promised, whole microseconds; `NEVER` for jobs without a promise.
+        Guaranteed latest end, whole microseconds; `NEVER` for jobs without a guarantee.
     offer_us : (n,) int64
-        Later deadline that was offered instead of the one asked for, taken or not; `NEVER` for none.
+        Later deadline offered instead of the requested one, whether accepted or not, whole microseconds; `NEVER` for
+        none.
     doublings : (n,) int64
-        How often the artificial deadline of a job that asked for none was doubled until the job could be taken.
+        Number of times that the artificial deadline of a job without a deadline was doubled before admission.
     broken : (n,) bool
-        Promises that could not be kept because a job outlived its estimate.
+        Guarantees that were broken because a job exceeded its estimate.
     killed, killed_start_us, killed_end_us : (k,) int64
-        Runs cut short to make room for another job, in order of time: row of the job, and when it held its cores. The
-        job began anew later.
+        Runs that were killed to free cores for another job, in order of time: row of the job, start and end. The job
+        was restarted later.
     guarantees : bool
-        Whether the policy promises deadlines at all; one that does not may still cut runs short (preemption).
+        Whether the policy guarantees deadlines; a policy without guarantees may still kill runs (preemption).
     killed_by : (k,) int64
-        Row of the job that each of these runs made room for, -1 where that is not known.
+        Row of the job for which each run was killed, -1 if unknown.
     cancelled_by : (n,) int64
-        The same for jobs whose run was cut short for good, -1 for an unknown one; `NEVER` for all other jobs.
+        Row of the job for which a job was killed without restart, -1 if unknown; `NEVER` for all other jobs.
     preempts_by : str
-        Label that decides which jobs preempt which (``qos``, ``partition``); empty where the policy names none.
+        Label that defines which jobs may preempt others (``qos``, ``partition``); empty if the policy has none.
     """
 
     granted_us: IntArray
@@ -108,7 +109,7 @@ class Promises:
             ("killed_by", len(self.killed), -1),
             ("cancelled_by", len(self.granted_us), NEVER),
         ):
-            if len(getattr(self, name)) != count:  # left out
+            if len(getattr(self, name)) != count:  # by default no entry for any job
                 object.__setattr__(self, name, np.full(count, nobody, dtype=np.int64))
 
     def __repr__(self) -> str:
@@ -118,7 +119,7 @@ class Promises:
         )
 
     def select(self, rows: Any) -> Promises:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         place = _places(len(self.granted_us), rows)
         runs = place[self.killed] >= 0
         columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
@@ -133,20 +134,20 @@ class Promises:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What a scheduler believed that jobs would run, one row a job of the workload.
+    """Predicted run times of jobs: one row per job of the workload.
 
     Attributes
     ----------
     prediction_us : (n,) int64
-        When the job came, whole microseconds; `NEVER` for jobs that were not taken in.
+        Run time predicted at submission, whole microseconds; `NEVER` for jobs that were not admitted.
     corrections : (n,) int64
-        How often the job outlived what was believed of it.
+        Number of times that the job exceeded its predicted run time.
     promised_us : (n,) int64 or None
-        First planned start, of schedulers with a plan; `NEVER` for none.
+        First planned start, for schedulers with a plan; `NEVER` for none.
     moved : (n,) int64 or None
-        How often the planned start became later.
+        Number of times that the planned start became later.
     oracle : bool
-        Whether these are true run times, which no scheduler knows.
+        Whether the predictions are the true run times, which are unknown in practice.
     """
 
     prediction_us: IntArray
@@ -156,7 +157,7 @@ class Predictions:
     oracle: bool = False
 
     def select(self, rows: Any) -> Predictions:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         promised = None if self.promised_us is None else self.promised_us[rows]
         moved = None if self.moved is None else self.moved[rows]
         return Predictions(self.prediction_us[rows], self.corrections[rows], promised, moved, self.oracle)
@@ -164,16 +165,16 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requested:
-    """Resources that jobs requested, as a policy read them from labels: one row a job of the workload.
+    """Requested resources, as a policy read them from labels: one row per job of the workload.
 
     Attributes
     ----------
     tasks : (n,) int64
         Number of tasks.
     exclusive : (n,) bool
-        Whether the nodes of the job hold no other job.
+        Whether the job has exclusive nodes.
     amounts : mapping of str to (n,) int64
-        Total of the job by resource of nodes or pool; of ``gpu`` thousandths.
+        Total of each job by resource of nodes or pool; ``gpu`` in thousandths.
     """
 
     tasks: IntArray
@@ -181,19 +182,19 @@ class Requested:
     amounts: Mapping[str, IntArray]
 
     def total(self, resource: str) -> IntArray | None:
-        """Total of each job; None where the request is not known."""
+        """Return the total of each job; None if the requests are unknown."""
         return self.amounts.get(resource)
 
     def select(self, rows: Any) -> Requested:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         amounts = {name: column[rows] for name, column in self.amounts.items()}
         return Requested(self.tasks[rows], self.exclusive[rows], amounts)
 
 
 class Refusal(NamedTuple):
-    """Why a job was turned away: a word for it, what it asked for, the most that is allowed, and whose rule that is.
+    """Reason for the rejection of a job: keyword, requested amount, largest allowed amount, and the rule.
 
-    ``asked`` and ``most`` are numbers of *unit*, or ``asked`` says in words what is not allowed and ``most`` is None.
+    ``asked`` and ``most`` are numbers in *unit*, or ``asked`` describes the request in words and ``most`` is None.
     """
 
     reason: str
@@ -205,23 +206,23 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reasons:
-    """Why jobs waited, as their scheduler says: words in columns, one row for each time that one held.
+    """Reasons for waiting, as reported by the scheduler: one row per job, reason and interval.
 
     Attributes
     ----------
     words : tuple of str
-        Those of the scheduler; of Slurm its reason codes.
+        Reasons of the scheduler; for Slurm its reason codes.
     job, word : (k,) int64
         Rows of the workload and of *words*, by job, then in order of time.
     since_us, until_us : (k,) int64
-        Whole microseconds; `NEVER` where it held to the end.
+        Interval, whole microseconds; `NEVER` for a reason that lasted to the end.
     reach, free : (n,) int64
-        Cores of the nodes that each job could have, and how many of these cores it could have had when it came; -1
-        where that is not known.
+        Cores of the nodes that are eligible for each job, and how many of them were free when it was submitted; -1 if
+        unknown.
     pool : (n,) int64
-        Jobs of different pools could have no node in common.
+        Pool of eligible nodes of each job; different pools have no node in common.
     refused : mapping of int to Refusal
-        By row of the workload.
+        Rejected jobs, by row of the workload.
     """
 
     words: tuple[str, ...]
@@ -235,7 +236,7 @@ class Reasons:
     refused: Mapping[int, Refusal] = field(default_factory=dict)
 
     def select(self, rows: Any) -> Reasons:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         place = _places(len(self.reach), rows)
         chosen = np.flatnonzero(place[self.job] >= 0)
         chosen = chosen[np.argsort(place[self.job[chosen]], kind="stable")]
@@ -259,16 +260,17 @@ def _no_runs() -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beyond:
-    """What became of jobs that asked for more time than they may have, and were not turned away.
+    """Jobs that requested more time than their limit and were clipped or split instead of rejected.
 
     Attributes
     ----------
     how : {"clip", "split"}
-        Whether they were lowered to the limit and killed there, or went on in a chain of pieces no longer than it.
+        Whether the requests were clipped to the limit (jobs are killed there), or split into a chain of jobs no longer
+        than it.
     limit_us : (n,) int64
-        The limit of each job that was above it, whole microseconds; `NEVER` for all others.
+        Limit of each job that exceeded it, whole microseconds; `NEVER` for all others.
     job, start_us, end_us : (k,) int64
-        Runs of the pieces of chains but the last one of each, in job order: row of the job, and when it held its cores.
+        All pieces of chains except the last of each, in job order: row of the job, start and end.
     """
 
     how: Literal["clip", "split"]
@@ -286,11 +288,11 @@ class Beyond:
 
     @property
     def pieces(self) -> IntArray:
-        """How many runs before its last one each job had, as pieces of a chain."""
+        """Number of pieces of each job before the last one."""
         return np.bincount(self.job, minlength=len(self.limit_us))
 
     def select(self, rows: Any) -> Beyond:
-        """Those of some jobs (mask, slice or indices)."""
+        """Return the promises of some jobs (mask, slice or indices)."""
         place = _places(len(self.limit_us), rows)
         there = place[self.job] >= 0
         runs = (place[self.job][there], self.start_us[there], self.end_us[there])
@@ -299,15 +301,15 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Record:
-    """One row a job, aligned with the rows of its workload.
+    """Record of a simulation: one row per job, aligned with the rows of its workload.
 
     Attributes
     ----------
     workload : Workload
         The jobs as they were simulated.
     start_us, end_us : (n,) int64
-        When the job held its cores, ``[start, end)``, whole microseconds; `NEVER` for jobs that did not run, and for
-        an end that has not come. The last piece of a chain.
+        Interval ``[start, end)`` in which the job held its cores, whole microseconds; `NEVER` for jobs that did not
+        run or have not ended. For a chain the interval of the last piece.
     status : (n,) int8
         Values of `Status`.
     cluster : (n,) int16
@@ -315,34 +317,34 @@ class Record:
     cores : int
         Cores of the platform.
     tasks : TaskRecord or None
-        Of DAG jobs; a job then starts with its first task and ends with its last.
+        Tasks of DAG jobs; a job starts with its first task and ends with its last.
     critical_path : (n,) int64 or None
-        Of DAG jobs, unavoidable transfers included, whole microseconds.
+        Critical path of DAG jobs, unavoidable transfers included, whole microseconds.
     rank : (m,) int64 or None
         Upward ranks of the tasks, whole microseconds.
     promises : Promises or None
-        Of policies that guarantee deadlines.
+        Guarantees, for policies that guarantee deadlines.
     cores_used : (n,) int64 or None
-        Cores that each job got, of moldable jobs of one task; None: as asked for. Those asked for where it did not run.
+        Cores allocated to each moldable job of one task, or the requested cores if it did not run; None: as requested.
     logged_submit_us : (n,) int64 or None
-        Where users reacted: submit times of the workload that was given, whole microseconds, in whose order the rows
-        stay. Those of `workload` are then the ones of this run, and not in order. None: they are the same.
+        If users reacted: submit times of the given workload, whole microseconds, which define the order of rows.
+        `workload` then has the submit times of this run, which may be unsorted. None: the submit times did not change.
     reasons : Reasons or None
-        Why jobs waited, of policies that say so.
+        Reasons for waiting, for policies that report them.
     beyond : Beyond or None
-        Where jobs above a limit of time were lowered to it, or split.
+        Jobs above a time limit, if they were clipped or split.
     until_us : int or None
-        Of a run that stands still: until when it is told, whole microseconds.
+        Instant at which a stopped run ends, whole microseconds.
     allocations : Allocations or None
-        Where each run of a job was, on machines of nodes; of DAG jobs each task.
+        Nodes of each run of a job (of each task of DAG jobs), on machines of nodes.
     capacity : Capacity or None
-        Nodes and pools of the machine, of a platform of one cluster that has any.
+        Nodes and pools of the machine, for a platform of one cluster that has any.
     predictions : Predictions or None
-        What was believed that jobs would run, of schedulers that predict; None of DAG jobs.
+        Predicted run times, for schedulers that predict; None for DAG jobs.
     requested : Requested or None
         Resources that jobs requested, of policies that read them from labels (``slurm``) instead of demands.
     reason : (n,) str or None
-        Of rejected jobs what the machine can never give them, on machines of nodes or several pools: ``pool:NAME``,
+        For rejected jobs the resource that the machine lacks, on machines of nodes or several pools: ``pool:NAME``,
         ``features``, ``gpu-kind``, ``task``, ``tasks`` or ``nodes``; empty for all other jobs.
     """
 
@@ -369,7 +371,7 @@ class Record:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
-        """Record of a few jobs written by hand, times in seconds.
+        """Return a record of a few jobs, times in seconds.
 
         Parameters
         ----------
@@ -377,7 +379,7 @@ class Record:
             ``submit``, ``start``, ``end``, ``cores``; optional ``job``, ``runtime`` (end - start),
             ``estimate`` (runtime), ``user``, ``status``. A job with start None did not run.
         cores : int, optional
-            Size of the machine; the widest job where left out.
+            Size of the machine; by default the size of the widest job.
 
         Examples
         --------
@@ -422,19 +424,19 @@ class Record:
 
     @property
     def ran(self) -> npt.NDArray[np.bool_]:
-        """Which jobs held cores, to an end."""
+        """Mask of the jobs that held cores and ended."""
         return self.end_us < NEVER
 
     @property
     def status_names(self) -> npt.NDArray[np.str_]:
-        """What became of each job, in a word."""
+        """Name of each job's status."""
         return _names(self.status)
 
     @property
     def workload_given(self) -> Workload:
-        """The workload that was simulated: where users reacted, with the submit times and deadlines that it came with.
+        """Workload that was simulated, with the submit times and deadlines as given if users reacted.
 
-        What the source says of the schedule (``logged``) is not there where users reacted.
+        If users reacted, it does not have the recorded schedule of the source (``logged``).
         """
         if self.logged_submit_us is None:
             return self.workload
@@ -444,7 +446,7 @@ class Record:
 
     @property
     def as_given(self) -> Record:
-        """The record with `workload_given` for its workload."""
+        """Record with `workload_given` as its workload."""
         return self if self.logged_submit_us is None else replace(self, workload=self.workload_given)
 
     @property
@@ -464,11 +466,11 @@ class Record:
 
     @property
     def first_start_us(self) -> IntArray:
-        """When each job first held its cores, before any run that was cut short, of a chain with its first piece.
+        """Time at which each job first held its cores, whole microseconds; `NEVER` for none.
 
-        Whole microseconds; `NEVER` for none.
-
-        This is what a log's start is compared with: both belong to the first submit.
+        Killed runs and earlier pieces of a chain count. A log's start time is compared with this one: both belong to
+        the
+        first submission.
         """
         first = self.start_us.copy()
         if self.promises is not None:
@@ -479,9 +481,9 @@ class Record:
 
     @property
     def held(self) -> FloatArray:
-        """Time each job held its cores, s, less than its true runtime where it was killed; NaN where it did not run.
+        """Time that each job held its cores, s; less than its true run time if it was killed; NaN if it did not run.
 
-        All pieces of a chain together.
+        For a chain the sum over all its pieces.
         """
         return np.where(self.ran, seconds(self.end_us - self.start_us + self._before), np.nan)
 
@@ -492,7 +494,7 @@ class Record:
 
     @property
     def wait(self) -> FloatArray:
-        """Start minus submit, s; NaN for jobs that did not run. Of a chain the waits of all its pieces together."""
+        """Start minus submit, s; NaN for jobs that did not run. For a chain the sum of the waits of all pieces."""
         return np.where(self.ran, seconds(self.start_us - self.workload.submit - self._before), np.nan)
 
     @property
@@ -502,14 +504,14 @@ class Record:
 
     @property
     def given(self) -> IntArray:
-        """Cores that each job got, of DAG jobs each task; those asked for where it did not run."""
+        """Cores allocated to each job (each task of DAG jobs); the requested cores if it did not run."""
         if self.tasks is not None and self.workload.tasks is not None:
             return self.workload.tasks.cores if self.tasks.cores_used is None else self.tasks.cores_used
         return self.workload.cores if self.cores_used is None else self.cores_used
 
     @property
     def area(self) -> FloatArray:
-        """Cores times the time held, over all tasks of a job; core-seconds, NaN for jobs that did not run."""
+        """Cores times held time, summed over all tasks of a job, core-seconds; NaN for jobs that did not run."""
         if self.tasks is not None and self.workload.tasks is not None and len(self):
             tasks, ran = self.workload.tasks, self.tasks.end_us < NEVER
             held = np.where(ran, seconds(self.tasks.end_us) - seconds(self.tasks.start_us), 0.0)
@@ -518,9 +520,9 @@ class Record:
 
     @property
     def logged(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a job: start and wait in the log, s, and the reason that it recorded, where it has any.
+        """Columns of the log, one row per job: start and wait, s, and the recorded reason, if any.
 
-        A wait ends with the first start of a job. Empty where the log has no starts, and where jobs were changed.
+        A wait ends with the first start of a job. Empty if the log has no starts, or if jobs were changed.
         """
         workload, start = self.workload, self.workload.logged_start
         if start is None or not workload.has_recorded_schedule or self.logged_submit_us is not None:
@@ -534,10 +536,9 @@ class Record:
         }
 
     def holds(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
+        """Return start, end and cores of each job that ran (of each task of DAG jobs).
 
-        Whole microseconds. Runs that were cut short to make room for another job, and earlier pieces of chains, come
-        behind the others.
+        Runs that were killed to free cores for another job, and earlier pieces of chains, follow the others.
 
         Returns
         -------
@@ -551,7 +552,7 @@ class Record:
         else:
             start, end = self.start_us, self.end_us
         ran, cores = start < NEVER, self.given
-        if not ran.all():  # mostly all did, and then there is nothing to copy
+        if not ran.all():  # usually all jobs ran, and no copy is needed
             start, end, cores = start[ran], end[ran], cores[ran]
         if self.until_us is not None:
             end = np.minimum(end, self.until_us)
@@ -561,9 +562,9 @@ class Record:
         return np.concatenate([start, began]), np.concatenate([end, ended]), np.concatenate([cores, self.given[job]])
 
     def earlier_runs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Runs of jobs before their last one: row of the job, start and end, whole microseconds.
+        """Return the runs of jobs before their last one: row of the job, start and end, whole microseconds.
 
-        Those that were cut short to make room, then pieces of chains.
+        Killed runs first, then pieces of chains.
 
         Returns
         -------
@@ -584,13 +585,13 @@ class Record:
 
     @property
     def kills(self) -> IntArray:
-        """How often each job was killed to make room for another one, to begin anew later."""
+        """Number of times that each job was killed and restarted later."""
         killed = np.zeros(0, dtype=np.int64) if self.promises is None else self.promises.killed
         return np.bincount(killed, minlength=len(self))
 
     @property
     def lost(self) -> FloatArray:
-        """Work of each job that such kills threw away, core-seconds."""
+        """Work of each job lost by such kills, core-seconds."""
         if self.promises is None:
             return np.zeros(len(self))
         cut = self.promises
@@ -600,17 +601,17 @@ class Record:
         return self.given * times
 
     def select(self, rows: Any) -> Record:
-        """Record of some rows (mask, slice or indices).
+        """Return the record of some rows (mask, slice or indices).
 
         Parameters
         ----------
         rows : (k,) array or slice
-            Which rows.
+            The rows.
 
         Returns
         -------
         Record
-            Of these rows alone.
+            Record of these rows.
         """
         return Record(
             self.workload.select(rows),
@@ -623,7 +624,7 @@ class Record:
         )
 
     def _parts(self, rows: Any) -> dict[str, Any]:
-        """What is there of DAG jobs and of promises, for the jobs in *rows*."""
+        """Return the optional columns (DAG jobs, promises and others) for the jobs in *rows*."""
         parts: dict[str, Any] = {"until_us": self.until_us, "capacity": self.capacity}
         for name in ("promises", "reasons", "beyond", "predictions", "requested"):
             if (part := getattr(self, name)) is not None:

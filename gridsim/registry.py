@@ -1,7 +1,7 @@
-"""Names to things: classes found in gridsim's own rooms, in installed packages, and in plain files.
+"""Registry of pluggable classes of gridsim, installed packages and plain files.
 
-A *spec* is what a user types: ``name``, ``name?parameter=value&…``, or ``file.py:Class?…``. A value may itself be
-a spec with its parameters in brackets: ``backfilling?ordering=wfp3&reserve=depth(k=4)``.
+A *spec* is the text by which a user selects a class: ``name``, ``name?parameter=value&…``, or ``file.py:Class?…``. A
+value may itself be a spec with its parameters in brackets: ``backfilling?ordering=wfp3&reserve=depth(k=4)``.
 """
 
 from __future__ import annotations
@@ -82,17 +82,20 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.flurries",
     ),
 }
-"""Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through
-the entry-point group ``gridsim.<kind>``. Metrics of gridsim's own are no classes: see `gridsim.metrics.summary`."""
+"""Kinds of pluggable classes, and the modules of gridsim that contain them.
+
+Installed packages add modules through the entry-point group ``gridsim.<kind>``. gridsim's own metrics are not classes:
+see `gridsim.metrics.summary`.
+"""
 
 
 _INCLUDED = {"heuristic": "ordering", "backfill_order": "ordering"}
-"""Kinds that every thing of another kind belongs to as well."""
+"""Kinds whose classes also belong to another kind."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed spec: a name (or ``file.py:Class``) and its parameters as written; as text, what `parse` takes."""
+    """Parsed spec: a name (or ``file.py:Class``) and its parameters as written; ``str`` gives the input of `parse`."""
 
     name: str
     parameters: dict[str, Any]
@@ -109,17 +112,17 @@ class Spec:
 
 
 _loaded: dict[str, dict[str, str]] = {}
-"""What is told of each module that is not gridsim's own, by its name: where it came from and its checksum."""
+"""Origin and checksum of each module outside gridsim, by module name."""
 
 
 def kebab(name: str) -> str:
-    """Class name as a user types it: ``SmallestArea`` is ``smallest-area``."""
+    """Return a class name in kebab case, as users write it: ``SmallestArea`` is ``smallest-area``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 
 @cache
 def _entries() -> Any:
-    """What installed packages register: looked for once, since that reads a file of each package."""
+    """Return the entry points of installed packages, cached because the search reads a file of each package."""
     return importlib.metadata.entry_points()
 
 
@@ -135,7 +138,7 @@ def _modules(kind: str) -> tuple[ModuleType, ...]:
 
 
 def forget() -> None:
-    """Look anew for what installed packages register, as after an installation."""
+    """Clear the cache of entry points, for example after an installation."""
     for found in (_entries, _modules, _table, _own):
         found.cache_clear()
 
@@ -156,7 +159,7 @@ def load_entry(entry: importlib.metadata.EntryPoint) -> tuple[Any, str]:
 
 
 def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
-    """Module that an installed package registers."""
+    """Import a module that an installed package registers."""
     module, owner = load_entry(entry)
     if not isinstance(module, ModuleType):
         raise InputError(f"'{entry.value}' is no module; name the module, its classes are found in it", path=owner)
@@ -166,15 +169,16 @@ def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
 
 
 def _remember(module: ModuleType, origin: dict[str, str]) -> None:
-    """Keep where a module came from, with the checksum of its file as it is now."""
+    """Store the origin of a module, with the current checksum of its file."""
     file = getattr(module, "__file__", None)
     digest = {"sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()} if file else {}
     _loaded[module.__name__] = {**origin, **digest}
 
 
 def plugins(*things: object) -> list[dict[str, str]]:
-    """Plain files and installed packages that these objects and their parts come from: ``file``, or ``package`` and
-    ``module``, and ``sha256``; without gridsim's own.
+    """Return the plain files and installed packages that define these objects and their parts, without gridsim's own.
+
+    Each entry has ``file``, or ``package`` and ``module``, and ``sha256``.
     """
     found: list[dict[str, str]] = []
     for thing in things:
@@ -186,15 +190,15 @@ def plugins(*things: object) -> list[dict[str, str]]:
 
 
 def file_of(thing: type) -> str | None:
-    """Plain file that a class comes from, as it was named; None for any other.
+    """Return the plain file that defines a class, as the user named it; None for any other class.
 
-    Such a class is in no module that another process could import: ``find`` takes it from its file there.
+    Other processes cannot import such a class from a module: `find` loads it from its file there.
     """
     return _loaded.get(thing.__module__, {}).get("file")
 
 
 def _public(module: ModuleType) -> Iterator[type]:
-    """Classes that a module offers: those it names in ``__all__``, else those defined in it."""
+    """Return the public classes of a module: those in ``__all__``, else those defined in it."""
     listed = getattr(module, "__all__", None)
     for name, value in vars(module).items():
         if not isinstance(value, type) or getattr(value, "_is_protocol", False):
@@ -204,7 +208,7 @@ def _public(module: ModuleType) -> Iterator[type]:
 
 
 def name_of(thing: type) -> str:
-    """Name of a class in specs: its ``name`` attribute if it has one of its own, else its name in kebab case."""
+    """Return the name of a class in specs: its own ``name`` attribute if any, else its class name in kebab case."""
     own = vars(thing).get("name")
     return own if isinstance(own, str) else kebab(thing.__name__)
 
@@ -222,9 +226,9 @@ def _table(kind: str) -> dict[str, type]:
 
 @cache
 def _own(kind: str, name: str) -> type | None:
-    """A class of gridsim's own, importing no more modules than it takes; None where that does not tell.
+    """Return a class of gridsim with as few imports as possible; None if this is inconclusive.
 
-    Where installed packages register some of the kind, all are looked at: a name that two have is an error.
+    If installed packages register classes of the kind, all are searched: a duplicate name is an error.
     """
     if kind in _INCLUDED or _entries_of(kind):
         return None
@@ -236,29 +240,29 @@ def _own(kind: str, name: str) -> type | None:
 
 
 def names(kind: str) -> dict[str, type]:
-    """Every class of a kind under its first name, in the order of their modules."""
+    """Return every class of a kind under its first name, in the order of their modules."""
     return {name_of(thing): thing for thing in dict.fromkeys(_table(kind).values())}
 
 
 def spellings(kind: str) -> list[str]:
-    """Every name of a kind that `find` takes, aliases included."""
+    """Return every name of a kind that `find` accepts, aliases included."""
     return list(_table(kind))
 
 
 def knows(kind: str, name: str) -> bool:
-    """Whether *name* is a registered class of the kind."""
+    """Return whether *name* is a registered class of the kind."""
     return name in _table(kind)
 
 
 def find(kind: str, name: str) -> type:
-    """Class of a kind by name, alias, or ``file.py:Class``.
+    """Return the class of a kind by name, alias, or ``file.py:Class``.
 
     Raises
     ------
     UnknownNameError
         With the nearest name and the list.
     InputError
-        When the file is missing or does not import, or no class of it is named.
+        If the file is missing, cannot be imported, or the spec names no class of it.
     """
     if _names_file(name):
         path, _, attribute = name.rpartition(":") if not name.endswith(".py") else (name, "", "")
@@ -273,7 +277,7 @@ def find(kind: str, name: str) -> type:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Module of a plain file, imported once, from wherever it is named, and again where the file has changed."""
+    """Import a plain file as a module, once for each path, and again if the file has changed."""
     if not path.is_file():
         raise InputError("no such file; expected a Python file with the class", path=path)
     stat = path.stat()
@@ -289,13 +293,13 @@ _of_files: dict[tuple[Path, int, int], ModuleType] = {}
 
 def _imported(path: Path) -> ModuleType:
     name = f"gridsim_plugin_{path.stem}"
-    while name in sys.modules:  # another file of the same name
+    while name in sys.modules:  # another file with the same name
         name += "_"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses and copies look their class up
+    sys.modules[spec.name] = module  # dataclasses and copies look their class up here
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -317,7 +321,7 @@ def _from_file(path: Path, attribute: str) -> type:
 
 
 def parse(text: str) -> Spec:
-    """Split a spec into its name and parameters.
+    """Split a spec into name and parameters.
 
     Examples
     --------
@@ -339,7 +343,7 @@ def parse(text: str) -> Spec:
 
 
 def split(text: str) -> list[str]:
-    """Parameters of a spec, as written: parts between ``&`` or ``,`` outside brackets."""
+    """Split the parameters of a spec at ``&`` or ``,`` outside brackets."""
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
@@ -359,14 +363,15 @@ def _value(text: str) -> Any:
         return lowered == "true"
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the latter two where it is nested too deeply
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the latter two for text that is nested too deeply
         pass
     return parse(text) if text.endswith(")") and "(" in text else text
 
 
 def located(text: str, folder: Path) -> str | Spec:
-    """A spec whose files (plain ones with classes, its own and those of its parts, and parameters that name files) are
-    looked for in *folder*; without one as it is.
+    """Return a spec with its file names relative to *folder*; unchanged if *folder* is None.
+
+    This applies to plain files with classes, also of nested specs, and to parameters that name files.
 
     Examples
     --------
@@ -381,7 +386,7 @@ def located(text: str, folder: Path) -> str | Spec:
 
 
 def files_named(text: str) -> list[str]:
-    """Files that a spec names: plain ones with classes, and parameters that name files.
+    """Return the files in a spec: plain files with classes, and parameters that name files.
 
     Examples
     --------
@@ -405,7 +410,7 @@ _FILES = ("file", "conf", "assoc", "qos", "usage", "reservations")
 
 
 def _placed(spec: Spec, place: Callable[[str], str]) -> Spec:
-    """The spec with what *place* makes of each name of a file."""
+    """Return the spec with *place* applied to each file name."""
     name = place(spec.name) if _names_file(spec.name) else spec.name
     values = {}
     for key, value in spec.parameters.items():
@@ -422,19 +427,19 @@ def _names_file(name: str) -> bool:
 
 
 def make(kind: str, what: Any) -> Any:
-    """Object of a kind from a spec, a parsed spec, or an object that is one already.
+    """Return an object of a kind from a spec, a parsed spec, or an object, which is returned unchanged.
 
     Parameters
     ----------
     what : str, Spec or object
-        Objects that are neither pass through unchanged.
+        The spec, or the object itself.
 
     Raises
     ------
     UnknownNameError
         For an unknown name or parameter.
     InputError
-        For a value that the parameter does not take.
+        For a value that the parameter does not accept.
     """
     if isinstance(what, str):
         what = parse(what)
@@ -452,17 +457,17 @@ def make(kind: str, what: Any) -> Any:
         raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{what.name}: {error}") from error
-    except Exception as error:  # whatever else the constructor of a plug-in does
+    except Exception as error:  # the constructor of a plug-in may raise anything
         raise InputError(f"{what.name}: {type(error).__name__}: {error}") from error
 
 
 def current_name(thing: type, parameter: str) -> str:
-    """Name of a parameter; of one that had another name before (`renamed` of the class), the present one.
+    """Return the current name of a parameter; former names are listed in ``renamed`` of the class.
 
     Warns
     -----
     DeprecationWarning
-        For an earlier name, which is to go with the next release but one.
+        For a former name, which will be removed in the release after the next one.
     """
     now: str = getattr(thing, "renamed", {}).get(parameter, parameter)
     if now != parameter:
@@ -471,7 +476,7 @@ def current_name(thing: type, parameter: str) -> str:
 
 
 def parameters(thing: type) -> dict[str, Any]:
-    """Parameters of a class with their defaults (`dataclasses.MISSING` where there is none)."""
+    """Return the parameters of a class with their defaults (`dataclasses.MISSING` if there is none)."""
     if not dataclasses.is_dataclass(thing):
         return {}
     return {
@@ -482,10 +487,10 @@ def parameters(thing: type) -> dict[str, Any]:
 
 
 def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
-    """Value of a parameter as its annotation wants it: numbers widened, literals checked, nested specs made."""
+    """Convert a parameter to its annotated type: widen numbers, check literals, create objects of nested specs."""
     try:
         wanted = _hints(thing).get(name)
-    except Exception:  # annotations of a plug-in may not resolve; its own constructor then decides
+    except Exception:  # annotations of a plug-in may not resolve; its constructor then checks
         return value
     if type(None) in typing.get_args(wanted):
         if value is None or value == "none":
@@ -515,36 +520,38 @@ def _hints(thing: type) -> dict[str, Any]:
 _PARAMETER_KIND = {
     "reserve": "reservation",
     "others": "reservation",
-    "besides": "reservation",  # its earlier name
+    "besides": "reservation",  # former name
     "order": "heuristic",
     "inner": "admission",
     "predict": "predictor",
     "correct": "corrector",
 }
-"""Parameters whose values are specs of another kind than their name."""
+"""Parameters whose values are specs of a kind other than the parameter's name."""
 
 
 def kind_of(parameter: str) -> str | None:
-    """Kind of the things that a parameter of this name takes, None where it takes plain values."""
+    """Return the kind of objects that a parameter of this name accepts, None for plain values."""
     kind = _PARAMETER_KIND.get(parameter, parameter)
     return kind if kind in KINDS else None
 
 
 def describe(kind: str, *, own: bool = False) -> list[dict[str, Any]]:
-    """A row for each class of a kind: name, aliases, parameters with their defaults (None for required ones, which are
-    listed too), first line of its docstring, source, origin (``gridsim``, an installed package, a plain file).
+    """Return a row for each class of a kind.
+
+    A row has the name, aliases, parameters with defaults (None for required ones, which are also listed separately),
+    the first line of the docstring, source, and origin (``gridsim``, an installed package, a plain file).
 
     Parameters
     ----------
     own : bool
-        Without those that belong to another kind as well (every ordering is a heuristic).
+        Exclude classes that also belong to another kind (every ordering is a heuristic).
     """
     elsewhere = names(_INCLUDED[kind]) if own and kind in _INCLUDED else {}
     return [_description(kind, name, thing) for name, thing in names(kind).items() if name not in elsewhere]
 
 
 def describe_file(path: str | Path) -> list[dict[str, Any]]:
-    """The same for the classes of a plain file, named as ``--policy`` takes them."""
+    """Return the same rows for the classes of a plain file, named as in ``--policy``."""
     module = _module_of(Path(path))
     return [_description("file", f"{path}:{thing.__name__}", thing) for thing in _public(module)]
 

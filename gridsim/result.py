@@ -1,4 +1,4 @@
-"""One run as its user holds it: the record, where it came from, and the folder it is written to."""
+"""Result of one run: the record, its provenance, and its folder."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 
 def versions() -> dict[str, str]:
-    """Versions of gridsim, Python and the packages that can change a number."""
+    """Return the versions of gridsim, Python and the packages that can change a number."""
     packages = ("gridsim", "simpy", "numpy", "scipy", "numba")
     return {"python": machine.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """What one policy did with one workload.
+    """Result of simulating one workload under one policy.
 
     Attributes
     ----------
     record : Record
-        One row a job.
+        Outcomes: one row per job.
     platform : Platform
         The machine.
     policy : str
-        Its full composition, every parameter shown.
+        Full composition of the policy, with all parameters.
     options : mapping
         Options of the run: overrun, instant, seed, tick.
     plugins : sequence of mapping
-        Plain files and installed packages that the policy came from, with their checksums.
+        Plain files and installed packages that define the policy, with their checksums.
     label : str or None
-        What the policy is called, where its user said so.
+        Label of the policy, if the user gave one.
     notices : sequence of Notice
-        What the configuration of the policy says and the simulation does not follow.
+        Settings of the policy's configuration that the simulation ignores.
     measures : sequence of Measure
-        Metrics and charges among its numbers that somebody asked for.
+        Additional metrics and charges.
     """
 
     record: Record
@@ -72,28 +72,28 @@ class Result:
 
     @property
     def workload(self) -> Workload:
-        """The jobs that were simulated."""
+        """Jobs that were simulated."""
         return self.record.workload
 
     def metrics(self, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
-        """Numbers of the whole run by name (`gridsim.metrics.summary.METRICS` says what each is).
+        """Return the metrics of the whole run by name (defined in `gridsim.metrics.summary.METRICS`).
 
         Parameters
         ----------
         bound : float
-            Runtimes below this many seconds count as this many in bounded slowdowns.
+            Lower bound of run times in bounded slowdowns, s.
         warmup, cooldown : float
-            Jobs submitted in the first and last so many seconds are left out.
+            Seconds at the beginning and end of the workload; jobs submitted in them are excluded.
 
         Returns
         -------
         dict of str to float
-            In the units that `METRICS` says.
+            Metrics, in the units of `METRICS`.
         """
         return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown, measures=self.measures)
 
     def with_measures(self, measures: Sequence[Measure]) -> Result:
-        """The result with metrics and charges among its numbers.
+        """Return the result with additional metrics and charges.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Result:
         Returns
         -------
         Result
-            Otherwise the same.
+            Copy of this result with the measures.
         """
         known = list(self.plugins)
         found = [origin for origin in registry.plugins(*(it.part for it in measures)) if origin not in known]
@@ -111,7 +111,7 @@ class Result:
 
     @property
     def jobs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a job: times in seconds, NaN where a job did not run."""
+        """Columns of jobs, one row per job: times in seconds, NaN if a job did not run."""
         return self._columns(BOUND)
 
     def _columns(self, bound: float) -> dict[str, npt.NDArray[Any]]:
@@ -175,7 +175,7 @@ class Result:
 
     @property
     def tasks(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a task of DAG jobs: times in seconds, NaN where a task did not run; none for rigid jobs."""
+        """Columns of tasks, one row per task of DAG jobs: times in seconds, NaN if not run; none for rigid jobs."""
         record, tasks, times = self.record, self.workload.tasks, self.record.tasks
         if tasks is None or times is None:
             return {}
@@ -201,7 +201,7 @@ class Result:
 
     @property
     def killed_runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a run that was cut short to make room: job, cores, start and end in s, `by` which job."""
+        """Columns of runs killed to free cores: job, cores, start and end (s), and *by*, the preempting job."""
         cut = self.record.promises
         if cut is None:
             return {}
@@ -215,7 +215,7 @@ class Result:
 
     @property
     def pieces(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a piece of a job that was split, but the last of each: job, cores, start and end in s."""
+        """Columns of the pieces of split jobs, without the last piece of each: job, cores, start and end (s)."""
         found = self.record.beyond
         if found is None or not len(found.job):
             return {}
@@ -228,7 +228,7 @@ class Result:
 
     @property
     def allocations(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a node of each run of a job (of a task of DAG jobs): what it held there, start and end in s.
+        """Columns of allocations, one row per node of each run of a job or DAG task, times in seconds.
 
         Memory in MiB, GPUs as thousandths by number (``0:500 3:1000``); none on machines without nodes.
         """
@@ -249,13 +249,13 @@ class Result:
         }
 
     def _numbers(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Numbers of the jobs in some rows as text, empty where it is none."""
+        """Return the numbers of the jobs in some rows as text, empty for no job."""
         known = (rows >= 0) & (rows < len(self.workload))
         return np.where(known, self.workload.job[np.where(known, rows, 0)].astype(str), "")
 
     @property
     def reasons(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row each time that one reason kept a job waiting: job, reason, from and until in s."""
+        """Columns of reasons for waiting, one row per reason and interval: job, reason, start and end (s)."""
         told = self.record.reasons
         if told is None:
             return {}
@@ -268,7 +268,7 @@ class Result:
 
     @property
     def refused(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a job that a rule of its site turned away: what it asked for, the most allowed, the rule."""
+        """Columns of jobs rejected by a rule of the site: requested amount, largest allowed amount, rule."""
         told = self.record.reasons
         if told is None or not told.refused:
             return {}
@@ -284,32 +284,32 @@ class Result:
         }
 
     def to_pandas(self) -> Any:
-        """The jobs as a pandas data frame: the columns of `jobs`, times in seconds.
+        """Return the jobs as a pandas data frame with the columns of `jobs`, times in seconds.
 
-        Users, accounts and so on have their names where the source has them. Where it knows dates, ``submit_at``,
-        ``start_at`` and ``end_at`` are timestamps in its zone, without one where that is not known.
-        ``frame.attrs["units"]`` has the units.
+        Users, accounts and other labels have their names if the source contains them. If the source contains dates,
+        ``submit_at``, ``start_at`` and ``end_at`` are timestamps in its time zone, or without a zone if it is unknown.
+        ``frame.attrs["units"]`` contains the units.
 
         Returns
         -------
         pandas.DataFrame
-            One row a job.
+            One row per job.
 
         Raises
         ------
         InputError
-            Where pandas is not installed.
+            If pandas is not installed.
         """
         return frame_of_jobs(self.jobs, self.workload)
 
     @property
     def figures(self) -> Mapping[str, Any]:
-        """Figures of this run by name, each a matplotlib ``Figure`` that is drawn when it is asked for.
+        """Figures of this run by name; each matplotlib ``Figure`` is drawn on access.
 
-        ``list(result.figures)`` has the names; ``result.figures.save("folder/", kind="pdf")`` writes all of them as
+        ``list(result.figures)`` lists the names; ``result.figures.save("folder/", kind="pdf")`` writes all figures as
         files for a paper (`gridsim.report.gallery.Gallery`).
         """
-        from gridsim.report.gallery import of_run  # matplotlib: only where a figure is made
+        from gridsim.report.gallery import of_run  # imports matplotlib only when a figure is made
 
         return of_run(self.policy, self.record, self.platform)
 
@@ -318,15 +318,15 @@ class Result:
         return f"<Result: {jobs} on {self.platform.cores:,} cores under {self.policy}>"
 
     def __str__(self) -> str:
-        """The run and its main numbers, a line each."""
+        """Return the run and its main metrics, one per line."""
         return "\n".join([repr(self), *(f"  {name}: {value}" for name, value in self._main())])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the main numbers."""
+        """Return the main metrics as HTML for notebooks."""
         return card(repr(self).strip("<>"), self._main())
 
     def _main(self) -> list[tuple[str, str]]:
-        """Main numbers with their units."""
+        """Return the main metrics with their units."""
         if not len(self.record):
             return []
         numbers = self.metrics()
@@ -337,13 +337,15 @@ class Result:
         ]
 
     def provenance(self) -> dict[str, Any]:
-        """The full recipe: input, its checksum, what was repaired or left out, machine, policy and its files,
-        options, versions.
+        """Return the provenance of the run.
+
+        It contains the input with its checksum, repaired and excluded jobs, the machine, the policy and its files,
+        options and versions.
 
         Returns
         -------
         dict of str to object
-            JSON types only: what ``run.json`` has.
+            Content of ``run.json``, JSON types only.
         """
         return {
             "workload": dict(self.workload.provenance),
@@ -365,7 +367,7 @@ class Result:
         }
 
     def _between(self) -> dict[str, Any]:
-        """What the platform says of its network and shares, where it says anything."""
+        """Return the network and shares of the platform, if it defines any."""
         network, shares = self.platform.network, self.platform.shares
         told = {option.name: getattr(network, option.name) for option in fields(network) if option.init}
         return {
@@ -382,28 +384,28 @@ class Result:
         warmup: float = 0.0,
         cooldown: float = 0.0,
     ) -> None:
-        """Write ``jobs.csv`` (or ``jobs.parquet``, in place of the other), ``metrics.json`` and ``run.json``.
+        """Write ``jobs.csv`` (or ``jobs.parquet``), ``metrics.json`` and ``run.json``.
 
-        For DAG jobs also ``tasks.csv``; on machines of nodes ``allocations.csv`` (both as *table* says). Where jobs
-        were killed to make room, ``killed_runs.csv``; where they were split, ``pieces.csv``; where the policy says why
-        jobs waited, ``reasons.csv``, and ``refused.csv`` where its site turned any away; where the log has starts,
-        ``logged.csv``. Each is written atomically.
+        Other files are written if there is content for them: ``tasks.csv`` for DAG jobs and ``allocations.csv`` on
+        machines of nodes (both in the format *table*), ``killed_runs.csv`` for preempted jobs, ``pieces.csv`` for
+        split jobs, ``reasons.csv`` for reported reasons for waiting, ``refused.csv`` for jobs rejected by the site,
+        and ``logged.csv`` for start times of the log. Each file is written atomically.
 
-        Where the log has names of users, accounts and so on, ``names.csv`` says which numbers stand for them.
+        If the log has names of users, accounts or other labels, ``names.csv`` maps numbers to names.
 
         Parameters
         ----------
         folder : path
-            Where to; made where it is not there.
+            The folder; created if missing.
         table : {"csv", "parquet"}
             Parquet needs the extra ``parquet``.
         bound, warmup, cooldown : float
-            As in `metrics`; ``run.json`` tells them. Jobs that are cut are in the table all the same.
+            As in `metrics`; also written to ``run.json``. The table contains the excluded jobs as well.
         """
         folder = Path(folder)
         require_table(table)
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
-        numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
+        numbers = self.metrics(**cuts)  # raises for invalid arguments before anything is written
         tables = dict(zip(_TABLES, (self._columns(bound), self.tasks, self.allocations), strict=True))
         killed = self.killed_runs if self.record.kills.any() else {}
         rare = (killed, self.pieces, self.reasons, self.refused, self.record.logged)
@@ -414,7 +416,7 @@ class Result:
         for name, columns in tables.items():
             for other in TABLES:
                 if other != table or not columns:
-                    (folder / f"{name}.{other}").unlink(missing_ok=True)  # of an earlier run: not of this one
+                    (folder / f"{name}.{other}").unlink(missing_ok=True)  # left by an earlier run
             if columns:
                 write_table(folder / f"{name}.{table}", columns)
         (folder / NAMES).unlink(missing_ok=True)
@@ -431,11 +433,11 @@ FILES = frozenset((*_RARE, NAMES, "metrics.json", "run.json", *(f"{it}.{kind}" f
 
 _ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")
 _SHOWN_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
-"""Numbers that a result shows of itself."""
+"""Metrics that are shown only if they are not zero."""
 
 
 def _predicted(record: Record, found: Predictions) -> dict[str, npt.NDArray[Any]]:
-    """Columns of what was believed that jobs would run."""
+    """Return the columns of predicted run times."""
     columns: dict[str, npt.NDArray[Any]] = {
         "prediction": seconds(found.prediction_us),
         "corrections": found.corrections,
@@ -455,7 +457,7 @@ def _called(name: str) -> str:
 
 
 def _named_labels(workload: Workload) -> list[str]:
-    """Labels that are columns of the table: users and groups, and what else has names."""
+    """Return the labels that are columns of the table: users and groups, and other labels with names."""
     known = ("user", "group", "account", "partition", "qos")
     return [
         name for name in known if name in workload.labels and (name in ("user", "group") or workload.names.get(name))
@@ -463,7 +465,7 @@ def _named_labels(workload: Workload) -> list[str]:
 
 
 def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
-    """Label, number and name of each user, account and so on that has jobs, where the workload has names."""
+    """Return label, number and name of each user, account and so on that has jobs, if the workload has names."""
     rows = [
         (label, value, workload.names[label][value])
         for label in _named_labels(workload)
@@ -475,7 +477,7 @@ def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
 
 
 def _clusters_of_jobs(record: Record, names: Sequence[str]) -> list[str]:
-    """Where the tasks of each job ran: the cluster, or several joined by ``+`` in tree order; empty for none."""
+    """Return the clusters that ran the tasks of each job, joined by ``+`` in tree order; empty for none."""
     tasks, times = record.workload.tasks, record.tasks
     assert tasks is not None
     assert times is not None

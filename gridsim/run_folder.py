@@ -1,4 +1,4 @@
-"""Result folders: ``run.json``, ``metrics.json`` and the tables of jobs, checked against schemas when they are read."""
+"""Result folders: ``run.json``, ``metrics.json`` and tables of jobs, checked against schemas on reading."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _COMPARISON = {
     "figures?": [re.compile(r"figures/[^/\\\0]+\.(pdf|png|svg)")],
     "own?": (str, None),
 }
-"""Of `gridsim compare`. Commands remove the folders and figures of an earlier one, so their names lie in the folder."""
+"""Files of `gridsim compare`. A command removes files and figures of an earlier command, so names must be plain."""
 
 _TIMES = (
     *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
@@ -84,7 +84,7 @@ _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("job_id", "cluster", "reason", "short_of", "gpu_kinds", "features", "partitions"), str),
     "status": frozenset(status.name for status in Status),
 }
-"""Kinds of columns; those that begin with ``each_`` or ``pool_`` are whole numbers."""
+"""Kinds of columns; columns that begin with ``each_`` or ``pool_`` are whole numbers."""
 
 _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
@@ -96,12 +96,12 @@ _NEEDED = {
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
-    """What ``run.json`` of a result directory contains.
+    """Return the content of ``run.json`` of a result directory.
 
     Raises
     ------
     InputError
-        When the folder has none, or it does not match its schema; naming the line and the field.
+        If the file is missing or does not match its schema; with the line and the field.
     """
     path = Path(folder) / "run.json"
     if not path.is_file():
@@ -112,7 +112,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
 
 
 def find_run(folder: str | Path) -> dict[str, Any] | None:
-    """What ``run.json`` of a result directory contains; None where there is none, or a damaged one."""
+    """Return the content of ``run.json`` of a result directory; None if it is missing or damaged."""
     try:
         return read_run(folder)
     except InputError:
@@ -120,24 +120,24 @@ def find_run(folder: str | Path) -> dict[str, Any] | None:
 
 
 def read_numbers(folder: str | Path) -> dict[str, float]:
-    """What ``metrics.json`` of a result directory contains; null becomes NaN.
+    """Return the content of ``metrics.json`` of a result directory; null becomes NaN.
 
     Raises
     ------
     InputError
-        When the folder has none, or it contains something else than numbers.
+        If the file is missing, or contains anything but numbers.
     """
     found = read_json(Path(folder) / "metrics.json", {str: (NUMBER, None)}, _EXPECTED)
     return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
 def read_run_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
-    """Columns of a table of a result directory (`gridsim.tables.read_table`), of the kinds that they have to be.
+    """Return the columns of a table of a result directory (`gridsim.tables.read_table`), checked for their kinds.
 
     Raises
     ------
     InputError
-        When the folder has no such table, for a column that is missing, and for a cell of another kind.
+        If the table or a column is missing, or a cell is of another kind.
     """
 
     def kind_of(column: str) -> Kind | None:

@@ -1,4 +1,4 @@
-"""Set-up of a run: from a workload, a platform and a policy to clusters, routers and arrivals."""
+"""Set-up of a run: clusters, routers and arrivals from a workload, a platform and a policy."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def set_up(
     Parameters
     ----------
     policy : str or object
-        As `gridsim.policy.presets.policy` takes it; an object is copied, so it can be used again.
+        A policy as for `gridsim.policy.presets.policy`; an object is copied, so it can be reused.
     room : int
-        Jobs that may be submitted beside those of the workload.
+        Number of jobs that may be submitted in addition to the workload.
     progress : callable, optional
-        Called with the number of jobs submitted so far, now and then.
+        Called from time to time with the number of jobs submitted so far.
 
     Raises
     ------
     InputError
-        When a job needs what no cluster has, or the policy needs what the workload does not have.
+        If a job needs a resource that no cluster has, or the policy needs data that the workload does not have.
     """
     instant, tick = modes[options.instant], whole(options.tick_of(workload))
     if workload.reactions is not None:
@@ -82,7 +82,7 @@ def set_up(
     with _naming_source(workload):
         dated = with_clock(policy, workload)
         clusters = clusters_of(env, platform, dated, requests, outcome, instant, options, tick)
-    if requests.needed is not requests.minimum:  # the policy chooses no sizes
+    if requests.needed is not requests.minimum:  # the policy does not choose core counts
         _check_runnable(workload, platform, policy, requests.needed)
     clusters_of_jobs = _ways(workload, platform)
     links = None if workload.tasks is None else links_of(env, workload.tasks, platform, instant, tick)
@@ -105,7 +105,7 @@ def set_up(
 
 
 def _least_cores(workload: Workload) -> IntArray:
-    """Cores that a cluster must have for each task."""
+    """Return the number of cores that a cluster must have for each task."""
     if workload.moldable is not None:
         return workload.moldable.minimum
     return workload.cores if workload.tasks is None else workload.tasks.cores
@@ -119,7 +119,7 @@ def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: 
     Parameters
     ----------
     least : (n,) int64
-        Cores that a cluster must have for each task.
+        Number of cores that a cluster must have for each task.
     """
     tasks, source = workload.tasks, workload.provenance.get("source")
     widest, of_one_site = {cluster.kind: 0 for cluster in platform.clusters()}, capabilities_of(policy).site
@@ -158,7 +158,7 @@ def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: 
 
 
 def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) -> str:
-    """Why no job can be submitted beside those of the workload; empty where some can."""
+    """Return why no additional jobs can be submitted; empty if they can."""
     if not room:
         return "no rows are reserved for jobs, World(…, room=0)"
     if workload.tasks is not None:
@@ -173,7 +173,7 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
 
 
 def _on_nodes(workload: Workload, platform: Platform) -> bool:
-    """Whether jobs may ask for more than cores of one pool."""
+    """Return whether jobs may request more than the cores of one pool."""
     return workload.demands is not None or any(cluster.capacity is not None for cluster in platform.clusters())
 
 
@@ -184,7 +184,7 @@ def _with_room(workload: Workload, platform: Platform, policy: Any, room: int) -
 
 
 def _names(workload: Workload, policy: Any) -> Mapping[str, tuple[str, ...]]:
-    """Names of the labels: those of the workload, and behind them those of the policy's site."""
+    """Return the names of the labels: those of the workload, followed by those of the policy's site."""
     site = policy.site if capabilities_of(policy).site else None
     if site is None:
         return workload.names
@@ -206,7 +206,7 @@ def _outcome_of(requests: Requests, workload: Workload) -> Outcome:
 
 @contextmanager
 def _naming_source(workload: Workload) -> Iterator[None]:
-    """Name the file of the workload in errors about what the policy requires of its jobs, such as a share."""
+    """Add the file of the workload to errors about data that the policy requires, such as a share."""
     try:
         yield
     except InputError as error:
@@ -220,7 +220,7 @@ def _ways(workload: Workload, platform: Platform) -> list[tuple[int, ...]] | Non
 
 
 def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Submissions | None, closed: str) -> None:
-    """Let processes of the user hold cores of a cluster, where its scheduler can be notified of them."""
+    """Let user processes hold cores of a cluster, if its scheduler supports notifications of this."""
     if submissions is None:
         cluster.machine.why_not = closed
     elif not cluster.can.held:
@@ -233,7 +233,7 @@ def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Subm
 
 
 def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
-    """The workload with its dates in the time zone of a policy's site, where the log has only Unix times."""
+    """Return the workload with dates in the time zone of a policy's site, if the log has only Unix times."""
     clock = workload.provenance.get("clock", {})
     zones = [it.timezone for it in policies if capabilities_of(it).site and it.timezone is not None]
     if not zones or clock.get("zone") != "epoch":
@@ -242,12 +242,13 @@ def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
 
 
 def with_clock(policy: Any, workload: Workload) -> Any:
-    """The policy on the clock of the workload: its ``epoch`` and ``timezone`` are set where they are None.
+    """Set the policy's ``epoch`` and ``timezone`` to those of the workload if they are None.
 
-    Dates beside local times of an unknown zone are on the same clock, whatever zone the policy names.
+    If the log has local times of an unknown zone, dates are interpreted on the same clock, whatever zone the policy
+    names.
 
-    In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
-    passes of a scheduler's clock fall between its events, not on them.
+    In a log of whole seconds, an event occurred on average half a second after the recorded second, so the cycles of a
+    periodic scheduler are placed between the logged events.
     """
     epoch = workload.epoch
     can = capabilities_of(policy)
@@ -263,12 +264,12 @@ def with_clock(policy: Any, workload: Workload) -> Any:
 
 
 def notices_of(policy: Any, workload: Workload, end: int) -> tuple[Notice, ...]:
-    """What the files of a policy's site say and a run of the workload does not follow, as far as it is known to.
+    """Return the settings of a policy's site that a run of the workload ignores, as far as known.
 
     Parameters
     ----------
     end : int
-        When the last job ends, whole microseconds. A job keeps clear of what begins up to its walltime later.
+        End of the last job, whole microseconds. A job avoids reservations that begin within its walltime.
     """
     if not capabilities_of(policy).site:
         return ()

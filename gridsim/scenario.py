@@ -1,4 +1,4 @@
-"""One scenario: a recipe that says everything, and the result that it gives. Recipes are TOML or this object."""
+"""Scenario: all inputs of one run, as a TOML scenario file or a Python object."""
 
 from __future__ import annotations
 
@@ -41,52 +41,52 @@ if TYPE_CHECKING:
 
 
 FIXED = "fixed"
-"""Users whose jobs come at the times of the log, whatever happens to them."""
+"""Value of ``users`` for fixed submit times, as in the log."""
 
 REACT = "react"
-"""The transform that finds what users wait for."""
+"""Name of the transform that finds the jobs and ends that users wait for."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything that one run depends on.
+    """All inputs of one run.
 
     Parameters
     ----------
     file : str, sequence of str or None
-        Log to read, several of sacct or PBS as one; relative to the recipe that names it.
+        Log to read, or several files of sacct or PBS that form one log; relative to the scenario file.
     model : str, Spec or None
-        Workload model with its parameters instead (``lublin?jobs=5000&load=0.7``); the built-in workload of
-        ``gridsim compare`` where neither is given.
+        Workload model with its parameters (``lublin?jobs=5000&load=0.7``) instead of a log; if neither is given, the
+        built-in workload of ``gridsim compare``.
     cores : int or None
-        Size of the machine; what the source states where left out.
+        Size of the machine; by default the size that the source states.
     rules : mapping
         Rules for kinds of damaged or impossible lines (``{"zero-runtime": "repair"}``).
     transforms : sequence of str or Spec
-        Applied in this order (``slice?first=0&jobs=5000``).
+        Transforms, applied in this order (``slice?first=0&jobs=5000``).
     policy : str or Spec
-        As ``--policy`` takes it; plain files are looked for beside the recipe that names them.
+        Policy, as in ``--policy``; plain files are relative to the scenario file.
     options : Run
-        Overrun, instant, seed, tick, balancer, split.
+        Options of the run.
     platform : Platform or None
         The machine as a tree of clusters, instead of *cores*.
     timezone : str or None
-        Of the local times of a log that has no other, such as ``Europe/Berlin``.
+        Time zone of a log with local times only, such as ``Europe/Berlin``.
     users : str, Spec or None
-        Users who react (``react?think=1200``): what they wait for is found before the transforms. None or ``fixed``:
-        jobs come at the times of the workload.
+        Model of users who react to waiting times (``react?think=1200``), applied before the transforms. None or
+        ``fixed``: submit times are those of the workload.
     cluster : str, sequence of str or None
-        Which clusters to read of a log of several (``all``: each kept apart).
+        Clusters to read from a log of several (``all``: all of them, kept separate).
     label : str or None
-        What the policy is called in results; in a recipe it stands before the policy (``today=slurm?conf=slurm.conf``).
+        Label of the policy in results; in a scenario file it precedes the policy (``today=slurm?conf=slurm.conf``).
     format : str, Spec or None
-        Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
+        Reader of the log: its name, or ``file.py:Class``; by default detected from the file.
     metrics, charges : sequence of str, Spec or object
-        Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
+        Additional metrics and charges: by name, or user-defined (`gridsim.metrics.measures`).
     mapping : str or None
-        Of a table: a TOML file or a preset that says which column is what of a job.
+        For a table: a TOML file or a preset that maps columns to properties of jobs.
     memory : {"requested", "used"} or None
-        Of a log in SWF: which field of memory jobs ask for beside cores.
+        For a log in SWF: the field that is used as the memory request of jobs.
 
     Examples
     --------
@@ -114,43 +114,43 @@ class Scenario:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
-        """Scenario of a recipe file.
+        """Return the scenario in a scenario file.
 
         Parameters
         ----------
         path : path
-            The recipe.
+            The file.
 
         Returns
         -------
         Scenario
-            What it says.
+            The scenario.
 
         Raises
         ------
         InputError
-            Naming the file, the key and what was expected.
+            With the file, the key and the expected value.
         """
         path = Path(path)
         return cls.from_mapping(read_toml(path), path=path)
 
     @classmethod
     def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None) -> Scenario:
-        """Scenario of a recipe as `from_toml` reads it: tables ``workload`` and ``options``, key ``policy``.
+        """Return the scenario in a mapping with tables ``workload`` and ``options`` and key ``policy``.
 
-        The machine may stand there as in a file of its own (`gridsim.model.platform_file`), or as ``platform.file``.
+        The machine may be defined as in a platform file (`gridsim.model.platform_file`), or by ``platform.file``.
 
         Parameters
         ----------
         recipe : mapping
             The tables and keys.
         path : path, optional
-            The file that it stood in: plain files are looked for beside it, and errors name it.
+            The scenario file: plain files are relative to it, and errors contain its name.
 
         Returns
         -------
         Scenario
-            What it says.
+            The scenario.
         """
         check_keys(
             recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path or "the recipe"
@@ -187,7 +187,7 @@ class Scenario:
         )
 
     def load(self) -> Workload:
-        """The workload, transformed; a reference policy that a transform asks for is simulated for it.
+        """Return the transformed workload; reference policies of transforms are simulated.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class Scenario:
         return transformed(workload, transforms, platform=self.platform, cores=self.cores, options=self.options)
 
     def blocks(self) -> Blocks:
-        """The workload block by block: of a Parquet file, or a model that draws its jobs one after the other.
+        """Return the workload in blocks, from a Parquet file or a model that draws its jobs one by one.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class Scenario:
         Raises
         ------
         InputError
-            For what has to see all jobs at once.
+            If a part of the scenario needs all jobs at once.
         """
         for name in ("transforms", "users", "timezone", "cluster", "mapping", "format", "memory", "on"):
             if value := self.rules if name == "on" else getattr(self, name):
@@ -249,16 +249,16 @@ class Scenario:
         Parameters
         ----------
         folder : path
-            Where to.
+            The result directory.
         blocks : Blocks, optional
-            What `blocks` gave, where it is at hand.
+            Result of `blocks`, if already loaded.
         progress : callable, optional
-            Told the number of jobs released so far, now and then.
+            Called from time to time with the number of jobs released so far.
 
         Returns
         -------
         Streamed
-            Its numbers, and whether it was simulated or there.
+            Its metrics, and whether it was simulated or already existed.
         """
         blocks = blocks or self.blocks()
         stated: dict[str, Any] = {"cores_stated": blocks.cores_stated, "provenance": blocks.provenance}
@@ -280,19 +280,19 @@ class Scenario:
         return registry.make("model", spec)
 
     def run(self, workload: Workload | None = None, *, progress: Callable[[int], None] | None = None) -> Result:
-        """Simulate the scenario; *workload* is what `load` gave before, where it is at hand.
+        """Simulate the scenario.
 
         Parameters
         ----------
         workload : Workload, optional
-            The jobs, where they have been loaded.
+            Result of `load`, if already loaded.
         progress : callable, optional
-            Told the number of jobs released so far, now and then.
+            Called from time to time with the number of jobs released so far.
 
         Returns
         -------
         Result
-            What the policy did with them.
+            Result of the run.
         """
         if workload is None:
             workload = self.load()
@@ -302,7 +302,7 @@ class Scenario:
 
 
 def _beside(file: Any, path: Path | None) -> Any:
-    """A log of a recipe, or several, looked for beside it."""
+    """Return the path of a log (or several), relative to the scenario file."""
     if isinstance(file, list):
         for number, name in enumerate(file):
             _typed(f"workload.file[{number}]", name, str, path)
@@ -315,7 +315,7 @@ def _folder(path: Path | None) -> Path:
 
 
 def _policy(text: Any, path: Path | None) -> tuple[str | None, str | Spec]:
-    """Label and policy of a recipe; made once, so that what is wrong with it is told here."""
+    """Return label and policy of a scenario file; the policy is created once, so that errors are raised here."""
     _typed("policy", text, str, path)
     with located(path, field="policy"):
         label, spec = label_of(text)
@@ -325,7 +325,7 @@ def _policy(text: Any, path: Path | None) -> tuple[str | None, str | Spec]:
 
 
 def _part(workload: Mapping[str, Any], key: str, path: Path | None, make: Callable[[Any], object]) -> Any:
-    """A part of a recipe's workload, a file beside it; made once as well."""
+    """Return a part of a scenario's workload, relative to the file; it is created once, to raise errors here."""
     if key not in workload:
         return None
     with located(path, field=f"workload.{key}"):
@@ -335,7 +335,7 @@ def _part(workload: Mapping[str, Any], key: str, path: Path | None, make: Callab
 
 
 def _mapping(text: str | None, path: Path | None) -> str | None:
-    """What the columns of a table are, a file beside the recipe or in words; read once as well."""
+    """Return the mapping of columns of a table, a file or text; it is read once, so that errors are raised here."""
     if text is None:
         return None
     found = str(_folder(path) / text) if text.endswith(".toml") else text
@@ -353,7 +353,7 @@ def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
 
 
 def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec], object]) -> tuple[str | Spec, ...]:
-    """Parts of a list of a recipe, files beside it; each is made once, so that what is wrong with it is told here."""
+    """Return the parts in a list of a scenario file; each is created once, so that errors are raised here."""
     _typed(key, specs, list, path)
     found: list[str | Spec] = []
     for number, spec in enumerate(specs):
@@ -365,7 +365,7 @@ def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec],
 
 
 def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
-    """The platform of a recipe: its own tables, or a file beside it; None where it names neither."""
+    """Return the platform of a scenario: its tables, or the referenced file; None if it has neither."""
     named = [name for name in TABLES if name in recipe]
     if not named:
         return None
@@ -409,12 +409,12 @@ def _table(recipe: Mapping[str, Any], name: str, keys: Sequence[str], path: Path
 
 
 def with_users(users: str | Spec | None, transforms: Sequence[str | Spec]) -> list[str | Spec]:
-    """The transforms, behind the one that finds what users wait for unless they are ``fixed``.
+    """Return the transforms, preceded by the model of user reactions unless *users* is ``fixed``.
 
     Raises
     ------
     UnknownNameError
-        For *users* that neither are ``fixed`` nor react: any other transform but one of a file.
+        For *users* other than ``fixed``, ``react`` and transforms of plain files.
 
     Examples
     --------
@@ -441,25 +441,25 @@ def transformed(
     cores: int | None = None,
     options: Run | None = None,
 ) -> Workload:
-    """The workload that transforms make of another, one after the other.
+    """Apply transforms to a workload, one after the other.
 
-    A transform with a ``reference`` (the text of a policy) is also given the record of that policy: it is simulated on
-    the workload as the transforms before have left it, on the same machine and with the same options as the scenario.
+    A transform with a ``reference`` (the text of a policy) also receives the record of that policy. It is simulated on
+    the output of the preceding transforms, with the machine and options of the scenario.
 
     Parameters
     ----------
     transforms : sequence of str, Spec or object
         Such as ``slice?jobs=5000``, ``duplicate?load=1.6``, ``deadlines?stringency=0.2&reference=easy``.
     platform : Platform, optional
-        Machine of the reference policies; where left out, one cluster of *cores*, or of what the workload states.
+        Machine of the reference policies; by default one cluster of *cores*, or of the size that the workload states.
     options : Run, optional
-        Of the reference policies; its seed is that of the transforms too. Each kind of transform draws from a stream of
-        its own, so that one more of another kind changes nothing that it draws.
+        Options of the reference policies; the seed is also used for the transforms. Each kind of transform has its own
+        random stream, so its draws do not change when a transform of another kind is added.
 
     Raises
     ------
     InputError
-        For an unknown name, before anything runs, and for what a transform refuses.
+        For an unknown name, before anything runs, and if a transform raises it.
 
     Examples
     --------
@@ -488,21 +488,21 @@ def transformed(
 
 
 def _rng(seed: int, transform: Any, name: str, met: int) -> np.random.Generator:
-    """What a transform draws from: the stream of its kind, or that of its replica where it makes one of many."""
+    """Return the random stream of a transform: that of its kind, or of its replica if it makes one of several."""
     replica = getattr(transform, "replica", None)
     return of_replica(seed, name, replica) if replica else stream(seed, "transform", name, met)
 
 
 def _sized(transform: Any, workload: Workload, platform: Platform | None, cores: int | None) -> Any:
-    """The transform, which gets the size of the machine where it has a parameter ``cores`` that nobody gave.
+    """Set the parameter ``cores`` of a transform to the size of the machine if it was not given.
 
-    With ``machine = "widest"`` it means cores that one job may have: those of the widest cluster. One with a parameter
-    ``capacity`` gets what the machine has of its ``resource``.
+    With ``machine = "widest"`` the size is that of the widest cluster, the largest that one job may use. A parameter
+    ``capacity`` is set to the machine's capacity of the transform's ``resource``.
 
     Raises
     ------
     InputError
-        When a job may have more cores than the machine.
+        If a job may have more cores than the machine.
     """
     if platform is not None and "capacity" in registry.parameters(type(transform)) and transform.capacity is None:
         return replace(transform, capacity=_total(platform, transform.resource))
@@ -520,7 +520,7 @@ def _sized(transform: Any, workload: Workload, platform: Platform | None, cores:
 
 
 def _total(platform: Platform, resource: str) -> int:
-    """What all clusters have of a resource."""
+    """Return the total of a resource over all clusters."""
     machines = [(cluster.capacity, cluster.cores) for cluster in platform.clusters()]
     return sum(
         cores * (resource == "cores") if capacity is None else capacity.total(resource) for capacity, cores in machines
@@ -528,7 +528,7 @@ def _total(platform: Platform, resource: str) -> int:
 
 
 def _with_entry(changed: Workload, workload: Workload, transform: Any) -> Workload:
-    """The changed workload, with an entry for the transform where it, one of a plain file, wrote none itself."""
+    """Add an entry for the transform to the changed workload if it, a plain file, did not add one."""
     entries = list(workload.provenance.get("transforms", ()))
     if len(changed.provenance.get("transforms", ())) > len(entries):
         return changed
@@ -537,17 +537,17 @@ def _with_entry(changed: Workload, workload: Workload, transform: Any) -> Worklo
 
 
 def _transform(what: str | Spec) -> tuple[Any, Any]:
-    """A transform and, where it asks for one, its reference policy."""
+    """Return a transform and its reference policy, if any."""
     transform = registry.make("transform", what)
     reference = getattr(transform, "reference", None)
     return transform, None if reference is None else make_policy(reference)
 
 
 def rules_for(policies: Iterable[Any]) -> dict[str, str]:
-    """Rules for reading a log for these policies, where they are other than the usual ones.
+    """Return the rules for reading a log that differ from the defaults for these policies.
 
-    Jobs that were cancelled while they waited are kept for a policy that knows of such users (it ``withdraws``); they
-    stand in the queue, and may be ahead of others. Policies that do not know of them leave them out all the same.
+    Jobs that were cancelled while waiting are kept for a policy that models cancellations (``withdraws``), because
+    they were in the queue, possibly ahead of others. Other policies still exclude them.
     """
     return {"never-ran": "keep"} if any(capabilities_of(policy).withdraws for policy in policies) else {}
 
@@ -561,16 +561,16 @@ def simulate_all(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> dict[str, Result]:
-    """Results of several policies on the same workload, by label.
+    """Return the results of several policies on the same workload, by label.
 
     Parameters
     ----------
     policies : mapping of str to str or object
-        What each label stands for.
+        Policies by label.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
     workers : int or Workers
-        Processes that simulate; 1 for none but this one. Results are the same with any number.
+        Number of worker processes; 1 uses only this process. Results do not depend on the number.
     """
     with crew(workers, share=[workload]) as team:
         answers = under_way(workload, policies, team, platform=platform, options=options, progress=progress)
@@ -586,8 +586,8 @@ def under_way(
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> dict[str, Awaited[Result]]:
-    """What `simulate_all` returns, for who has use of one result before the others are there. Parameters as there."""
-    schedulers = {label: make_policy(policy) for label, policy in policies.items()}  # all names before the first run
+    """Return pending results as for `simulate_all`, for callers that use one result before the others are complete."""
+    schedulers = {label: make_policy(policy) for label, policy in policies.items()}  # checks names before any run
     platform = in_pools(workload, platform, schedulers.values(), None if options is None else options.partitions)
 
     def begun(label: str) -> Awaited[Result]:
@@ -600,5 +600,5 @@ def under_way(
 
 
 def _effort(labelled: tuple[str, Any]) -> float:
-    """How long a policy takes: who takes longest begins first, or the last to begin would keep all waiting."""
+    """Return the relative run time of a policy; the slowest starts first, to shorten the total time."""
     return capabilities_of(labelled[1]).effort

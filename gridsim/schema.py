@@ -1,4 +1,4 @@
-"""Schemas of JSON files: a file is checked as a whole when it is read, and an error names its line and field."""
+"""Schemas of JSON files; a file is checked as a whole on reading, and errors contain its line and field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.files import DEEPEST, parse_json
 
 Schema = Any
-"""What a value has to be.
+"""Expected type or structure of a value.
 
 ====================  ================================================================================================
 ``str``, ``bool``     a value of this type
@@ -65,21 +65,21 @@ _Place = tuple[str | int, ...]
 
 
 def read_json(path: str | Path, schema: Schema, expected: str) -> Any:
-    """Content of a JSON file that matches a schema.
+    """Return the content of a JSON file after checking it against a schema.
 
     Parameters
     ----------
     path : path
         The file.
     schema : Schema
-        What it has to contain.
+        The schema.
     expected : str
-        What errors ask for.
+        Expected content, for error messages.
 
     Raises
     ------
     InputError
-        Naming the file, the line and the field.
+        With the file, the line and the field.
     """
     content, data = load_json(path, expected)
     check(content, schema, path=path, data=data)
@@ -87,7 +87,7 @@ def read_json(path: str | Path, schema: Schema, expected: str) -> Any:
 
 
 def load_json(path: str | Path, expected: str) -> tuple[Any, bytes]:
-    """Content of a JSON file before any check, and its bytes; errors as in `read_json`."""
+    """Return the unchecked content of a JSON file, and its bytes; errors as in `read_json`."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -96,19 +96,19 @@ def load_json(path: str | Path, expected: str) -> tuple[Any, bytes]:
 
 
 def check(content: Any, schema: Schema, *, path: object = None, data: bytes | None = None) -> None:
-    """Compare a value with a schema.
+    """Check a value against a schema.
 
     Parameters
     ----------
     path : path, optional
-        File that the value is from.
+        File of the value.
     data : bytes, optional
-        Bytes of that file, in which the line of an error is looked up.
+        Bytes of that file, to find the line of an error.
 
     Raises
     ------
     InputError
-        Naming the field, and the file and line where these are known.
+        With the field, and with file and line if known.
     """
     inside, depth = [content], 0
     while inside := [
@@ -129,7 +129,7 @@ def check(content: Any, schema: Schema, *, path: object = None, data: bytes | No
 
 
 def _wrong(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str] | None:
-    """Place and description of the first difference; None where there is none."""
+    """Return place and description of the first difference; None if there is none."""
     if schema is ANY:
         return None
     if isinstance(schema, tuple):
@@ -198,7 +198,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def line_of(data: bytes, place: Sequence[str | int]) -> int:
-    """Line of a JSON text on which the value at a place begins; of the innermost object for one that is missing.
+    """Return the line of a JSON text on which a value begins; for a missing value that of the innermost object.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One run: a workload, a platform and a policy in, what happened out."""
+"""Simulation of one run: from a workload, a platform and a policy to a record."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def run(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Record:
-    """Simulate to the last completion, or until the options say.
+    """Simulate to the last job end, or to the option ``until``.
 
     Parameters
     ----------
     policy : str or object
-        As `gridsim.policy.presets.policy` takes it; an object is copied, so it can be used again.
+        A policy as for `gridsim.policy.presets.policy`; an object is copied, so it can be reused.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called from time to time with the number of jobs released so far.
 
     Raises
     ------
     PolicyError
-        When the policy decides something impossible, or leaves jobs waiting on an idle machine.
+        If the policy makes an impossible decision, or leaves jobs waiting on an idle machine.
     """
     options = options or Run()
     changed = _within_limits(workload, policy, options)
@@ -68,7 +68,7 @@ def run(
 
 
 def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | None:
-    """What users ask for instead of what is above a limit of time; None where all may ask for what they do."""
+    """Return the requests changed by the option ``limits``; None if no job is above a time limit."""
     if options.limits == "refuse" or workload.tasks is not None or workload.moldable is not None:
         return None
     knowing = make_policy(policy)
@@ -79,22 +79,22 @@ def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | N
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A run that stands still as a job comes: all before it has been decided on, the job itself has not.
+    """State of a run at a job's submission: earlier events are decided, the job itself is not.
 
     Attributes
     ----------
     workload : Workload
-        The jobs that have come; the one in question is the last.
+        The submitted jobs; the job in question is the last one.
     job : int
-        Its row, and its request.
+        Row and request of the job.
     now : int
         The instant, whole microseconds.
     cluster : Cluster
-        The machine with its scheduler, which knows all that ended in this instant.
+        The machine with its scheduler, which has been notified of all ends of this instant.
     outcome : Outcome
-        What has happened so far.
+        Outcomes so far.
     tick : int
-        Unit of rounding up, whole microseconds.
+        Unit for rounding up, whole microseconds.
     """
 
     workload: Workload
@@ -106,22 +106,22 @@ class Moment:
 
     @property
     def running(self) -> IntArray:
-        """Rows of the jobs that run."""
+        """Rows of the running jobs."""
         left = self.outcome.unfinished()
         rows: IntArray = left[self.outcome.start[left] < NEVER]
         return rows
 
     @property
     def waiting(self) -> IntArray:
-        """Rows of the jobs that wait, without the one in question."""
+        """Rows of the waiting jobs, without the job in question."""
         left = self.outcome.unfinished()
         rows: IntArray = left[(self.outcome.start[left] >= NEVER) & (left != self.job)]
         return rows
 
     def as_estimated(self) -> Workload:
-        """The jobs as they would go on if all took as long as estimated; who has ended keeps the true runtime.
+        """Return the jobs with estimates as run times; jobs that have ended keep their true run time.
 
-        A job that has outlived its estimate ends a tick from now.
+        A job that has exceeded its estimate ends one tick from now.
         """
         runtime = self.workload.runtime.copy()
         left, running = self.outcome.unfinished(), self.running
@@ -144,35 +144,40 @@ def state_at(
     options: Run | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Moment:
-    """Simulate until *at*, when one more job comes after all others of that instant, and stop before it is decided on.
+    """Simulate until *at*, submit one more job after all others of that instant, and stop before its decision.
 
     Parameters
     ----------
     workload, platform, policy, options, progress
-        As `run` takes them; later jobs of the workload play no part.
+        As for `run`; later jobs of the workload are ignored.
     at, estimate : int
-        Submit and walltime of the job, whole microseconds.
+        Submit time and walltime of the job, whole microseconds.
     cores : int
         Cores of the job.
     labels : mapping of str to int, optional
-        Whose it is and what it asks for, of the labels of the workload; unknown where left out.
+        Labels of the job, from the labels of the workload; unknown by default.
     demand : Demand, optional
-        What it asks of nodes and pools; plain cores where left out.
+        Requested resources of nodes and pools; by default plain cores.
     decided : bool
-        Whether the job comes after the starts of its instant instead of before them.
+        Whether the job is submitted after the starts of its instant instead of before them.
 
     Raises
     ------
     InputError
-        For platforms of several clusters and for DAG jobs: the state that is handed over is that of one cluster.
+        For platforms of several clusters and for DAG jobs, since the returned state is that of one cluster.
     """
     options, seen = options or Run(), seen_by(make_policy(policy), platform)
     if (count := len(list(seen.clusters()))) > 1:
         cure = " (--partitions pooled makes one of partitions)" if seen.by == PARTITION else ""
         raise InputError(f"the platform has {count} clusters; expected one{cure}", field="platform")
     if workload.tasks is not None:
+<<<<<<< HEAD
         raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")
     # What the log says has happened is what is asked about: its users do not react to this run.
+=======
+        raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")
+    # The question is about the recorded history, so users do not react to this run.
+>>>>>>> bc8763418a088c6c284754bdf7687ffff34e5d36
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
     tick, last = whole(options.tick_of(workload)), len(come) - 1
@@ -180,14 +185,14 @@ def state_at(
     world.stop_before(last)
     if decided:
         world.clusters[0].decide()
-    world.clusters[0].quote(last)  # asking lets the scheduler know that the ends of this instant are complete
+    world.clusters[0].quote(last)  # notifies the scheduler that the ends of this instant are complete
     return Moment(come, last, at, world.clusters[0], world.outcome, tick)
 
 
 def _and_one_more(
     workload: Workload, at: int, cores: int, estimate: int, labels: Mapping[str, int], demand: Demand | None
 ) -> Workload:
-    """The workload with a job behind all others; it asks for no deadline, and lasts as long as it may."""
+    """Append a job to the workload, without a deadline and with its walltime as run time."""
     more = {"job": int(workload.job.max(initial=0)) + 1, "submit": at, "runtime": estimate, "estimate": estimate}
     more |= {"cores": cores, "deadline": NEVER, "tolerance": 1, "restartable": True}
     columns: dict[str, Any] = {name: getattr(workload, name) for name in more}
@@ -226,36 +231,36 @@ def simulate(
     until: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
-    """Run one policy on one workload.
+    """Simulate one workload under one policy.
 
     Parameters
     ----------
     workload : Workload
-        Jobs, as `gridsim.read_workload` returns them or `Workload.from_columns` makes them.
+        Jobs, from `gridsim.read_workload` or `Workload.from_columns`.
     platform : Platform, optional
-        The machine; where left out, that of the site that the policy knows, else one cluster of the size that the
+        The machine; by default that of the policy's site configuration, else one cluster of the size that the
         workload's source states.
     policy : str or object
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
     options : Run, optional
-        Overrun, instant, seed, tick, balancer, split, partitions, limits, engine and until together.
+        Options of the run as one object.
     overrun, instant, seed, tick, balancer, split, partitions, limits, engine, until : optional
-        Each on its own, in place of that of the *options*.
+        Single options, which override those in *options*.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called from time to time with the number of jobs released so far.
 
     Returns
     -------
     Result
-        The record, with where it came from.
+        The record with its provenance.
 
     Raises
     ------
     InputError
-        When the size of the machine is not known, or an option is none.
+        If the size of the machine is unknown, or an option is invalid.
     PolicyError
-        When the policy decides something impossible.
+        If the policy makes an impossible decision.
 
     Examples
     --------

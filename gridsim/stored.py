@@ -1,4 +1,4 @@
-"""A record that stays in its file: a column is read when it is asked for, and few are held at a time."""
+"""Record in a Parquet file: columns are read on access, and few of them are held in memory."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gridsim.record import Record, Status
 from gridsim.tables import column_of
 
 _HELD = 3
-"""Columns that are held: the instants of submit, start and end, which nearly every number is made of."""
+"""Number of columns held in memory; submit, start and end are used by nearly every metric."""
 
 
 class Columns:
-    """Columns of a table of jobs in Parquet, those read last held.
+    """Columns of a Parquet table of jobs, with a cache of the most recently read ones.
 
     Parameters
     ----------
     path : path
         The table.
     held : ordered mapping
-        What is held; tables that are looked at in turns have one in common.
+        The cache; several tables may share one.
     """
 
     def __init__(self, path: Path, held: OrderedDict[Any, npt.NDArray[Any]] | None = None) -> None:
@@ -40,7 +40,7 @@ class Columns:
         return column_of(self.path, cell)
 
     def instants(self, name: str) -> IntArray:
-        """Whole microseconds; `NEVER` for none. Those that jobs have in common are held."""
+        """Return a column of instants, whole microseconds, `NEVER` for none; the last used columns are cached."""
         key = (self.path, name)
         if key not in self.held:
             while len(self.held) >= _HELD:
@@ -50,15 +50,15 @@ class Columns:
         return self.held[key]
 
     def numbers(self, name: str) -> IntArray:
-        """Whole numbers; read each time."""
+        """Return a column of whole numbers, without caching."""
         return self._read(f'"{name}"')
 
     def durations(self, name: str) -> IntArray:
-        """Whole microseconds; read each time."""
+        """Return a column of durations, whole microseconds, without caching."""
         return self._read(f'round("{name}" * 1e6)::bigint')
 
     def status(self) -> npt.NDArray[np.int8]:
-        """Values of `Status`; read each time."""
+        """Return the values of `Status`, without caching."""
         cases = " ".join(f"when '{each.name}' then {each.value}" for each in Status)
         return self._read(f"(case status {cases} end)::tinyint")
 
@@ -82,7 +82,7 @@ class _Labels(Mapping[str, IntArray]):
 
 
 def _column(read: Callable[[Columns], npt.NDArray[Any]]) -> Any:
-    """A column of a dataclass that is read."""
+    """Property that reads a column of a dataclass."""
     return property(lambda self: read(self.table))
 
 
@@ -92,9 +92,9 @@ class StoredWorkload(Workload):
     Parameters
     ----------
     table : Columns
-        Where they are.
+        The table.
     like : Workload
-        What is no column: where the jobs come from, and names.
+        Workload with the other attributes: provenance and names.
     labels : sequence of str
         Columns of the table that are labels.
     """
@@ -119,7 +119,7 @@ class StoredWorkload(Workload):
         return self.table.jobs
 
     def select(self, rows: Any) -> Workload:
-        """Workload of the *rows*, held."""
+        """Return the workload of the *rows*, in memory."""
         columns = {name: getattr(self, name)[rows].copy() for name in _OF_JOBS}
         rest = {each.name: getattr(self, each.name) for each in fields(Workload)[len(_OF_JOBS) :]}
         labels = {name: column[rows].copy() for name, column in self.labels.items()}
@@ -130,14 +130,14 @@ _OF_JOBS = ("job", "submit", "runtime", "estimate", "cores", "deadline")
 
 
 class StoredRecord(Record):
-    """What became of rigid jobs on one pool of cores.
+    """Outcomes of rigid jobs on one pool of cores.
 
     Parameters
     ----------
     table : Columns
-        Where they are.
+        The table.
     workload : Workload
-        Of the same jobs.
+        The same jobs.
     cores : int
         Cores of the platform.
     """
@@ -160,6 +160,6 @@ class StoredRecord(Record):
         return self.table.jobs
 
     def select(self, rows: Any) -> Record:
-        """Record of the *rows*, held."""
+        """Return the record of the *rows*, in memory."""
         start, end, cluster = (column[rows].copy() for column in (self.start_us, self.end_us, self.cluster))
         return Record(self.workload.select(rows), start, end, self.status[rows].copy(), cluster, self.cores)

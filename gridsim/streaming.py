@@ -1,6 +1,6 @@
-"""A run over blocks of jobs: only what waits and runs is held, and jobs are told of as they end.
+"""Simulation in blocks of jobs: only waiting and running jobs are in memory, and outcomes are written as jobs end.
 
-Its result directory is made from the record alone: a command that finds the record of its input simulates nothing.
+A result directory is identified by its record: if it exists for the same input, nothing is simulated.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _TABLE = "jobs.parquet"
 
 
 class Ended(NamedTuple):
-    """Jobs that are over.
+    """Jobs that have ended.
 
     Attributes
     ----------
     rows : (n,) int64
         Their rows in the workload as a whole, ascending.
     record : Record
-        What became of them.
+        Their outcomes.
     """
 
     rows: IntArray
@@ -58,7 +58,7 @@ class Ended(NamedTuple):
 
 
 def why_not_streamed(policy: Any, options: Run) -> str:
-    """Why a policy cannot be simulated block by block; empty where it can."""
+    """Return why a policy cannot be simulated in blocks; empty if it can."""
     can = capabilities_of(make_policy(policy))
     name = name_of(make_policy(policy))
     if "pool" not in can.compiled:
@@ -73,7 +73,7 @@ def why_not_streamed(policy: Any, options: Run) -> str:
 
 
 def why_no_machine(platform: Platform) -> str:
-    """Why jobs cannot be simulated block by block on a machine; empty where they can."""
+    """Return why jobs on a machine cannot be simulated in blocks; empty if they can."""
     clusters = list(platform.clusters())
     if len(clusters) > 1:
         return f"the platform has {len(clusters)} clusters"
@@ -81,12 +81,12 @@ def why_no_machine(platform: Platform) -> str:
 
 
 class Frontier(NamedTuple):
-    """What a run block by block continues from: jobs that wait or run after a block.
+    """State after a block, from which the run continues: waiting and running jobs.
 
     Attributes
     ----------
     released : int
-        Jobs of the blocks before.
+        Number of jobs of earlier blocks.
     earlier : Earlier or None
         State of the last window.
     left : tuple of (n,) int64 and Workload, or None
@@ -107,36 +107,36 @@ def ended_jobs(
     progress: Callable[[int], None] | None = None,
     frontier: Frontier = Frontier(),  # noqa: B008 (it is immutable)
 ) -> Iterator[tuple[Ended, Frontier]]:
-    """Simulate to the last completion; what became of jobs, some time after they have ended.
+    """Simulate to the last job end; yield the outcomes of jobs some time after they ended.
 
-    The jobs of a block are simulated beside those of blocks before it that still wait or run: rows of a window, which
-    is made anew for each block. It holds nothing of jobs that are over. The same passes start the same jobs as in a run
-    that has all of them.
+    The jobs of a block are simulated together with waiting and running jobs of earlier blocks. They form the rows of a
+    window, which is rebuilt for each block and does not contain ended jobs. The scheduling cycles and starts are the
+    same as in a run of all jobs at once.
 
     Parameters
     ----------
     blocks : iterable of Workload
         Rigid jobs on plain cores, in order of their submit times.
     policy : str or object
-        As `gridsim.policy.presets.policy` takes it.
+        A policy as for `gridsim.policy.presets.policy`.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called from time to time with the number of jobs released so far.
     frontier : Frontier
         State after an earlier block, to continue from.
 
     Yields
     ------
     Ended
-        Of all jobs in the end, in no order but that of blocks.
+        Outcomes, in total of all jobs; unordered within a block.
     Frontier
         State after the block, from which the run can continue.
 
     Raises
     ------
     InputError
-        When the policy or an option needs all jobs at once, and for jobs that are not in order.
+        If the policy or an option needs all jobs at once, and for jobs that are not in order.
     PolicyError
-        When the policy decides something impossible.
+        If the policy makes an impossible decision.
     """
     for field, why in (("policy", why_not_streamed(policy, options)), ("platform", why_no_machine(platform))):
         if why:
@@ -181,15 +181,15 @@ def _windows(
 
 
 def _standstill(calendar: CompiledRun) -> Any:
-    """What the next window reads of a calendar (`Earlier`): without SimPy's environment, it can be kept in a file."""
+    """Return the state that the next window needs, without SimPy's environment, so that it can be saved to a file."""
     return SimpleNamespace(_events=calendar._events, _cluster=SimpleNamespace(scheduler=calendar._cluster.scheduler))
 
 
 @contextmanager
 def _collecting() -> Iterator[Callable[[], object]]:
-    """What frees windows that are over: rings of references, which nothing but the collector finds.
+    """Free windows that are no longer used; they contain reference cycles, which only the garbage collector frees.
 
-    What was there before is none of its business: it takes 2 ms in place of some 100.
+    Older objects are excluded from the collection, which then takes 2 ms instead of about 100 ms.
     """
     gc.collect()
     gc.freeze()
@@ -200,7 +200,7 @@ def _collecting() -> Iterator[Callable[[], object]]:
 
 
 def _told(progress: Callable[[int], None] | None, before: int) -> Callable[[int], None] | None:
-    """Told the rows of a window that have come, tell those of all, of which so many came before its first row."""
+    """Convert progress in rows of the window to rows of the whole run, *before* rows further."""
     return None if progress is None else lambda jobs: progress(max(0, before + jobs))
 
 
@@ -210,9 +210,9 @@ class Streamed(NamedTuple):
     Attributes
     ----------
     metrics : mapping of str to float
-        Numbers of the whole run by name, as `gridsim.Result.metrics` has them.
+        Metrics of the whole run by name, as in `gridsim.Result.metrics`.
     simulated : bool
-        Whether the run was simulated for it; else its record was there.
+        Whether the run was simulated; else its record existed.
     """
 
     metrics: Mapping[str, float]
@@ -230,39 +230,39 @@ def stream(
     measures: Sequence[Measure] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Streamed:
-    """Simulate block by block into a result directory: ``jobs.parquet``, ``run.json`` and ``metrics.json``.
+    """Simulate in blocks and write a result directory: ``jobs.parquet``, ``run.json`` and ``metrics.json``.
 
-    The table has the rows of the input, in its order, and what `gridsim.Result.write` would write. It is there when the
-    simulation is over, or not at all, and then ``run.json``, which says of what it is. Where both are there and of the
-    same input, policy, machine, options and versions, nothing is simulated. A run that was interrupted, or whose disk
-    was full, continues where it stood when the same call is made again.
+    The table has the rows of the input, in its order, and the columns of `gridsim.Result.write`. It is created when
+    the simulation is complete, followed by ``run.json``, which identifies the run. If both exist for the same input,
+    policy, machine, options and versions, nothing is simulated. The same call continues a run that was interrupted or
+    whose disk was full.
 
     Parameters
     ----------
     blocks : Blocks
         The jobs.
     folder : path
-        Where to; made where it is not there.
+        The result directory; created if missing.
     policy : str or object
-        As `gridsim.policy.presets.policy` takes it.
+        A policy as for `gridsim.policy.presets.policy`.
     label : str, optional
-        What the policy is called.
+        Label of the policy.
     measures : sequence of Measure
-        Metrics beside the usual ones.
+        Additional metrics.
     progress : callable, optional
         Told the number of jobs released so far, now and then.
 
     Returns
     -------
     Streamed
-        Its numbers.
+        The result directory with its metrics.
 
     Raises
     ------
     InputError
-        As `ended_jobs` does, and for charges, which are columns of a whole record.
+        As `ended_jobs`, and for charges, which are columns of a whole record.
     PolicyError
-        When the policy decides something impossible.
+        If the policy makes an impossible decision.
     """
     options, folder = options or Run(), Path(folder)
     if charges := [it.name for it in measures if it.kind == "charge"]:
@@ -283,7 +283,7 @@ def stream(
 
 
 def _known(folder: Path, of_what: str, jobs: int) -> Any:
-    """What ``run.json`` says, where the table beside it is the record of the same run; else None."""
+    """Return the content of ``run.json`` if the table belongs to the same run; else None."""
     told = find_run(folder)
     if told is None or told.get("streamed") != of_what or not (folder / _TABLE).is_file():
         return None
@@ -299,14 +299,14 @@ def _write_jobs(
     of_what: str,
     progress: Callable[[int], None] | None,
 ) -> None:
-    """Simulate, and write the jobs as they end; from where an interrupted run of the same input stood."""
+    """Simulate, and write jobs as they end; continue an interrupted run of the same input."""
     with PartedTable(folder / _TABLE) as table:
         kept: _Kept | None = read_checkpoint(table.state, of_what)
         if kept is None or not isinstance(kept, _Kept) or not table.has_parts(kept.table):
             kept = None
         frontier = Frontier() if kept is None else kept.frontier
         ended = ended_jobs(blocks, empty.platform, policy, options, progress=progress, frontier=frontier)
-        first = next(ended, None)  # refuses what cannot be, before anything is written or removed
+        first = next(ended, None)  # raises for invalid input before anything is written or removed
         for name in ("run.json", "metrics.json"):
             (folder / name).unlink(missing_ok=True)
         table.begin(None if kept is None else kept.table)
@@ -328,14 +328,14 @@ def _write_jobs(
 
 
 class _Kept(NamedTuple):
-    """What a run that was stopped continues from."""
+    """State from which a stopped run continues."""
 
     frontier: Frontier
     table: Standing
 
 
 def _record(workload: Workload, platform: Platform) -> Record:
-    """Of jobs of which nothing is known."""
+    """Return a record without outcomes."""
     n = len(workload)
     nowhere: IntArray = np.full(n, NEVER, dtype=np.int64)
     status, cluster = np.full(n, Status.rejected, dtype=np.int8), np.zeros(n, dtype=np.int16)
@@ -343,17 +343,17 @@ def _record(workload: Workload, platform: Platform) -> Record:
 
 
 def record_of(folder: Path, empty: Record) -> Record:
-    """The record in the table of a folder that `stream` wrote; its columns stay there until they are asked for.
+    """Return the record in a table written by `stream`; columns are read on access.
 
     Parameters
     ----------
     empty : Record
-        Of the same workload and machine without its jobs.
+        Record of the same workload and machine, without jobs.
 
     Raises
     ------
     InputError
-        When the table cannot be read.
+        If the table cannot be read.
     """
     table = Columns(folder / _TABLE)
     return StoredRecord(table, StoredWorkload(table, empty.workload), empty.cores)

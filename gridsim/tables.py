@@ -1,4 +1,4 @@
-"""Tables of a run's folder: columns as CSV or Parquet, written whole or not at all, and read again."""
+"""Tables of a result folder: columns written atomically as CSV or Parquet, and read back."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ TABLES = ("csv", "parquet")
 """Formats of the large tables."""
 
 NAMES = "names.csv"
-"""File of the names that numbers of users, accounts and so on stand for."""
+"""File that maps numbers of users, accounts and other labels to names."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""What a cell begins with that a spreadsheet takes for a formula, or that was escaped for that."""
+"""Beginning of a cell that a spreadsheet would interpret as a formula, or of an escaped cell."""
 
 _CHUNK = 4_096
 _MOST_DIGITS = 9
@@ -38,26 +38,26 @@ _MARKS = frozenset(',"\n\r')
 
 
 def write_table(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write columns whole or not at all, in the format that the name of the file ends in.
+    """Write columns atomically, in the format given by the extension of the file.
 
     Parameters
     ----------
     path : path
-        Ends in one of `TABLES`; its folder is made where it is not there.
+        File with an extension in `TABLES`; its folder is created if missing.
     columns : mapping of str to (n,) array
-        Whole numbers, floats with NaN for none, or texts.
+        Integers, floats with NaN for missing values, or texts.
     """
     write = {".csv": _write_csv, ".parquet": _write_parquet}[path.suffix]
     write_atomically(path, lambda part: write(part, columns))
 
 
 def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
-    """Names of a result directory by label, then by number; empty where it has none.
+    """Return the names in a result directory by label and number; empty if it has none.
 
     Raises
     ------
     InputError
-        When its file of names is damaged.
+        If its file of names is damaged.
     """
     path = Path(folder) / NAMES
     if not path.is_file():
@@ -73,7 +73,7 @@ def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
 
 
 def _escaped(text: str) -> str:
-    """Cell of a text: behind an apostrophe where a spreadsheet would take it for a formula.
+    """Return a text as a cell, prefixed with an apostrophe if a spreadsheet would interpret it as a formula.
 
     Examples
     --------
@@ -88,12 +88,12 @@ def _unescaped(cell: str) -> str:
 
 
 def require_table(table: str) -> None:
-    """Refuse a format of the per-job table that is none, or that needs a package which is not installed.
+    """Raise an error for an unknown format of the job table, or for one whose package is not installed.
 
     Raises
     ------
     InputError
-        Naming the package.
+        With the format or the package.
     """
     if table not in TABLES:
         raise InputError(f"'{table}' is neither csv nor parquet", field="table")
@@ -102,23 +102,23 @@ def require_table(table: str) -> None:
 
 
 Kind = type[int] | type[float] | type[str] | frozenset[str]
-"""What the cells of a column are: whole numbers, finite numbers or nothing, texts, or one of some texts."""
+"""Kind of the cells of a column: integers, finite numbers or missing, texts, or one of a set of texts."""
 
 
 def read_table(
     folder: str | Path, name: str = "jobs", kind_of: Callable[[str], Kind | None] = lambda column: None
 ) -> dict[str, npt.NDArray[Any]]:
-    """Columns of a table of a result directory, as `write_table` wrote it.
+    """Return the columns of a table of a result directory, as written by `write_table`.
 
     Parameters
     ----------
     kind_of : callable, optional
-        The kind of a column by its name. A column of no kind is of numbers where all of its cells are numbers.
+        Return the kind of a column by its name. A column without a kind is numeric if all of its cells are numbers.
 
     Raises
     ------
     InputError
-        When the folder has no such table, for a line of another length, and for a cell of another kind.
+        If the folder has no such table, a line has another length, or a cell is of another kind.
     """
     folder = Path(folder)
     path = folder / f"{name}.csv"
@@ -149,12 +149,12 @@ def read_table(
 
 
 def _as_kind(texts: list[str], kind: Kind | None, path: Path, name: str, lines: Sequence[int]) -> npt.NDArray[Any]:
-    """A column of texts as a kind of values.
+    """Convert a column of texts to a kind.
 
     Raises
     ------
     InputError
-        Naming the line of the first cell that is of another kind.
+        With the line of the first cell of another kind.
     """
     if kind is None:
         return _as_numbers(texts)
@@ -166,7 +166,7 @@ def _as_kind(texts: list[str], kind: Kind | None, path: Path, name: str, lines: 
 
 
 def _values(texts: list[str], kind: Kind) -> npt.NDArray[Any] | None:
-    """Values of cells; None if one is of another kind."""
+    """Convert cells; return None if one is of another kind."""
     if isinstance(kind, frozenset) or kind is str:
         texts = list(map(_unescaped, texts))
         return None if isinstance(kind, frozenset) and not kind.issuperset(texts) else np.array(texts, dtype=str)
@@ -185,7 +185,7 @@ def _expected(kind: Kind) -> str:
 
 
 def _check_column(column: npt.NDArray[Any], kind: Kind | None, path: Path, name: str) -> None:
-    """Refuse a column of Parquet of another kind."""
+    """Raise an error for a Parquet column of another kind."""
     if isinstance(kind, frozenset):
         wrong = next((text for text in np.unique(column.astype(str)).tolist() if text not in kind), None)
         if wrong is not None:
@@ -197,9 +197,10 @@ def _check_column(column: npt.NDArray[Any], kind: Kind | None, path: Path, name:
 
 
 def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
-    """Whole numbers, floats with NaN for empty ones, or the texts as they are.
+    """Convert to integers, or floats with NaN for empty cells; else return the texts unchanged.
 
-    Numbers as `_texts` writes them: to Python ``1_2`` is one too, and here it is a task of an array, or a name.
+    Only numbers as written by `_texts` count: Python also reads ``1_2`` as a number, but here it is an array task or a
+    name.
     """
     for kind in (np.int64, np.float64) if not any("_" in text for text in texts) else ():
         try:
@@ -217,9 +218,9 @@ def _duckdb() -> Any:
 
 
 def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Columns as CSV: whole numbers without a decimal point, others as short as they read back, NaN as empty.
+    """Write columns as CSV: integers without decimal point, floats with the shortest exact digits, NaN as empty.
 
-    Texts that a spreadsheet would take for formulas are escaped; `read_table` gives the original ones.
+    Texts that a spreadsheet would interpret as formulas are escaped; `read_table` restores them.
     """
     n = len(next(iter(columns.values())))
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -234,15 +235,18 @@ _CELLS = {
     "f": ("DOUBLE", "nullif({0}, 'nan'::double)"),
     "U": ("VARCHAR", "nullif({0}::varchar, '')"),
 }
-"""Types of Parquet by kind of column, and how a cell is made of one."""
+"""Parquet type and conversion of a cell by kind of column."""
 
 
 def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Columns as Parquet: whole numbers as BIGINT, others as DOUBLE, words as VARCHAR; NULL for NaN and no word."""
+    """Write columns as Parquet: integers as BIGINT, floats as DOUBLE, texts as VARCHAR.
+
+    NULL for NaN and empty text.
+    """
     kinds = [column.dtype.kind for column in columns.values()]
     names = ['"' + name.replace('"', '""') + '"' for name in columns]
-    # Its own kind of texts are objects; those of numpy it sorts first to find how many there are.
-    rows = {  # found by this name
+    # DuckDB converts object arrays directly; numpy's string arrays it sorts first, to count distinct values.
+    rows = {  # DuckDB finds the variable by this name
         f"c{place}": np.ascontiguousarray(column.astype(object) if column.dtype.kind == "U" else column)
         for place, column in enumerate(columns.values())
     }
@@ -260,34 +264,34 @@ def _in_sql(path: Path) -> str:
 
 
 def column_of(path: Path, cell: str) -> npt.NDArray[Any]:
-    """One column of a table in Parquet, as SQL makes its cells of the row; of `write_table`, numbers alone.
+    """Return one column of a Parquet table, computed by an SQL expression; only numeric columns of `write_table`.
 
     Parameters
     ----------
     cell : str
-        Such as ``coalesce(submit, 0)``.
+        SQL expression, such as ``coalesce(submit, 0)``.
 
     Raises
     ------
     InputError
-        When the file is no such table.
+        If the file is not such a table.
     """
     return np.ma.getdata(_asked(path, f"select {cell} as it from {_in_sql(path)}").fetchnumpy()["it"])
 
 
 def columns_in(path: Path) -> list[str]:
-    """Names of the columns of a table in Parquet.
+    """Return the names of the columns of a Parquet table.
 
     Raises
     ------
     InputError
-        When the file is no such table.
+        If the file is not such a table.
     """
     return list(_asked(path, f"describe select * from {_in_sql(path)}").fetchnumpy()["column_name"].tolist())
 
 
 def _asked(path: Path, query: str) -> Any:
-    """Answer to a query of a table."""
+    """Return the result of a query of a table."""
     duckdb = _duckdb()
     try:
         return duckdb.connect(config={"threads": 1}).execute(query)
@@ -298,7 +302,7 @@ def _asked(path: Path, query: str) -> Any:
 
 
 class Standing(NamedTuple):
-    """How far a table in parts has come: rows that are held, rows and parts that are written, and whether in order."""
+    """Progress of a table in parts: rows in memory, rows and parts written, and whether rows are in order."""
 
     order: npt.NDArray[np.int64]
     held: dict[str, npt.NDArray[Any]]
@@ -308,17 +312,17 @@ class Standing(NamedTuple):
 
 
 class PartedTable:
-    """A table in Parquet that is written as its rows come, and is there when all have come, or not at all.
+    """Parquet table that is written in parts and created as a file when all rows are complete.
 
-    Rows come in any order; they are held until those before them have come, at most about a million. Parts of it are
-    in a folder beside it, which is removed in the end. When the work is interrupted, or a file cannot be written, and
-    there is a file `state`, the parts stay: a table that begins with what `standing` was then continues with them.
-    Parts of an earlier table stay until this one begins.
+    Rows may be added in any order; about a million rows at most are held until the preceding rows are added. Parts are
+    in a folder next to the table, which is removed at the end. If the work is interrupted, or a file cannot be
+    written, the parts are kept if the file `state` exists; a new table that begins with the former `standing`
+    continues with them. Parts of an earlier table are kept until this one begins.
 
     Parameters
     ----------
     path : path
-        Where to; its folder is made where it is not there.
+        The table; its folder is created if missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -341,16 +345,16 @@ class PartedTable:
 
     @property
     def state(self) -> Path:
-        """File beside the parts for what else is needed to continue."""
+        """File next to the parts for other data that is needed to continue."""
         return self.parts / "state"
 
     @property
     def standing(self) -> Standing:
-        """How far the table has come."""
+        """Progress of the table."""
         return Standing(self._order, self._held, self._written, self._count, self._sorted)
 
     def begin(self, standing: Standing | None = None) -> None:
-        """Begin the table, or continue where an earlier one stood whose parts are there."""
+        """Begin the table, or continue an earlier one whose parts exist."""
         self._has_begun = True
         with naming(self._path):
             if standing is None:
@@ -359,15 +363,15 @@ class PartedTable:
         if standing is not None:
             self._order, self._held, self._written, self._count, self._sorted = standing
             own = (self.parts / _part(number) for number in range(self._count))
-            for path in {*self.parts.glob("*.parquet")}.difference(own):  # written after the state was kept
+            for path in {*self.parts.glob("*.parquet")}.difference(own):  # written after the state was saved
                 path.unlink()
 
     def has_parts(self, standing: Standing) -> bool:
-        """Whether the parts of an earlier table are there."""
+        """Return whether the parts of an earlier table exist."""
         return all((self.parts / _part(number)).is_file() for number in range(standing.parts))
 
     def add(self, rows: npt.NDArray[np.int64], columns: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Rows of the table by their numbers, from 0, ascending; the same columns each time."""
+        """Add rows of the table by number, from 0, ascending; each call has the same columns."""
         order = np.concatenate([self._order, rows])
         place = np.argsort(order, kind="stable")
         self._order = order[place]
@@ -385,7 +389,7 @@ class PartedTable:
             self._write(ready)
 
     def _write(self, count: int) -> None:
-        """Write the first rows that are held as a part."""
+        """Write the first held rows as a part."""
         columns = {name: column[:count] for name, column in self._held.items()}
         with _duckdb_errors(self._path):
             _write_parquet(self.parts / _part(self._count), {_ROW: self._order[:count], **columns})
@@ -395,7 +399,7 @@ class PartedTable:
         self._count += 1
 
     def finish(self) -> None:
-        """Put the table in its place, rows by their numbers."""
+        """Write the table with its rows in order of their numbers."""
         if len(self._order) or not self._count:
             self._write(len(self._order))
         write_atomically(self._path, self._join)
@@ -417,7 +421,7 @@ def _part(number: int) -> str:
 
 @contextmanager
 def _duckdb_errors(path: Path) -> Iterator[None]:
-    """Turn errors of duckdb while it writes into those of the system, and its word for Ctrl-C into Python's."""
+    """Convert errors of duckdb on writing to operating system errors, and its interruption to KeyboardInterrupt."""
     duckdb = _duckdb()
     try:
         yield
@@ -437,11 +441,11 @@ def _quoted(text: str) -> str:
 def _texts(column: npt.NDArray[Any]) -> list[str]:
     values = column.tolist()
     if column.dtype.kind == "U":
-        quoted = {value: _quoted(_escaped(value)) for value in set(values)}  # few of them, mostly
+        quoted = {value: _quoted(_escaped(value)) for value in set(values)}  # mostly few distinct values
         return [quoted[value] for value in values]
     if column.dtype.kind != "f":
         return list(map(str, values))
-    if (np.abs(column) < 1e15).all() and (column == np.trunc(column)).all():  # whole seconds, mostly
+    if (np.abs(column) < 1e15).all() and (column == np.trunc(column)).all():  # mostly whole seconds
         return list(map(str, column.astype(np.int64).tolist()))
     return [
         "" if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

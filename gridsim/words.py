@@ -1,4 +1,4 @@
-"""Numbers as people read them: durations, counts, shares. Used by every part of the report."""
+"""Formatting of numbers for readers: durations, counts, shares."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"
 
 
 def duration(value: float) -> str:
-    """Seconds in two units at most.
+    """Format a duration in seconds with at most two units.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def duration(value: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """An instant of a log's clock.
+    """Format an instant of a log's clock.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def clock(seconds: float) -> str:
 
 
 def when(seconds: float, calendar: Calendar | None = None) -> str:
-    """An instant of a log, s of its clock, as a date where there is a calendar, else as `clock` tells it.
+    """Format an instant of a log (s of its clock) as a date if there is a calendar, else as in `clock`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def when(seconds: float, calendar: Calendar | None = None) -> str:
 
 
 def between(first: float, last: float, calendar: Calendar | None = None) -> str:
-    """Two instants of a log, s of its clock, to the minute; the day once where it is the same.
+    """Format an interval of a log (s of its clock) to the minute; a common day is written once.
 
     Examples
     --------
@@ -97,12 +97,12 @@ def _date(seconds: float, calendar: Calendar | None) -> datetime | None:
 
 
 def _time(date: datetime) -> str:
-    """Of the day; seconds where there are any."""
+    """Format the time of day, with seconds if they are not zero."""
     return f"{date:%H:%M:%S}" if date.second else f"{date:%H:%M}"
 
 
 def counted(count: int, noun: str) -> str:
-    """How many of what.
+    """Format a count with its noun.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def number(value: float) -> str:
-    """Whole number with commas between thousands.
+    """Format a whole number with commas between thousands.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float, *, sign: bool = False) -> str:
-    """A fraction as per cent, with as many decimals as it needs.
+    """Format a fraction as per cent, with as many decimals as needed.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def percent(share: float, *, sign: bool = False) -> str:
 
 
 def listed(parts: Sequence[str], word: str = "and") -> str:
-    """Parts of a sentence, the last one after *word*.
+    """Join parts of a sentence, with *word* before the last one.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def listed(parts: Sequence[str], word: str = "and") -> str:
 
 
 def times(ratio: float) -> str:
-    """How many times as large.
+    """Format a ratio as "n times".
 
     Examples
     --------
@@ -166,7 +166,7 @@ def times(ratio: float) -> str:
 
 
 def together(text: str, space: str = "\u00a0") -> str:
-    """The text with another *space* within values, so that a number keeps its unit, and a duration both its parts.
+    """Replace the spaces within values by *space*, to keep numbers with their units and durations together.
 
     Examples
     --------
@@ -178,5 +178,5 @@ def together(text: str, space: str = "\u00a0") -> str:
 
 _IN_A_VALUE = re.compile(
     r"(?<=\d) (?=(?:%|d|h|min|s|cores?|jobs?)(?![\w]))"  # before a unit
-    r"|(?<=\d[ \u00a0][dh]) (?=\d+ (?:h|min)\b)|(?<=\d[ \u00a0]min) (?=\d+ s\b)"  # after the first of two
+    r"|(?<=\d[ \u00a0][dh]) (?=\d+ (?:h|min)\b)|(?<=\d[ \u00a0]min) (?=\d+ s\b)"  # after the first of two parts
 )

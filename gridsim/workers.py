@@ -1,7 +1,7 @@
-"""Worker processes of this machine: how they start and end, and how objects are pickled for them.
+"""Worker processes on this machine: start, shutdown, and pickling of objects for them.
 
-What they are for stands above: units of a campaign (`gridsim.campaign.executors`), the runs of one question
-(`gridsim.scenario`). Nothing here knows a workload.
+They run units of a campaign (`gridsim.campaign.executors`) or the runs of one question (`gridsim.scenario`). This
+module does not depend on workloads.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _PAUSE = 0.1
-"""Seconds between two words of a worker about its progress, and between two looks at what was said."""
+"""Seconds between progress messages of a worker, and between checks for messages."""
 
 _GRACE = 0.5
-"""Seconds that a worker has to leave what it is at, when nobody waits for it any more."""
+"""Seconds that a worker has for cleanup before it is stopped."""
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def started_by(*, copies: bool = False) -> Any:
-    """How processes are started.
+    """Return the context that starts processes.
 
     Parameters
     ----------
     copies : bool
-        Whether they may be copies of this process, where that is safe: on Linux, while it has no second thread. They
-        are there within 10 ms and share its memory; any others must first import what they need (0.6 s).
+        Whether to fork this process if that is safe: on Linux, while it has no second thread. Forks start within 10 ms
+        and share its memory; other processes first import the modules that they need (0.6 s).
     """
     if copies and sys.platform == "linux" and threading.active_count() == 1:
         return multiprocessing.get_context("fork")
@@ -65,16 +65,16 @@ def started_by(*, copies: bool = False) -> Any:
 
 
 class Processes:
-    """Processes of this machine, started once; they end with their driver, however it ends.
+    """Pool of processes that end with their driver, even if the driver is killed.
 
     Parameters
     ----------
     workers : int
-        How many.
+        Number of processes.
     context : optional
-        How they are started; where left out, by a server that has imported what most need.
+        Start method; by default a server process that has imported the commonly needed modules.
     prepare : callable, optional
-        What a worker does first, with *given* as its arguments; both must pass to a worker.
+        Initialisation of each worker, called with *given* as arguments; both must be picklable.
     """
 
     def __init__(
@@ -92,23 +92,24 @@ class Processes:
 
     @property
     def _copied(self) -> Any:
-        """What a copy of this process has too, and others have not."""
+        """Pipe end that forks of this process inherit."""
         return self._own_end if self._context.get_start_method() == "fork" else None
 
     def _start(self) -> None:
-        self._line, self._own_end = self._context.Pipe(duplex=False)  # nothing is sent: it breaks when the driver ends
+        self._line, self._own_end = self._context.Pipe(duplex=False)  # nothing is sent: it closes when the driver ends
         first = (self._line, self._copied, self._prepare, self._given)
         self._executor = ProcessPoolExecutor(self.workers, mp_context=self._context, initializer=_begin, initargs=first)
-        # All workers start with the first task, as copies of this process do. One that is started with a later task is
-        # not watched from its first moment, and its death is never seen (CPython 3.11).
+        # All workers start with the first task, as forks do. With CPython 3.11, the death of a worker that starts with
+        # a
+        # later task is not detected.
         self._executor._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
-        """Have something done."""
+        """Submit work to the pool."""
         return self._executor.submit(work, *args)
 
     def _broken(self) -> bool:
-        """Whether a worker has died, and the pool with it."""
+        """Return whether a worker has died, which breaks the pool."""
         try:
             self._executor.submit(_nothing)
         except BrokenProcessPool:
@@ -116,15 +117,15 @@ class Processes:
         return False
 
     def renew(self) -> None:
-        """Begin with new workers after one has died."""
+        """Start new workers after one has died."""
         self.close(at_once=True)
         self._start()
 
     def close(self, *, at_once: bool) -> None:
-        """Stop; *at_once*: what is under way is not waited for, as nobody would keep it."""
+        """Shut down the pool; *at_once*: without waiting for running tasks."""
         at_once = at_once or self._broken()
         if at_once:
-            self._own_end.close()  # ends every worker, whatever it is at
+            self._own_end.close()  # ends every worker immediately
         self._executor.shutdown(wait=True, cancel_futures=True)
         if not at_once:
             self._own_end.close()
@@ -132,16 +133,16 @@ class Processes:
 
 
 def _begin(line: Any, copied: Any, prepare: Callable[..., None] | None, given: Sequence[Any]) -> None:
-    """In a worker: end when the driver does. A pool alone would leave its workers waiting for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver is interrupted too, and says so once
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing to tidy up yet
+    """Start a worker that ends when the driver does; workers of a plain pool would wait forever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver is interrupted too, and reports it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no cleanup is needed yet
     if copied is not None:
-        copied.close()  # or the line would never break: a copy of the driver has its end too
+        copied.close()  # else the pipe would never close: a fork also has the driver's end
 
     def watch() -> None:
         with contextlib.suppress(EOFError, OSError):
             line.recv_bytes()
-        signal.raise_signal(signal.SIGTERM)  # whoever writes a file takes away what is half written
+        signal.raise_signal(signal.SIGTERM)  # handlers remove partly written files
         time.sleep(_GRACE)
         os._exit(1)
 
@@ -152,50 +153,50 @@ def _begin(line: Any, copied: Any, prepare: Callable[..., None] | None, given: S
 
 
 def _stop(*_: object) -> None:
-    """Leave what this worker is at: tidily, or else by force, as the pool takes an exit for an answer of the work."""
-    if hasattr(signal, "setitimer"):  # not on Windows, where nobody is asked before
+    """Stop this worker: with cleanup, or else by force, since the pool treats the exit as a result of the task."""
+    if hasattr(signal, "setitimer"):  # not on Windows, where processes are terminated directly
         signal.setitimer(signal.ITIMER_REAL, _GRACE)
     raise SystemExit(1)
 
 
 class Awaited(Protocol[T_co]):
-    """What will be known."""
+    """Pending result."""
 
     def result(self) -> T_co:
-        """The answer; waits for it. Raises what the work raised."""
+        """Wait for the result and return it; raise the exception of the work."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Known(Generic[T]):
-    """An answer that is there."""
+    """Available result."""
 
     value: T
 
     def result(self) -> T:
-        """The answer."""
+        """Return the result."""
         return self.value
 
 
 class Workers:
-    """Who does the runs of one question: this process, or a few others, with the same answers in the same order.
+    """Executor of the runs of one question, in this process or in workers, with identical results in the same order.
 
     Parameters
     ----------
     count : int
-        Processes; 1 for none but this one.
+        Number of processes; 1 uses only this process.
     share : sequence of object
-        What most of the work needs, such as the workload: each worker gets it once.
+        Objects that most tasks need, such as the workload; each worker receives them once.
     say : callable, optional
-        Told what the user should know; `warnings.warn` where left out.
+        Called with messages for the user; by default `warnings.warn`.
     prepare : callable, optional
-        What each worker does first, told how to *say* something.
+        Initialisation of each worker, called with *say*.
     preload : callable, optional
         Called before this process is copied, to import modules once for all workers.
 
     Notes
     -----
-    What cannot be sent to another process (a class of a notebook, an object that holds a lock) is done in this one.
+    Work that cannot be pickled (a class of a notebook, an object with a lock) runs in this process.
 
     Examples
     --------
@@ -224,14 +225,14 @@ class Workers:
 
     def __enter__(self) -> Self:
         if self.count > 1:
-            _give_back()  # or each copy would have it too
+            _give_back()  # before the fork, so that workers do not inherit unused memory
             context = started_by(copies=True)
             if self._preload is not None and context.get_start_method() == "fork":
                 self._preload()
             self._heard = context.SimpleQueue()
             given = (self._heard, self._share, self._prepare)
             self._processes = Processes(self.count, context=context, prepare=_ready, given=given)
-            self._processes.submit(_nothing)  # copies of this process are made now, before it has other threads
+            self._processes.submit(_nothing)  # forks are made now, before this process has other threads
         return self
 
     def __exit__(
@@ -250,16 +251,16 @@ class Workers:
         progress: Callable[..., None] | None = None,
         **more: Any,
     ) -> Awaited[T]:
-        """Have something done: soon by a worker, or by this process when its answer is asked for.
+        """Submit work, which starts in a worker, or in this process when its result is requested.
 
         Parameters
         ----------
         work : callable
-            Of a module.
+            A function of a module.
         name : str, optional
-            Whose work it is: the user is told when it has to be done in this process.
+            Name for the message to the user if the work must run in this process.
         progress : callable, optional
-            *work* gets a ``progress`` of its own; what it is told there is told here, while an answer is waited for.
+            Called with the progress of *work*, which has its own parameter ``progress``, while a result is awaited.
         """
         here = _Here(
             partial(work, *args, **more, **({} if progress is None else {"progress": self._hearing(progress)}))
@@ -271,7 +272,7 @@ class Workers:
         self._told[number] = progress or _unheard
         try:
             task = packed((work, args, more), references(self._share))
-        except Exception as error:  # whatever the class of a user raises
+        except Exception as error:  # a user-defined class may raise anything
             self._stays(name, error)
             return here
         with _alive():
@@ -280,13 +281,13 @@ class Workers:
         return _Elsewhere(self, future, sent, here, name)
 
     def _stays(self, name: str | None, error: object) -> None:
-        """Say once that a policy runs in this process."""
+        """Report once that a policy runs in this process."""
         if name is not None and name not in self._named:
             self._named.add(name)
             self._say(f"{name} cannot be sent to another process ({error}), so it runs in this one")
 
     def _hearing(self, progress: Callable[..., None]) -> Callable[..., None]:
-        """Progress of work in this process; what workers say is passed on meanwhile."""
+        """Return the progress callback for work in this process, which also forwards messages of workers."""
         if self._processes is None:
             return progress
 
@@ -297,7 +298,7 @@ class Workers:
         return told
 
     def listen(self) -> None:
-        """Pass on what workers have said."""
+        """Forward the messages of workers."""
         while self._processes is not None and not self._heard.empty():
             number, words = self._heard.get()
             if number is None:
@@ -308,7 +309,7 @@ class Workers:
 
 @contextmanager
 def crew(workers: int | Workers, share: Sequence[Any] = ()) -> Iterator[Workers]:
-    """Those who are there already, or as many as are asked for, for as long as they are needed."""
+    """Yield the given workers, or new ones for the duration of the block."""
     if isinstance(workers, Workers):
         yield workers
     else:
@@ -318,7 +319,7 @@ def crew(workers: int | Workers, share: Sequence[Any] = ()) -> Iterator[Workers]
 
 @contextmanager
 def _alive() -> Iterator[None]:
-    """Let it be told that a worker was killed, as the system does where memory is short."""
+    """Raise an error if a worker was killed, for example because memory was short."""
     try:
         yield
     except BrokenProcessPool as error:
@@ -326,24 +327,24 @@ def _alive() -> Iterator[None]:
 
 
 def _give_back() -> None:
-    """Give the system the memory that is not used any more, which the C library would keep.
+    """Return unused memory of the C library to the system.
 
-    That takes 1 ms, and was a tenth of what a comparison needed.
+    This takes 1 ms and reduced the memory of a comparison by a tenth.
     """
     if _trim is not None:
         _trim(0)
 
 
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-"""Of glibc alone."""
+"""Only in glibc."""
 
 
 def _unheard(*_: Any) -> None:
-    """Nobody wants to know."""
+    """Ignore progress."""
 
 
 def _nothing() -> None:
-    """For a worker to be there."""
+    """Do nothing, to start a worker or test the pool."""
 
 
 class _Here(Generic[T]):
@@ -360,7 +361,7 @@ class _Here(Generic[T]):
 
 
 class _Elsewhere(Generic[T]):
-    """Work that a worker was given."""
+    """Work submitted to a worker."""
 
     def __init__(
         self, workers: Workers, future: Future[bytes], sent: Sequence[Any], here: _Here[T], name: str | None
@@ -388,13 +389,13 @@ class _Elsewhere(Generic[T]):
         return Known(found)
 
 
-# In a worker.
+# Functions that run in a worker.
 
 _DONE, _RAISED, _UNREADABLE = "done", "raised", "unreadable"
 
 
 class _Desk:
-    """What a worker has at hand."""
+    """State of a worker."""
 
     heard: Any = None
     share: tuple[Any, ...] = ()
@@ -407,7 +408,7 @@ def _ready(heard: Any, share: tuple[Any, ...], prepare: Callable[[Callable[[str]
 
 
 class _Reporter:
-    """Progress of a task, told to the driver now and then; the last word at the end."""
+    """Forwards the progress of a task to the driver at intervals, and at the end."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -426,7 +427,7 @@ class _Reporter:
 
 
 def _worked(task: bytes, number: int | None) -> bytes:
-    """What the work returned or raised, packed; what it held meanwhile is the system's again."""
+    """Return the pickled result or exception of the work, and release unused memory."""
     try:
         return _answer(task, number)
     finally:
@@ -434,10 +435,10 @@ def _worked(task: bytes, number: int | None) -> bytes:
 
 
 def _answer(task: bytes, number: int | None) -> bytes:
-    """What the work returned or raised, packed: what came with the task is not sent back."""
+    """Return the pickled result or exception of the work, without the objects in its arguments."""
     try:
         work, args, more = unpacked(task, _Desk.share)
-    except Exception as error:  # such as a class of the driver's own main module
+    except Exception as error:  # such as an unknown class of the driver's main module
         return packed((_UNREADABLE, f"{type(error).__name__}: {error}"))
     at_hand = references([*_Desk.share, *args, *more.values()])
     reporter = None if number is None else _Reporter(number)
@@ -452,20 +453,20 @@ def _answer(task: bytes, number: int | None) -> bytes:
 
 
 def _packed_error(error: Exception) -> bytes:
-    """An error for the driver, with its place unless it was raised on purpose."""
+    """Return a pickled error for the driver, with its traceback unless gridsim raised it on purpose."""
     told = "" if isinstance(error, GridsimError) else "".join(traceback.format_exception(error))
     try:
         if told:
             error.add_note(f"In a worker process:\n{told}")
         text = packed((_RAISED, error))
         unpacked(text)
-    except Exception:  # an error that holds what cannot be sent
+    except Exception:  # an error whose attributes cannot be pickled
         return packed((_RAISED, RuntimeError(told or str(error))))
     return text
 
 
 class _Packer(pickle.Pickler):
-    """Leaves out what the other side has; classes of plain files are named by their files."""
+    """Pickler that replaces known objects by references, and classes of plain files by their files."""
 
     def __init__(self, file: io.BytesIO, known: Mapping[int, int]) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -481,12 +482,12 @@ class _Packer(pickle.Pickler):
 
 
 def references(things: Sequence[Any]) -> dict[int, int]:
-    """What stands for things that the other side has, by their ``id``: their places."""
+    """Return the positions of objects known to the other side, by ``id``."""
     return {id(thing): place for place, thing in enumerate(things) if not isinstance(thing, _PLAIN)}
 
 
 _PLAIN = (str, bytes, int, float, type(None))
-"""As short as a reference to them."""
+"""Types that are as short as a reference."""
 
 
 class _Unpacker(pickle.Unpickler):
@@ -499,12 +500,12 @@ class _Unpacker(pickle.Unpickler):
 
 
 def packed(thing: Any, known: Mapping[int, int] | None = None) -> bytes:
-    """A thing as bytes; *known* are references, by ``id``, to what the other side has."""
+    """Pickle an object; *known* are the positions, by ``id``, of objects known to the other side."""
     file = io.BytesIO()
     _Packer(file, known or {}).dump(thing)
     return file.getvalue()
 
 
 def unpacked(text: bytes, known: Sequence[Any] = ()) -> Any:
-    """The thing again; *known* is what references stand for, by place."""
+    """Unpickle an object; *known* are the referenced objects by position."""
     return _Unpacker(io.BytesIO(text), known).load()

@@ -1,4 +1,4 @@
-"""What a run is made of, in public: a clock, clusters, jobs that come; it goes on as far as its user wants."""
+"""Stepwise simulation with access to its parts: clock, clusters and jobs."""
 
 from __future__ import annotations
 
@@ -30,41 +30,42 @@ from gridsim.run_setup import notices_of, set_up
 
 
 class World:
-    """A workload, a platform and a policy, before anything has come: a SimPy world of clusters, routers and links.
+    """Simulation of a workload, a platform and a policy in SimPy, which can be run in steps.
 
     Parameters
     ----------
     workload : Workload
-        Jobs that come by themselves.
+        Jobs that are submitted automatically.
     platform : Platform
         The machine.
     policy : str or object
-        As `gridsim.policy.presets.policy` takes it; an object is copied, so it can be used again.
+        A policy as for `gridsim.policy.presets.policy`; an object is copied, so it can be reused.
     options : Run, optional
-        What all policies share; limits other than ``refuse`` make another workload, which `gridsim.simulate` does.
+        Options of the run; for ``limits`` other than ``refuse`` use `gridsim.simulate`, since they change the
+        workload.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called from time to time with the number of jobs released so far.
     room : int
-        Jobs that may be submitted beside those of the workload.
+        Number of jobs that may be submitted in addition to the workload.
 
     Attributes
     ----------
     env : Clock
-        The SimPy environment, in whole microseconds: for processes, conditions and resources of a user's own.
+        The SimPy environment, in whole microseconds, for user-defined processes, conditions and resources.
     clusters : list of Cluster
-        In tree order.
+        The clusters, in tree order.
     now : float
-        The time, s.
+        The simulation time, s.
 
     Raises
     ------
     InputError
-        When a job needs what no cluster has, or the policy needs what the workload does not tell.
+        If a job needs a resource that no cluster has, or the policy needs data that the workload does not have.
 
     Notes
     -----
-    What a user's own process waits for happens after the arrivals of its instant and before its pass, by
-    `timeout` and by SimPy's own means alike.
+    Events of user-defined processes occur after the arrivals of their instant and before its scheduling cycle, both
+    for `timeout` and for SimPy's own events.
 
     Examples
     --------
@@ -100,37 +101,37 @@ class World:
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome
         self._policy, self._submissions, self._progress = self._setup.policy, self._setup.submissions, progress
-        self._over = False  # by the compiled event loop
+        self._over = False  # after a run of the compiled event loop
 
     @property
     def machines(self) -> dict[str, Machine]:
-        """The machine of each cluster by name: who holds what; cores and nodes for processes of a user's own."""
+        """Machines of the clusters by name: allocations, and the cores and nodes for user-defined processes."""
         return {cluster.name: cluster.machine for cluster in self.clusters}
 
     @property
     def now(self) -> float:
-        """The time, s."""
+        """Simulation time, s."""
         return self.env.seconds
 
     def timeout(self, seconds: float, value: Any = None) -> Event:
-        """An event that happens some seconds from now, rounded to whole microseconds.
+        """Return an event that occurs some seconds from now, rounded to whole microseconds.
 
         Parameters
         ----------
         seconds : float
-            From now, s.
+            Delay, s.
         value : object, optional
-            What a process that waits for it is given.
+            Value that a waiting process receives.
 
         Returns
         -------
         Event
-            For a process to wait for.
+            The event.
 
         Raises
         ------
         PolicyError
-            When that is no number of seconds from 0.
+            If the delay is not a number from 0.
         """
         delay = whole(seconds)
         if not 0 <= delay < NEVER:
@@ -138,18 +139,18 @@ class World:
         return self.env.timeout(delay, value)
 
     def submit(self, job: Task | Job | Mapping[str, Any]) -> Submission:
-        """Let a job come now, in this instant, before its next pass.
+        """Submit a job now, before the next scheduling cycle of this instant.
 
         Parameters
         ----------
         job : Task, Job or mapping
-            One task: ``cores``, ``runtime`` (s), and as far as wanted ``estimate`` (s; the runtime where left out),
-            ``deadline`` (s), ``demand`` (a `gridsim.Demand`, all that it asks of nodes and pools, instead of ``cores``)
-            and the labels of the workload's jobs, by number or by name. Where the policy chooses sizes,
-            ``speedup`` (a law of `gridsim.model.speedup`, or its name: ``downey(sigma=1)``) lets it have others than
-            the ``cores`` that runtime and estimate are of: from ``minimum`` (1 where left out) to ``maximum`` (that of
-            the machine), or those of ``sizes`` alone. Under `slurm` a job says by labels what it asks of nodes
-            (`gridsim.model.site.LABELS`); it waits for the end of another one (``after``) that has come before it.
+            One task: ``cores``, ``runtime`` (s), and optionally ``estimate`` (s; by default the runtime), ``deadline``
+            (s), ``demand`` (a `gridsim.Demand`, all requested resources of nodes and pools, instead of ``cores``) and
+            the labels of the workload's jobs, by number or by name. If the policy chooses core counts, ``speedup`` (a
+            law of `gridsim.model.speedup`, or its name: ``downey(sigma=1)``) allows core counts other than ``cores``,
+            to which runtime and estimate refer: from ``minimum`` (default 1) to ``maximum`` (default: size of the
+            machine), or only those in ``sizes``. Under `slurm`, labels define the requests for nodes
+            (`gridsim.model.site.LABELS`), and ``after`` the earlier job whose end this job waits for.
 
         Returns
         -------
@@ -159,27 +160,27 @@ class World:
         Raises
         ------
         InputError
-            When it is no such job, or of a user, account, partition or QOS that neither a job of the workload nor the
-            site of the policy has.
+            If the job is invalid, or has a user, account, partition or QOS that neither the workload nor the site of
+            the policy has.
         PolicyError
-            When the policy looks at all jobs before the first one comes; when there is no room left.
+            If the policy needs all jobs in advance, or *room* is exhausted.
         """
         if self._submissions is None:
             raise PolicyError(f"no job can be submitted: {self._setup.closed}")
         return self._submissions.submit(job, self.now)
 
     def run(self, until: float | None = None) -> None:
-        """Go on to the last event, or to the instant *until*, s: what happens at it is left.
+        """Run to the last event, or to the instant *until*, whose own events are not processed.
 
         Parameters
         ----------
         until : float, optional
-            The instant, s; one that is over changes nothing.
+            The instant, s; a past instant has no effect.
 
         Raises
         ------
         PolicyError
-            When the policy decides something impossible, or leaves jobs waiting on an idle machine.
+            If the policy makes an impossible decision, or leaves jobs waiting on an idle machine.
         """
         if until is not None:
             if whole(until) > self.env.instant:
@@ -191,14 +192,14 @@ class World:
         self._check_complete()
 
     def complete(self) -> None:
-        """Run to the last event by the engine that the options name; nothing has been added to the world so far.
+        """Run to the last event with the engine of the options; nothing may have been added to the world before.
 
         Raises
         ------
         InputError
-            When they name the compiled calendar, and something in the run needs Python.
+            If the options require the compiled engine, and something in the run needs Python.
         PolicyError
-            As `run` does.
+            As `run`.
         """
         calendar = compiled_run_of(self.options.engine, self._setup)
         if calendar is None:
@@ -211,29 +212,29 @@ class World:
         self._check_complete()
 
     def complete_window(self, earlier: Earlier | None, *, more: bool) -> CompiledRun:
-        """Play the jobs of this world as a window of a longer run, by the compiled calendar (`gridsim.streaming`).
+        """Simulate the jobs of this world as a window of a longer run in the compiled engine (`gridsim.streaming`).
 
         Parameters
         ----------
         earlier : Earlier or None
-            What it goes on from.
+            State of the previous window.
         more : bool
-            Whether other jobs come behind these: then it stands still when the last of these has come.
+            Whether more jobs follow; then the run stops when the last job of this window is submitted.
 
         Returns
         -------
         CompiledRun
-            Where it stands.
+            State of the run.
 
         Raises
         ------
         InputError
-            When something in the run needs Python.
+            If something in the run needs Python.
         PolicyError
-            As `complete` does.
+            As `complete`.
         """
         calendar = compiled_run_of(self.options.engine, self._setup, earlier, more=more)
-        assert calendar is not None  # the options name it
+        assert calendar is not None  # guaranteed by the option
         calendar.run(self._progress)
         self._over = True
         if not more:
@@ -241,7 +242,7 @@ class World:
         return calendar
 
     def step(self) -> float | None:
-        """Go on to the close of the next instant; which that was, s, or None where nothing is left to happen.
+        """Run to the end of the next instant and return it, s; None if no events are left.
 
         Returns
         -------
@@ -252,7 +253,7 @@ class World:
         return None if instant is None else instant / 1e6
 
     def stop_before(self, job: int) -> None:
-        """Run until a job (its row) comes: all before it has been decided on, the job itself has not been routed.
+        """Run until a job is submitted; earlier events are decided, the job itself is not yet routed.
 
         Parameters
         ----------
@@ -274,7 +275,7 @@ class World:
         return self._over or self.env.peek() == float("inf")
 
     def _check_complete(self) -> None:
-        """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
+        """Raise an error if a request has neither ended nor been rejected on a machine without events."""
         left, tasks = self.outcome.unfinished(), self.workload.tasks
         if self._submissions is not None:
             left = left[left < self._submissions.next]
@@ -286,12 +287,12 @@ class World:
             raise PolicyError(f"{name_of(self._policy)} never started {len(left)} {what}, job {job} first")
 
     def record(self) -> Record:
-        """What happened to the jobs that have come; those that have not ended are ``waiting`` or ``running``.
+        """Return the record of the jobs submitted so far; jobs that have not ended are ``waiting`` or ``running``.
 
         Returns
         -------
         Record
-            A copy, as long as the run may go on.
+            The record; a copy if the run may continue.
         """
         path = None
         if self.workload.tasks is not None:
@@ -303,7 +304,7 @@ class World:
         return found if self._submissions is None else self._as_come(found, until)
 
     def _as_come(self, found: Record, until: int | None) -> Record:
-        """The rows that were used, by when they came."""
+        """Return the record of the used rows, in order of submission."""
         submissions = self._submissions
         assert submissions is not None
         if until is not None and not submissions.any:
@@ -314,18 +315,18 @@ class World:
         return found.select(rows)
 
     def result(self) -> Result:
-        """The record with its platform, policy and options, for metrics and files.
+        """Return the record with its platform, policy and options, for metrics and files.
 
         Returns
         -------
         Result
-            Of the run so far.
+            Result of the run so far.
         """
         return result_of(self.record(), self.platform, self._policy, self.options)
 
 
 def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> Result:
-    """A record with what it came from."""
+    """Return the result of a record with its provenance."""
     plugins = registry.plugins(policy, make_balancer(options.balancer))
     workload = record.workload_given
     ends = record.end_us[record.ran]
@@ -334,7 +335,7 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
 
 
 def _critical_path(setup: Setup) -> IntArray:
-    """Critical path of each job by the times that its tasks truly held their cores; policies see those by estimates."""
+    """Return the critical path of each job by actual run times of tasks; policies see the one by estimates."""
     tasks, rank = setup.workload.tasks, setup.requests.rank
     assert tasks is not None
     assert rank is not None

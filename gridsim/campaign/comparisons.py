@@ -1,26 +1,27 @@
-"""Finished runs of a campaign, compared: each policy with a baseline on the same workloads, and means of every policy.
+"""Comparison of a campaign's runs: each policy with a baseline on the same workloads, and means of every policy.
 
-The tests are those of `gridsim.metrics.campaign`; what belongs here is which runs are a pair.
+The tests are those of `gridsim.metrics.campaign`; this module defines the pairs of runs.
 
 Notes
 -----
-*Pairs.* A *replicate* is a workload: one value of each of the factors that make another one (seed, window, log). A
-*condition* is one value of each of the others but the factor compared. In a condition every other value of the factor
-is compared with the baseline, over the replicates that have a number under both; ``missing`` counts the others, of all
-replicates of the campaign.
+*Pairs.* A *replicate* is a workload: one value of each factor that changes the workload (seed, window, log). A
+*condition* is one value of each other factor, except the compared one. In a condition, every other value of the
+compared factor is compared with the baseline, over the replicates that have a result under both. ``missing`` is the
+number of the campaign's other replicates.
 
-*Over all conditions* a replicate's log ratios are averaged first, so that it counts once. Only replicates with a pair
-in every condition take part: an average over other conditions would be another quantity. A condition in which a
-policy has no pair at all is left out of its comparison; ``conditions`` says how many are in it.
+*Over all conditions*, the log ratios of a replicate are averaged first, so each replicate counts once. Only replicates
+with a pair in every condition are included, since an average over other conditions would be a different quantity. A
+condition in which a policy has no pair is excluded from its comparison; ``conditions`` is the number of included ones.
 
-*Families* of Holm's correction are the values compared with the baseline: one metric, one condition (or all).
+*Families* of Holm's correction consist of the values compared with the baseline, for one metric and one condition (or
+all).
 
-*Independence.* Replicates of one *source* are not independent of each other: windows of one log, seeds on one window.
-Their log ratios are averaged, and the tests are over sources with Student's t, whose degrees of freedom are those of
-the sources: with windows nested in logs that is the test of the mean under a random effect of the log, exact for as
-many windows of each (Donald and Lang 2007), and it holds its level where there are few logs, as estimates of variances
-between clusters do not. Where all are of one source there is no other to generalise to: its parts are then the units,
-blocks of its time, and what is found is said to be of this source only.
+*Independence.* Replicates of one *source*, such as windows of one log or seeds on one window, are not independent.
+Their log ratios are averaged, and the tests are over sources, with Student's t and degrees of freedom from the number
+of sources. For windows nested in logs, this is the test of the mean under a random effect of the log. It is exact for
+equal numbers of windows (Donald and Lang 2007), and keeps its level for few logs, unlike cluster-robust variance
+estimates. If there is only one source, results cannot be generalised to other sources. Its parts (blocks of time) are
+then the units, and the output states that the results apply to this source only.
 
 References
 ----------
@@ -46,33 +47,33 @@ from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Met
 from gridsim.model.time import FloatArray, IntArray
 
 AS_IT_IS = 0
-"""Value of `REPLICAS` factors of the workload itself."""
+"""Value of `REPLICAS` factors for the unchanged workload."""
 
 REPLICAS = {"shaken": "shake", "redrawn": "resample"}
-"""Factors whose values are replicas of one workload, and the transform that makes these."""
+"""Factors whose values are replicas of one workload, and the transform that creates them."""
 
 _MOST = 10_000
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Which other workloads are asked about beside those of a recipe.
+    """Replicas of workloads that are added to a scenario file.
 
     Parameters
     ----------
     shake, resample : int
         Replicas of each workload, 2 or more; 0 for none. One of them at a time.
     shake_by : int, optional
-        Seconds by which a submit time moves at most.
+        Largest shift of a submit time, s.
     resample_load : float, optional
-        How many times as many users there are.
+        Number of users of resampled workloads, as a factor.
     flurries : {"keep", "drop", "both"}
-        Floods of jobs by one user.
+        Treatment of bursts of jobs by one user.
 
     Raises
     ------
     InputError
-        For too few replicas, both kinds at once, and for *shake_by* or *resample_load* alone.
+        For too few replicas, both kinds together, and *shake_by* or *resample_load* alone.
     """
 
     shake: int = 0
@@ -94,12 +95,12 @@ class Alike:
             raise InputError(told, field="resample-load")
 
     def added(self, told: Mapping[str, Any], path: Path) -> dict[str, Any]:
-        """The recipe of a sweep with these factors.
+        """Return the tables of a sweep with these factors added.
 
         Raises
         ------
         InputError
-            Where it has a factor of that name.
+            If it already has a factor of that name.
         """
         factors, transforms = dict(told.get("factors", {})), list(told.get("workload", {}).get("transforms", ()))
         new: dict[str, list[dict[str, Any]]] = {}
@@ -143,44 +144,50 @@ USUAL = (
     *("wait_mean", "bounded_slowdown_mean", "response_mean", "utilisation"),
     *("deadline_guaranteed_share", "deadline_met_share", "mean_slr", "worst_slr"),
 )
-"""What is compared where nobody says what, as far as the runs have it."""
+"""Metrics compared by default, if the runs have them."""
 
 REPLICATES = ("log", "workload", "window", "seed", *REPLICAS)
-"""Factors that make another workload, where nobody says which."""
+"""Default factors that change the workload."""
 
 SOURCES = ("log", "workload")
-"""Factors of which other replicates are parts, where nobody says which; else windows, with several seeds on each, and
-whatever shaken workloads, or those with users drawn anew, are made of."""
+"""Default factors whose other replicates are parts.
+
+Without them the sources are windows, with several seeds each, and the workloads from which shaken or resampled ones
+are made.
+"""
 
 DRAWN = 2_000_000
-"""Numbers of the bootstrap's resamples that are held at once, 16 MB; many replicates are resampled less often."""
+"""Largest number of simultaneous random numbers of the bootstrap (16 MB).
+
+Many replicates have fewer resamples at once.
+"""
 
 FEWEST_RESAMPLES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What of a campaign is compared, and how.
+    """Settings of the comparison of a campaign.
 
     Attributes
     ----------
     factor : str
-        Whose values are compared.
+        Factor whose values are compared.
     baseline : object, optional
-        The value that the others are compared with; the first where left out.
+        The value that the others are compared with; by default the first.
     replicates : tuple of str, optional
-        Factors that make another workload; those of `REPLICATES` that the campaign has where left out.
+        Factors that change the workload; by default those of `REPLICATES` that the campaign has.
     sources : tuple of str, optional
-        Those of the replicates of which the others are only parts (windows of a log); empty where all are independent.
-        Those of `SOURCES` where left out.
+        Factors of *replicates* of which the others are only parts (windows of a log); empty if all are independent. By
+        default those of `SOURCES`.
     metrics : tuple of str, optional
-        Names of `KNOWN`; those of `USUAL` that the runs have where left out.
+        Names of `KNOWN`; by default those of `USUAL` that the runs have.
     margin : float
-        Ratios closer to 1 than by this part are as good as equal.
+        Largest relative deviation from 1 of ratios that count as equal.
     confidence : float
-        Of the intervals, and 1 minus the level of the verdicts.
+        Confidence level of the intervals, and 1 minus the level of the verdicts.
     seed, resamples : int
-        Of the bootstrap.
+        Parameters of the bootstrap.
     """
 
     factor: str = "policy"
@@ -208,7 +215,7 @@ class Comparing:
                 raise InputError(f"no way is the better one of '{name}'; leave it out", field="metrics")
 
     def replicates_of(self, factors: Iterable[str]) -> tuple[str, ...]:
-        """Factors that make another workload, of those that there are."""
+        """Return the existing factors that change the workload."""
         known = list(factors)
         if self.factor not in known:
             raise UnknownNameError("factor", self.factor, known)
@@ -220,7 +227,7 @@ class Comparing:
         return self.replicates
 
     def sources_of(self, replicates: Sequence[str]) -> tuple[str, ...]:
-        """Factors whose values the other *replicates* are parts of; none where all replicates are independent."""
+        """Return the factors of which the other *replicates* are parts; none if all replicates are independent."""
         for name in self.sources or ():
             if name not in replicates:
                 raise UnknownNameError("factor that makes replicates", name, replicates)
@@ -237,22 +244,22 @@ class Comparing:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A value of the factor against the baseline: one metric in one condition, or over all.
+    """Comparison of a value of the factor with the baseline: one metric in one condition, or over all.
 
     Attributes
     ----------
     condition : mapping, optional
-        Values of the other factors; None over all conditions.
+        Values of the other factors; None for all conditions.
     conditions : int
-        Conditions that each replicate's numbers are of.
+        Number of conditions included for each replicate.
     value, baseline : object
-        Of the factor.
+        Values of the factor.
     missing : int
-        Replicates of the campaign that are in no pair: a run failed, is missing, or has no such number.
+        Number of replicates of the campaign without a pair: a run failed, is missing, or has no such metric.
     mean, baseline_mean : float
-        Over the pairs, in the unit of the metric.
+        Means over the pairs, in the unit of the metric.
     test : Comparison
-        The numbers. Its ``workloads`` are the replicates paired.
+        Results of the tests. Its ``workloads`` are the paired replicates.
     """
 
     condition: Mapping[str, Any] | None
@@ -271,18 +278,19 @@ class Compared:
 
 
 class Agreement(NamedTuple):
-    """How many replicas of workloads agree: a value of the factor against the baseline, over all conditions.
+    """Agreement of replicas on the difference between a value of the factor and the baseline, over all conditions.
 
     Attributes
     ----------
     metric, role : str
-        What is compared; how the replicas came about, ``shake`` or ``resample``.
+        Compared metric; kind of replicas, ``shake`` or ``resample``.
     value, baseline : object
-        Of the factor.
+        Values of the factor.
     lower, pairs : int
-        Replicas in which the value has less than the baseline, of so many.
+        Number of replicas with a lower metric than under the baseline, and of all replicas.
     certain, workloads : int
-        Workloads, each in a condition, of whose replicas at least `CERTAIN` agree with their mean; of so many.
+        Number of workloads (each in a condition) with a share of at least `CERTAIN` of replicas that agree with their
+        mean, and of all workloads.
     """
 
     metric: str
@@ -298,7 +306,7 @@ class Agreement(NamedTuple):
 class Mean(NamedTuple):
     """Mean of a metric over the replicates of one condition, with the interval of Student's t.
 
-    ``replicates`` have a number and ``missing`` have none: means of other replicates are not of the same workloads.
+    ``replicates`` have a value and ``missing`` have none; means over different replicates are not comparable.
     """
 
     metric: str
@@ -313,28 +321,29 @@ class Mean(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """Everything that `compare_runs` found.
+    """Results of `compare_runs`.
 
     Attributes
     ----------
     comparing : Comparing
-        As it was asked for, with what was left out filled in.
+        Settings, with defaults filled in.
     values : tuple
-        Of the factor, baseline first.
+        Values of the factor, baseline first.
     others : tuple of str
-        Factors that make conditions.
+        Factors that define conditions.
     runs, replicates, conditions : int
-        Runs read, workloads, conditions.
+        Number of runs read, workloads, conditions.
     sources : int
-        Of which the workloads are parts: logs of windows, say; as many as workloads where each is one of its own.
+        Number of sources of which the workloads are parts, such as logs of windows; equal to the number of workloads
+        if these are independent.
     of_one : bool
-        Whether all workloads are parts of one log, or made of one, so that nothing is said of others.
+        Whether all workloads are parts of one log, or derived from one, so that results do not apply to others.
     agreements : tuple of Agreement
-        Where replicas were made of workloads, by metric and value.
+        Agreement of replicas, if there are any, by metric and value.
     found : tuple of Compared
-        By metric and condition, over all conditions last; families of Holm's correction stand together.
+        Comparisons by metric and condition, over all conditions last, grouped by family of Holm's correction.
     means : tuple of Mean
-        By metric, condition and value.
+        Means by metric, condition and value.
     """
 
     comparing: Comparing
@@ -351,16 +360,16 @@ class Comparisons:
 
     @property
     def nested(self) -> bool:
-        """Whether tests are over sources, of which the workloads are only parts."""
+        """True if tests are over sources of which the workloads are parts."""
         return 1 < self.sources < self.replicates
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics compared."""
+        """Compared metrics."""
         return self.comparing.metrics or ()
 
     def overall(self, metric: str) -> list[Compared]:
-        """Comparisons of a metric over all conditions, or in the only one."""
+        """Return the comparisons of a metric over all conditions, or in the only one."""
         only = self.conditions == 1
         return [it for it in self.found if it.metric == metric and (only or it.condition is None)]
 
@@ -370,23 +379,23 @@ def compare_runs(
     factors: Sequence[str] | Mapping[str, Iterable[Any]],
     comparing: Comparing | None = None,
 ) -> Comparisons:
-    """Compare the runs of a campaign, by metric: in each condition, then over all; and their means.
+    """Compare the runs of a campaign by metric, in each condition and over all, and compute means.
 
     Parameters
     ----------
     rows : iterable of mapping
-        A run each: a text or number for each factor, and a float for each metric. Read once, kept as columns of 8
-        bytes a number.
+        One row per run: a text or number for each factor, and a float for each metric. Rows are read once and kept as
+        columns of 8 bytes per number.
     factors : sequence or mapping
-        Names of all factors; with a mapping also their values in their order, else that in which they appear. A run
-        of which no row has come is missing, so it is told for values of which all failed.
+        Names of all factors; a mapping also defines the order of values, by default that of appearance. A run without
+        a row is missing, also for values of which all runs failed.
     comparing : Comparing, optional
-        What is compared, and how.
+        Settings of the comparison.
 
     Raises
     ------
     InputError
-        When a row has no value of a factor, two rows are of the same run, or a name is none.
+        If a row has no value of a factor, two rows are of the same run, or a name is unknown.
 
     Examples
     --------
@@ -428,7 +437,7 @@ def compare_runs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    """Runs as columns: a code of the value of each factor, a number of each metric."""
+    """Runs as columns: a code of the value of each factor, a number for each metric."""
 
     values: Mapping[str, tuple[Any, ...]]
     codes: Mapping[str, IntArray]
@@ -468,7 +477,7 @@ class _Columns:
         )
 
     def combined(self, names: Sequence[str]) -> tuple[IntArray, list[dict[str, Any]]]:
-        """Which of the combinations of some factors each run is of, and those that there are, in their order."""
+        """Return the combination of some factors of each run, and the list of combinations in order."""
         shape = tuple(len(self.values[name]) for name in names)
         if not names:
             return np.zeros(self.runs, dtype=np.int64), [{}]
@@ -482,7 +491,7 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grid:
-    """Where each run stands: replicate, condition, value of the factor."""
+    """Position of each run: replicate, condition, value of the factor."""
 
     comparing: Comparing
     others: tuple[str, ...]
@@ -525,7 +534,7 @@ class _Grid:
         return cls(how, others, compared, baseline, conditions, cells, shape, sources, of_one, made_of, role)
 
     def agreements(self, metric: str, values: FloatArray) -> Iterator[Agreement]:
-        """Of one metric, each value of the factor against the baseline; none where no replicas were made."""
+        """Return the agreement of replicas for one metric and each value of the factor; empty without replicas."""
         if self.role is None:
             return
         theirs = values[:, :, self.compared.index(self.baseline)]
@@ -542,13 +551,13 @@ class _Grid:
             yield Agreement(metric, self.role, value, self.baseline, lower, pairs, certain, len(known))
 
     def values(self, column: FloatArray) -> FloatArray:
-        """One metric by replicate, condition and value of the factor; NaN where there is none."""
+        """Return one metric by replicate, condition and value of the factor; NaN for missing values."""
         filled = np.full(self.shape, np.nan)
         filled.flat[self.cells] = np.where(np.isfinite(column), column, np.nan)
         return filled
 
     def comparisons(self, metric: str, values: FloatArray) -> Iterator[Compared]:
-        """Of one metric, in each condition and, where there are several, over all."""
+        """Return the comparisons of one metric, in each condition and, if there are several, over all."""
         theirs = values[:, :, self.compared.index(self.baseline)]
         against = [(place, value) for place, value in enumerate(self.compared) if value != self.baseline]
         sets: list[tuple[dict[str, Any] | None, slice]] = [
@@ -568,7 +577,7 @@ class _Grid:
         paired = np.isfinite(mine) & np.isfinite(theirs)
         used = np.flatnonzero(paired.any(axis=0))
         if not len(used):
-            used = np.zeros(1, dtype=np.int64)  # no pair of one condition, rather than of none
+            used = np.zeros(1, dtype=np.int64)  # no pair of one condition instead of none
         rows = np.flatnonzero(paired[:, used].all(axis=1))
         both = np.stack([column[np.ix_(rows, used)] for column in (mine, theirs)], axis=-1)
         mean, baseline_mean = both.mean(axis=(0, 1)).tolist() if len(rows) else (np.nan, np.nan)
@@ -577,12 +586,12 @@ class _Grid:
         return Compared(condition, len(used), value, self.baseline, missing, mean, baseline_mean, test)
 
     def _sources(self, rows: IntArray) -> IntArray | None:
-        """Of which source each of some replicates is; None where there is one, or each is one of its own."""
+        """Return the source of each replicate; None if there is only one, or all are independent."""
         count = len(np.unique(self.sources))
         return self.sources[rows] if 1 < count < len(self.sources) else None
 
     def _test(self, metric: str, both: FloatArray, sources: IntArray | None) -> PolicyComparison:
-        """The numbers of complete pairs, before Holm's correction."""
+        """Return the tests of complete pairs, before Holm's correction."""
         n, conditions, _ = both.shape
         how = self.comparing
         found = compare_policies(
@@ -605,7 +614,7 @@ class _Grid:
         return replace(found[0], load=None)
 
     def means(self, metric: str, values: FloatArray) -> Iterator[Mean]:
-        """Of one metric, in each condition for each value of the factor, baseline first."""
+        """Return the means of one metric, in each condition for each value of the factor, baseline first."""
         order = sorted(range(len(self.compared)), key=lambda place: self.compared[place] != self.baseline)
         for at, condition in enumerate(self.conditions):
             for place in order:
@@ -626,7 +635,7 @@ def _better(metric: str) -> Better:
 
 
 def _baseline(how: Comparing, values: Sequence[Any]) -> Any:
-    """The baseline among the values, also by its text."""
+    """Return the baseline among the values, which may be given as text."""
     if how.baseline is None:
         return values[0]
     same = [value == how.baseline or str(value) == str(how.baseline) for value in values]

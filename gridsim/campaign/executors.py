@@ -1,4 +1,4 @@
-"""Where units run: in this process, in processes of this machine, on a Dask cluster, or on any other executor."""
+"""Execution of units: in this process, in processes of this machine, on a Dask cluster, or on another executor."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ from gridsim.workers import Processes
 T = TypeVar("T")
 
 _PATIENCE = 30
-"""Seconds to wait for a Dask scheduler."""
+"""Timeout for a connection to a Dask scheduler, s."""
 
 _TOGETHER = 16
-"""Units that a worker gets at once, at most: of one workload, which it then reads once."""
+"""Largest number of units per batch; a batch has one workload, which the worker then reads once."""
 
 _AHEAD = 2
-"""Batches for each worker: one under way, and the next one at hand."""
+"""Batches per worker: one running, and one waiting."""
 
 
 class Pool(Protocol):
-    """Workers."""
+    """Interface of a pool of workers."""
 
     @property
     def workers(self) -> int:
-        """How many there are, about."""
+        """Approximate number of workers."""
         ...
 
     @property
     def together(self) -> int:
-        """Units that a worker gets at once, at most."""
+        """Largest number of units per batch."""
         ...
 
     @property
     def ahead(self) -> int:
-        """Batches of units that are submitted before one is back."""
+        """Number of batches to submit in advance."""
         ...
 
     def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
-        """Have something done."""
+        """Submit work."""
         ...
 
     def renew(self) -> None:
-        """Begin with new workers after one has died."""
+        """Start new workers after one has died."""
         ...
 
     def gone(self) -> bool:
-        """Whether nobody is left who could do anything."""
+        """True if no worker is left."""
         ...
 
 
 @contextmanager
 def pool_of(workers: int, executor: Executor | str | None) -> Iterator[Pool]:
-    """Workers for as long as they are needed.
+    """Yield a pool of workers for the duration of the block.
 
     Parameters
     ----------
     workers : int
-        Processes of this machine; 1 for none but this one.
+        Number of processes on this machine; 1 uses only this process.
     executor : Executor or str or None
-        What to use instead; a text is the address of a Dask scheduler.
+        Executor to use instead; a text is the address of a Dask scheduler.
 
     Raises
     ------
     InputError
-        When the Dask scheduler cannot be reached.
+        If the Dask scheduler cannot be reached.
     """
     if isinstance(executor, str):
         with _dask(executor) as cluster:
@@ -91,7 +91,7 @@ def pool_of(workers: int, executor: Executor | str | None) -> Iterator[Pool]:
 
 
 class _Here:
-    """This process: a unit is done when it is submitted, and kept before the next one begins."""
+    """This process: a unit runs when it is submitted, and is stored before the next one begins."""
 
     workers = together = ahead = 1
 
@@ -121,7 +121,7 @@ class _Processes(Processes):
 
 
 class _Other:
-    """An executor of the caller's own, which stays open."""
+    """User-defined executor, which is not closed."""
 
     together = _TOGETHER
 
@@ -157,9 +157,9 @@ def _dask(address: str) -> Iterator[Pool]:
 
 
 class _Dask:
-    """Workers of a Dask scheduler, as many as there are at any moment; units of a worker that dies run elsewhere."""
+    """Workers of a Dask scheduler, whose number may change; units of a worker that dies run elsewhere."""
 
-    _AT_LEAST = 16  # workers; a cluster that grows with what waits must see something waiting
+    _AT_LEAST = 16  # workers; a cluster that scales with its queue must have a queue
     _COUNTED = 10.0  # seconds between two counts of the workers
 
     together = _TOGETHER
@@ -173,7 +173,7 @@ class _Dask:
     def workers(self) -> int:
         if time.monotonic() > self._counted + self._COUNTED:
             self._counted = time.monotonic()
-            with contextlib.suppress(OSError, RuntimeError):  # the scheduler is gone; `gone` tells so
+            with contextlib.suppress(OSError, RuntimeError):  # the scheduler is gone, as reported by `gone`
                 self._cores = sum(self._client.ncores().values())
         return self._cores or self._AT_LEAST
 

@@ -1,4 +1,4 @@
-"""Factors of a sweep: their values, the places that a recipe has for them, and the recipe filled with values."""
+"""Factors of a sweep: values, placeholders in a scenario file, and substitution of values."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _USUAL = {
     "cores": ("workload", "cores"),
     "seed": ("options", "seed"),
 }
-"""Where the value of a factor goes that the recipe has no place for."""
+"""Default position of the value of a factor without a placeholder."""
 
 
 def values_of(name: str, given: Any, path: Path) -> Sequence[Any]:
-    """Values of a factor: a list, or whole numbers from ``first`` to ``last``.
+    """Return the values of a factor: a list, or whole numbers from ``first`` to ``last``.
 
     Raises
     ------
     InputError
-        Naming the file, the key and what was expected.
+        With the file, the key and the expected value.
     """
     if isinstance(given, Mapping):
         whole = all(type(part) is int for part in given.values())
@@ -65,12 +65,12 @@ def _wrong(message: str, path: Path, name: str) -> InputError:
 
 
 def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> None:
-    """Look whether combinations to leave out are ones of factors and their values.
+    """Check that excluded combinations consist of factors and their values.
 
     Raises
     ------
     InputError
-        Naming the file, the key and what was expected.
+        With the file, the key and the expected value.
     """
     if not isinstance(exclude, list | tuple):
         raise InputError(f"is {exclude!r}; a list of tables was expected", path=path, field="exclude")
@@ -88,7 +88,7 @@ def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path
 
 
 def _policy(value: Any) -> Any:
-    """A policy with a label (``today=slurm?conf=slurm.conf``) as a table with a name."""
+    """Return a policy with a label (``today=slurm?conf=slurm.conf``) as a table with a name."""
     label, spec = policy_label(value) if isinstance(value, str) else (None, value)
     return value if label is None else {"name": label, "policy": spec}
 
@@ -98,7 +98,7 @@ def label_of(value: Any) -> Any:
 
 
 def used(recipe: Any) -> Iterator[str]:
-    """Names of the factors that a recipe has places for."""
+    """Return the names of the factors with placeholders in a scenario."""
     if isinstance(recipe, Mapping):
         for value in recipe.values():
             yield from used(value)
@@ -110,12 +110,12 @@ def used(recipe: Any) -> Iterator[str]:
 
 
 def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The recipe with a place for each factor; the usual ones need none of their own.
+    """Return the scenario with a placeholder for each factor; well-known factors need no explicit one.
 
     Raises
     ------
     InputError
-        Naming the file, the key and what was expected.
+        With the file, the key and the expected value.
     """
     found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in recipe.items()}
     placed = set(used(recipe))
@@ -136,7 +136,10 @@ def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Pat
 
 
 def filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
-    """The recipe with values in the places; of a list, without entries that are nothing then, and itself if all are."""
+    """Return the scenario with values in its placeholders.
+
+    Empty list entries, and lists that become empty, are removed.
+    """
     if isinstance(recipe, Mapping):
         found = {name: filled(value, chosen) for name, value in recipe.items()}
         return {name: value for name, value in found.items() if value != [] or recipe[name] == []}
@@ -153,7 +156,7 @@ def filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
 
 def _value(match: re.Match[str], chosen: Mapping[str, Any]) -> Any:
     value = chosen[match[1]]
-    if match[2] is None:  # a table may say what stands there under the factor's own name
+    if match[2] is None:  # a table may have a key with the factor's name
         return value.get(match[1], value["name"]) if isinstance(value, Mapping) else value
     if not isinstance(value, Mapping) or match[2] not in value:
         raise InputError(f"the value {value!r} of factor '{match[1]}' has no '{match[2]}'", field=f"factors.{match[1]}")
@@ -161,7 +164,7 @@ def _value(match: re.Match[str], chosen: Mapping[str, Any]) -> Any:
 
 
 def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the files that a filled recipe reads."""
+    """Return the names of the files that a filled scenario reads."""
     workload, platform = recipe.get("workload", {}), recipe.get("platform", {})
     if "file" in workload:
         yield from [workload["file"]] if isinstance(workload["file"], str) else workload["file"]

@@ -1,4 +1,4 @@
-"""Papers that are done again: what a user asks of one, what it answers, and the installed packages that bring them."""
+"""Interface of reproduced papers: order, result, and installed packages that provide them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ GROUP = "gridsim.paper"
 """Entry-point group of the modules whose ``PAPERS`` maps names to papers."""
 
 Listener = Callable[[str, "Finished", "Progress"], None]
-"""Called with the name of a store, each unit that comes back, and where the campaign stands then."""
+"""Called with the name of a store, each finished unit, and the progress of the campaign."""
 
 
 class Order(NamedTuple):
-    """What is asked for.
+    """Order for a reproduction.
 
     Attributes
     ----------
     scale : str
-        Of the recipe of the paper.
+        Scale of the reproduction.
     data : Path or None
         Folder of the archive's logs.
     variant : str
-        Of the paper; empty for the paper as it is.
+        Variant of the paper; empty for the original.
     """
 
     scale: str = "small"
@@ -41,16 +41,16 @@ class Order(NamedTuple):
 
 
 class Absent(NamedTuple):
-    """Data that is not there.
+    """Missing data.
 
     Attributes
     ----------
     name : str
-        What it is.
+        Description of the data.
     file : str
-        Where it is looked for in the folder of the data.
+        Expected file in the data folder.
     fetch : str
-        Name under which it can be fetched; empty where it cannot.
+        Name for downloading it; empty if that is not possible.
     """
 
     name: str
@@ -59,20 +59,20 @@ class Absent(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A figure: where it is in the folder, or why it is not there.
+    """Figure: its file, or the reason why there is none.
 
     Attributes
     ----------
     number : str
-        As it is asked for.
+        Number of the figure.
     caption : str
-        What it shows, and of which synthetic jobs.
+        Description, with the synthetic jobs used.
     file : str
-        In the folder; empty where nothing was drawn.
+        File in the folder; empty if nothing was drawn.
     note : str
-        Why not; for pseudo-code, which exact cases decide it.
+        Reason for a missing file; for pseudo-code, the exact cases that check it.
     made : bool
-        False where it could not be.
+        False if the figure could not be made.
     """
 
     number: str
@@ -83,7 +83,7 @@ class Drawn(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A claim of the paper as a line of text: effect, p and n are those of the circumstance that supports it least."""
+    """Claim of the paper as a line of text; effect, p and n are those of the least favourable condition."""
 
     id: str
     answer: str
@@ -95,22 +95,22 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """What came of one paper.
+    """Result of the reproduction of one paper.
 
     Attributes
     ----------
     name : str
-        Of the paper, with its variant.
+        Name of the paper, with its variant.
     synthetic : str
-        Logs in whose place synthetic jobs stand, in words; empty for none.
+        Text on logs that were replaced by synthetic jobs; empty for none.
     absent : sequence of Absent
-        Data that is not there.
+        Missing data.
     drawn : sequence of Drawn
-        Its figures.
+        Figures.
     claims : sequence of Claim
-        Empty where figures alone were asked for.
+        Claims; empty if only figures were requested.
     failed : int
-        Units that raised.
+        Number of failed units.
     page : Path or None
         Page of all papers in the folder.
     """
@@ -125,23 +125,23 @@ class Reproduced:
 
     @property
     def not_made(self) -> list[Drawn]:
-        """Figures that could not be made."""
+        """Number of figures that could not be made."""
         return [one for one in self.drawn if not one.made]
 
 
 class Paper(Protocol):
-    """One paper; `gridsim reproduce` knows no more of it."""
+    """Interface of a paper for `gridsim reproduce`."""
 
     @property
     def citation(self) -> object:
-        """Who wrote it, where and when, as text."""
+        """Citation as text: authors, venue and year."""
 
     @property
     def variants(self) -> Collection[str]:
-        """Other ways to run it."""
+        """Names of variants of the reproduction."""
 
     def check(self, order: Order, figure: str | None = None) -> None:
-        """Look at what is asked for, and run nothing.
+        """Check an order without running anything.
 
         Raises
         ------
@@ -160,37 +160,37 @@ class Paper(Protocol):
         kind: str = "png",
         listener: Listener | None = None,
     ) -> Reproduced:
-        """Run what is missing, and write everything to a folder.
+        """Run missing units, and write all results to a folder.
 
         Parameters
         ----------
         out : Path
-            The folder. Stores of rows in it are used again.
+            The folder. Existing stores of rows in it are reused.
         figure : str, optional
-            Draw this one alone, and run only what it needs.
+            Draw only this figure, and run only the units that it needs.
         cases : Path, optional
-            Folder of exact cases; those that come with gridsim where left out.
+            Folder of exact cases; by default those included in gridsim.
         workers : int
-            Processes.
+            Number of processes.
         kind : {"png", "svg"}
-            Of figures.
+            Format of figures.
         listener : callable, optional
-            Called with each unit that is done.
+            Called with each finished unit.
 
         Raises
         ------
         InputError
-            As `check` does, and for a store of something else.
+            As `check`, and for a store of another campaign.
         """
 
 
 def papers() -> dict[str, Paper]:
-    """Papers of all installed packages by name.
+    """Return the papers of all installed packages by name.
 
     Raises
     ------
     InputError
-        When a module that a package names does not import or has no papers, or two have one of the same name.
+        If a registered module cannot be imported or has no papers, or names are not unique.
     """
     found: dict[str, Paper] = {}
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):

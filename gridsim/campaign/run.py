@@ -1,10 +1,11 @@
-"""Carry a campaign out: what is missing in a store goes to workers, and what comes back is kept at once.
+"""Execution of a campaign: workers run the missing units of a store, and results are stored immediately.
 
-Workers get recipes and read inputs themselves; the driver alone writes. It holds a few units at a time, however many
-there are. A unit that raises is noted and stops nobody; one whose worker dies is tried again, alone.
+Workers receive scenarios and read the inputs; only the driver writes. The driver holds a few units at a time,
+regardless of their total number. A unit that raises an error is recorded as failed and the others continue. A unit
+whose worker dies is repeated alone.
 
-Units go to workers a few together, those of one workload, so that it is read once. A worker sends back what it has
-after `_ENOUGH` seconds, so that whatever is killed, little is run twice.
+Workers receive units in batches of one workload, so that it is read once. A worker returns its finished units after
+`_ENOUGH` seconds, so that little work is lost if it is killed.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ from gridsim.result import versions
 from gridsim.words import counted
 
 _ENOUGH = 5.0
-"""Seconds after which a worker sends back what it has; the rest of its units is given out again."""
+"""Seconds after which a worker returns its finished units; the remaining ones are submitted again."""
 
 _LOOK = 5.0
-"""Seconds between two looks at whether the workers are still there."""
+"""Seconds between two checks of the workers."""
 
 _SHOWN = 3
-"""Damaged results that a warning names."""
+"""Number of damaged results listed in a warning."""
 
 _DEATHS = 2
-"""Of workers that ran a unit alone, after which it counts as failed."""
+"""Number of deaths of workers running a unit alone, after which the unit counts as failed."""
 
 
 class Unit(Protocol):
-    """What is run, kept and missing as a whole."""
+    """Smallest unit of execution and storage."""
 
     @property
     def file(self) -> str:
-        """Name of its result; slashes make folders."""
+        """Name of its result; slashes separate folders."""
         ...
 
     def __str__(self) -> str:
-        """In words."""
+        """Return a text for messages."""
         ...
 
 
@@ -60,11 +61,11 @@ class Made(NamedTuple):
     Attributes
     ----------
     content : bytes
-        Of its file: what depends on recipe and inputs alone.
+        Content of the result file, which depends only on scenario and inputs.
     beside : mapping of str to bytes
-        Further files by name in the store, such as records.
+        Additional files by name in the store, such as records.
     schedules, jobs : int
-        How many it took.
+        Number of simulated schedules and jobs.
     """
 
     content: bytes
@@ -74,17 +75,17 @@ class Made(NamedTuple):
 
 
 class Campaign(Protocol):
-    """Many units, told apart by the names of their files. It is sent to workers, so it holds recipes, not data."""
+    """Set of units, identified by file names; it is sent to workers, so it contains scenarios instead of data."""
 
     may_change: ClassVar[Sequence[str]]
-    """Entries of `identity` that no result depends on."""
+    """Entries of `identity` that do not affect results."""
 
     def identity(self, data: Path | None) -> Mapping[str, Any]:
-        """What its results are of."""
+        """Return the identity of the results."""
         ...
 
     def groups(self) -> Iterable[Sequence[Any]]:
-        """Its units, those that share inputs together; again and again the same."""
+        """Yield groups of units that share inputs; may be called repeatedly."""
         ...
 
     def made(self, unit: Any, data: Path | None) -> Made:
@@ -93,7 +94,7 @@ class Campaign(Protocol):
 
 
 class Finished(NamedTuple):
-    """A unit that was run: CPU seconds with everything, schedules and jobs in them; why not, where it failed."""
+    """Finished unit: total CPU seconds, number of schedules and jobs, and the failure, if any."""
 
     unit: Any
     cpu: float
@@ -103,7 +104,7 @@ class Finished(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Units of a campaign, or of a part of it: finished, failed, still to do."""
+    """Progress of a campaign or a part of it: finished, failed and remaining units."""
 
     finished: int
     failed: int
@@ -111,18 +112,18 @@ class Progress(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Total number of units."""
         return self.finished + self.failed + self.left
 
 
 @dataclass(slots=True)
 class Summary:
-    """What one call of `run_campaign` did: units, schedules, CPU seconds of the workers, units that failed now.
+    """Summary of one call of `run_campaign`: units, schedules, CPU seconds of the workers, new failures.
 
     Attributes
     ----------
     at : Progress
-        Where the campaign, or the part of it, stands now.
+        Progress of the campaign, or of the part of it.
     """
 
     units: int = 0
@@ -133,7 +134,7 @@ class Summary:
     at: Progress = field(default_factory=lambda: Progress(0, 0, 0))
 
     def add(self, done: Finished) -> None:
-        """Count a unit in."""
+        """Add a unit."""
         self.cpu += done.cpu
         if done.failure is not None:
             self.failed += 1
@@ -154,36 +155,36 @@ def run_campaign(
     retry_failed: bool = False,
     listener: Callable[[Finished, Progress], None] | None = None,
 ) -> Summary:
-    """Run every unit of a campaign that a store does not have, and keep it there.
+    """Run all missing units of a campaign and store their results.
 
     Parameters
     ----------
     folder : path
-        Of the store (`gridsim.campaign.store`).
+        Folder of the store (`gridsim.campaign.store`).
     data : path, optional
         Folder of the archive's logs.
     workers : int
-        Processes; 1 works in this one.
+        Number of processes; 1 uses only this process.
     executor : Executor or str, optional
-        What runs the units instead: any `concurrent.futures.Executor`, or the address of a Dask scheduler.
+        Executor to use instead: any `concurrent.futures.Executor`, or the address of a Dask scheduler.
     shard : Shard, optional
-        The part to run; all where left out.
+        The part to run; by default all units.
     retry_failed : bool
-        Run also what failed before.
+        Repeat units that failed before.
     listener : callable, optional
-        Called with each unit that comes back, and where the campaign stands then.
+        Called with each finished unit, and the progress of the campaign.
 
     Raises
     ------
     InputError
-        When the store is of something else, or another driver works on it, or the workers are gone.
+        If the store belongs to another campaign, another driver is using it, or no workers are left.
     OSError
-        When a result cannot be written, as on a full disk. What was written is whole and stays.
+        If a result cannot be written, for example on a full disk. Results written before are complete and kept.
 
     Warns
     -----
     UserWarning
-        For results that are damaged and are run again, and for those of a store without checksums.
+        For damaged results, which are repeated, and for a store without checksums.
     """
     if workers < 1:
         raise InputError(f"{workers} workers; expected at least 1", field="workers")
@@ -219,12 +220,12 @@ def run_campaign(
 
 
 def discard_damaged(campaign: Campaign, store: Store, shard: Shard | None = None) -> Progress:
-    """Remove the results of a campaign that are damaged, and say so; how far the campaign is without them.
+    """Remove damaged results of a campaign with a warning; return the remaining progress.
 
     Warns
     -----
     UserWarning
-        Naming the first of them.
+        With the names of the first ones.
     """
     damaged: list[str] = []
     at = progress_of(campaign, store, shard, damaged=damaged)
@@ -237,12 +238,12 @@ def discard_damaged(campaign: Campaign, store: Store, shard: Shard | None = None
 
 
 def check(campaign: Campaign, store: Store, data: str | Path | None = None) -> None:
-    """Look whether a store may hold results of a campaign, and change nothing.
+    """Check whether a store may contain results of a campaign, without changing it.
 
     Raises
     ------
     InputError
-        When its results are of something else, of another version of gridsim or from other inputs.
+        If its results are of another campaign, another version of gridsim, or other inputs.
     """
     store.check(_identity(campaign, None if data is None else Path(data).resolve()), may_change=campaign.may_change)
 
@@ -254,7 +255,7 @@ def _identity(campaign: Campaign, data: Path | None) -> dict[str, Any]:
 def progress_of(
     campaign: Campaign, store: Store, shard: Shard | None = None, *, damaged: list[str] | None = None
 ) -> Progress:
-    """How far a campaign is; where *damaged* is given, each result is verified, and damaged ones are added to it."""
+    """Return the progress of a campaign; with *damaged*, verify each result and add damaged ones to it."""
     finished = failed = left = 0
     for group in _groups(campaign, shard or Shard()):
         for unit in group:
@@ -272,7 +273,7 @@ def progress_of(
 
 
 def _groups(campaign: Campaign, shard: Shard) -> Iterator[Sequence[Any]]:
-    """Groups of a part of a campaign. Groups are dealt out whole where there are enough of them, else their units."""
+    """Yield groups of a part of a campaign: whole groups if there are enough of them, else their units."""
     if shard.whole:
         yield from campaign.groups()
         return
@@ -296,12 +297,12 @@ def _missing(campaign: Campaign, store: Store, shard: Shard, *, retry_failed: bo
 
 
 def _together(pool: Pool, left: int) -> int:
-    """Units that go to a worker at once: few enough that no worker idles at the end for long."""
+    """Return the batch size for workers, small enough that none is idle for long at the end."""
     return min(pool.together, math.ceil(left / (4 * pool.workers)))
 
 
 def _batches(groups: Iterable[list[Any]], together: int) -> Iterator[list[Any]]:
-    """Units that go to a worker together, all of one group, about as many each time."""
+    """Yield batches of units of one group, of similar size."""
     for group in groups:
         size = math.ceil(len(group) / math.ceil(len(group) / together))
         for first in range(0, len(group), size):
@@ -309,7 +310,7 @@ def _batches(groups: Iterable[list[Any]], together: int) -> Iterator[list[Any]]:
 
 
 class _Outcome(NamedTuple):
-    """What a worker sends back of one unit."""
+    """Result of one unit, as returned by a worker."""
 
     unit: Any
     made: Made | None
@@ -319,7 +320,7 @@ class _Outcome(NamedTuple):
 
 
 def _work(campaign: Campaign, data: Path | None, version: str, units: Sequence[Any]) -> list[_Outcome]:
-    """In a worker: run units one after the other, the first at least, and no more when it has taken long enough."""
+    """Run units in a worker, one after the other; stop when the time limit is exceeded, but run at least one."""
     own = versions()["gridsim"]
     if own != version:
         told = f"this worker has gridsim {own}, the driver {version}; install the same on both"
@@ -336,16 +337,16 @@ def _ran(campaign: Campaign, data: Path | None, unit: Any) -> _Outcome:
     made, failure = None, None
     try:
         made = campaign.made(unit, data)
-    except (Exception, SystemExit) as error:  # also what a policy of somebody's own does: it stops nobody
+    except (Exception, SystemExit) as error:  # also errors of user-defined policies: the campaign continues
         failure = Failure(str(unit), *_told(error))
     return _Outcome(unit, made, failure, time.process_time() - cpu, time.perf_counter() - wall)
 
 
 def _told(error: BaseException) -> tuple[str, str]:
-    """An error in one line, and where it happened."""
+    """Return an error in one line, and its location."""
     try:
         said = " ".join(str(error).split())
-    except Exception:  # of somebody's own, and broken too
+    except Exception:  # a user-defined error with a broken text
         said = "it cannot say what"
     return f"{type(error).__name__}: {said}", "".join(traceback.format_exception(error))
 
@@ -371,11 +372,10 @@ Work = Callable[[Sequence[Any]], list[_Outcome]]
 
 
 def _outcomes(pool: Pool, work: Work, batches: Iterator[list[Any]]) -> Iterator[_Outcome]:
-    """What comes back, in whatever order.
+    """Yield outcomes in any order.
 
-    When a worker dies, a pool of processes tells so of everything that was under way, guilty or not; and what fails
-    as a whole does not say which of its units it was. These units then run one at a time, so that only the one that is
-    to blame fails.
+    When a worker dies, a process pool raises an error for all running batches, and a failed batch does not identify
+    the faulty unit. These units are then run one at a time, so that only the faulty one fails.
     """
     under_way: dict[Future[list[_Outcome]], list[Any]] = {}
     again: deque[list[Any]] = deque()
@@ -416,7 +416,7 @@ def _outcomes(pool: Pool, work: Work, batches: Iterator[list[Any]]) -> Iterator[
 def _next(
     room: int, suspects: deque[Any], batches: Iterator[list[Any]], under_way: Mapping[Any, Any]
 ) -> Iterator[list[Any]]:
-    """What is submitted now: a suspect where nothing else runs, or as many batches as there is room for."""
+    """Return the batches to submit now: a suspect unit if nothing else runs, or as many batches as allowed."""
     if not suspects:
         yield from itertools.islice(batches, max(room, 0))
     elif not under_way:
@@ -429,7 +429,7 @@ def _taken(batches: deque[list[Any]]) -> Iterator[list[Any]]:
 
 
 def _submitted(pool: Pool, work: Work, units: Sequence[Any]) -> Future[list[_Outcome]]:
-    """Answer to come of workers; also where they are found to be gone only now."""
+    """Submit units; raise an error if the workers are found to be gone."""
     try:
         return pool.submit(work, units)
     except Exception as error:
@@ -439,7 +439,7 @@ def _submitted(pool: Pool, work: Work, units: Sequence[Any]) -> Future[list[_Out
 
 
 def _done(pool: Pool, under_way: Mapping[Future[list[_Outcome]], Any]) -> Iterable[Future[list[_Outcome]]]:
-    """Wait for something to be done."""
+    """Wait for a batch to finish."""
     while True:
         done = wait(under_way, timeout=_LOOK, return_when=FIRST_COMPLETED).done
         if done:
@@ -458,7 +458,7 @@ def _still_there(pool: Pool, error: object) -> None:
 
 
 def _after_death(units: Sequence[Any], suspects: deque[Any], deaths: Counter[str]) -> Iterator[_Outcome]:
-    """Suspect what was under way when a worker died; give up what was alone too often."""
+    """Mark units that were running when a worker died as suspects; give up those that failed alone too often."""
     if len(units) > 1:
         suspects.extend(units)
         return

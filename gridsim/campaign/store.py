@@ -1,18 +1,18 @@
-"""A folder of finished units: each a file, whole or not there. It survives whatever stops the work, at any instant.
+"""Folder of finished units, one file each, written atomically, so that interruptions at any time are harmless.
 
-=====================  =================================================================================================
-``campaign.json``      what the units are of: recipe, version of gridsim, checksums of the inputs
-``runs/…``             results; they depend on recipe and inputs alone, not on who made them, when or how
-``checksums*.jsonl``   SHA-256 of each result and of the files beside it, a line a unit
-``failed/….json``      units that raised, with their tracebacks; gone when they succeed
-``journal*.jsonl``     who finished what when, and how long it took: a log, not a result
-``lock*``              held while a driver works on the store
-=====================  =================================================================================================
+=====================
+=================================================================================================
+``campaign.json``      identity of the units: scenario, version of gridsim, checksums of the inputs ``runs/…``
+results; they depend on recipe and inputs alone, not on who made them, when or how ``checksums*.jsonl``   SHA-256 of
+each result and of the files beside it, a line a unit ``failed/….json``      units that raised, with their tracebacks;
+gone when they succeed ``journal*.jsonl``     who finished what when, and how long it took: a log, not a result
+``lock*``              held while a driver works on the store =====================
+=================================================================================================
 
-A unit is finished when its file is there. A file that differs from its checksum, or has none, is damaged: its unit is
-run again. In a store without any checksums, which an earlier version wrote, results that end with a line break are
-accepted as they are. Files are on the disk before they get their names, so that also a machine that loses its power
-leaves whole files. Locks are the operating system's: they end with the process that holds them, however it ends.
+A unit is finished when its file exists. A file that differs from its checksum, or has none, is damaged, and its unit
+is repeated. In a store without checksums, written by an earlier version, results that end with a line break are
+accepted. Files are flushed to disk before they are renamed, so that files are complete even after a power failure.
+Locks are those of the operating system and end with the process that holds them.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _NOTE = {"sweep?": {str: ANY}, "inputs?": {str: str}, "plugins?": {str: str}}
 """Schema of ``campaign.json``."""
 
 _PATIENCE = 1.0
-"""Seconds to wait for a lock: somebody may just look, or be about to end."""
+"""Timeout for a lock, s, since another process may be checking it or about to end."""
 
 
 class Failure(NamedTuple):
-    """A unit that raised: what it is in words, the error in one line, and where it happened."""
+    """Failed unit: its text, the error in one line, and its location."""
 
     unit: str
     error: str
@@ -54,7 +54,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Part *number* of *parts* that a campaign is cut into, for job arrays.
+    """Part *number* of *parts* of a campaign, for job arrays.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class Shard:
 
     @classmethod
     def of(cls, text: str) -> Shard:
-        """Part that is written ``i/n``.
+        """Return the part given as ``i/n``.
 
         Raises
         ------
         InputError
-            When it is none.
+            If the text is invalid.
         """
         number, _, parts = text.partition("/")
         try:
@@ -89,12 +89,12 @@ class Shard:
 
     @property
     def whole(self) -> bool:
-        """Whether it is all there is."""
+        """True if it is the only part."""
         return self.parts == 1
 
     @property
     def suffix(self) -> str:
-        """Of the names of its own files."""
+        """Suffix of the names of its files."""
         return "" if self.whole else f"-{self.number}-of-{self.parts}"
 
 
@@ -104,7 +104,7 @@ class Store:
     Parameters
     ----------
     folder : path
-        Where they are; made where it is not there yet.
+        Folder of the store; created if missing.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -113,16 +113,16 @@ class Store:
 
     @property
     def note(self) -> Path:
-        """File that says what the results are of."""
+        """File with the identity of the results."""
         return self.folder / "campaign.json"
 
     def identity(self) -> dict[str, Any]:
-        """What the results are of; empty where nothing is there.
+        """Return the identity of the results; empty for a new store.
 
         Raises
         ------
         InputError
-            When the folder is no store.
+            If the folder is not a store.
         """
         try:
             self.note.stat()
@@ -132,31 +132,32 @@ class Store:
         return found
 
     def claim(self, identity: Mapping[str, Any], *, may_change: Sequence[str] = ()) -> None:
-        """Note what the results are of, where they may be of it.
+        """Check and write the identity of the results.
 
         Raises
         ------
         InputError
-            As `check` does.
+            As `check`.
         """
         told, there = self.check(identity, may_change=may_change), self.identity()
         if there != told:
             write_json(self.note, told)
 
     def check(self, identity: Mapping[str, Any], *, may_change: Sequence[str] = ()) -> dict[str, Any]:
-        """What the store is to say of its results, where they may be of this.
+        """Return the new identity of the store, if its results are compatible with *identity*.
 
         Parameters
         ----------
         identity : mapping
-            Of JSON's types. ``inputs``, checksums by name, may gain and lose names, but not change a checksum.
+            Identity with JSON types. ``inputs``, checksums by name, may gain and lose names, but not change a
+            checksum.
         may_change : sequence of str
-            Entries that results there do not depend on.
+            Entries that do not affect results.
 
         Raises
         ------
         InputError
-            When the folder holds results of something else, of another version of gridsim or from other inputs.
+            If the folder has results of another campaign, another version of gridsim, or other inputs.
         """
         told: dict[str, Any] = json.loads(json.dumps(plain(identity)))
         there = self.identity()
@@ -184,12 +185,12 @@ class Store:
 
     @contextmanager
     def held(self, shard: Shard) -> Iterator[None]:
-        """Hold the store while working on it: one driver for the whole, or one for each part.
+        """Lock the store for a driver: one for the whole, or one for each part.
 
         Raises
         ------
         InputError
-            When another driver works on it.
+            If another driver is using it.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as locks:
@@ -209,27 +210,27 @@ class Store:
                 _fill(own, "")
 
     def _locks(self, shard: Shard) -> list[tuple[Path, bool]]:
-        """Files to lock: parts share the store, and each is one driver's alone."""
+        """Return the files to lock: shared for the store with parts, exclusive for each part."""
         whole = [(self.folder / "lock", shard.whole)]
         return whole if shard.whole else [*whole, (self.folder / f"lock{shard.suffix}", True)]
 
     def driver(self) -> str | None:
-        """Who works on the store now, in words; None where nobody does."""
+        """Return a text on the driver that is using the store; None if there is none."""
         told = []
         for path in sorted(self.folder.glob("lock*")):
             with path.open(encoding="utf-8") as file:
                 if _lock(file, exclusive=False):
-                    continue  # nobody's, whatever a driver that was killed has left in it
+                    continue  # left over from a killed driver
                 try:
                     driver = json.loads(file.read())
-                except ValueError:  # it starts or ends right now
+                except ValueError:  # it is just starting or ending
                     told.append("another process")
                     continue
             told.append(f"process {driver['process']} on {driver['host']} since {driver['since']}")
         return " and ".join(told) or None
 
     def _sweep_up(self) -> None:
-        """Take away half-written files of a driver that was killed; nobody else writes now."""
+        """Remove partly written files of a killed driver; no other process writes now."""
         below = [f"{folder}/**/.*" for folder in (RUNS, "failed", "records")]
         beside = [f".*.{kind}.????????" for kind in ("json", "jsonl", "csv")]
         for path in [it for pattern in below + beside for it in self.folder.glob(pattern)]:
@@ -237,22 +238,22 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def take_over(self, other: Store) -> int:
-        """Copy what another store of the same campaign has finished, or failed to, and this one has not.
+        """Copy the finished and failed units of another store of the same campaign that are missing here.
 
         Returns
         -------
         int
-            Results that were copied.
+            Number of copied results.
 
         Raises
         ------
         InputError
-            When both have a result of the same unit, and these differ.
+            If both have different results of the same unit.
 
         Warns
         -----
         UserWarning
-            For a result of the other store that is damaged; it is not copied.
+            For a damaged result of the other store, which is not copied.
         """
         copied = 0
         for file in other.files():
@@ -277,31 +278,31 @@ class Store:
                 _put(self.folder / "failed" / path.name, path.read_bytes())
         for path in sorted(other.folder.glob("journal*.jsonl")):
             content = path.read_bytes()
-            mark = hashlib.sha256(content.partition(b"\n")[0]).hexdigest()[:8]  # a journal that grew keeps its name
+            mark = hashlib.sha256(content.partition(b"\n")[0]).hexdigest()[:8]  # a longer journal keeps its name
             _put(self.folder / f"journal-{mark}.jsonl", content)
         return copied
 
     def path(self, file: str) -> Path:
-        """Where the result of a unit is, or will be."""
+        """Return the path of the result of a unit."""
         return self.folder / RUNS / file
 
     def has(self, file: str) -> bool:
-        """Whether a unit is finished."""
+        """Return whether a unit is finished."""
         return self.path(file).exists()
 
     def files(self) -> list[str]:
-        """Names of all results, in order."""
+        """Return the sorted names of all results."""
         return sorted(
             str(it.relative_to(self.folder / RUNS)) for it in (self.folder / RUNS).glob("**/[!.]*") if it.is_file()
         )
 
     def content(self, file: str) -> bytes:
-        """The result of a unit as it was written.
+        """Return the result of a unit.
 
         Raises
         ------
         InputError
-            When the file has changed since.
+            If the file was changed after it was written.
         """
         content, known = self.path(file).read_bytes(), self._checksums()
         if known is not None and hashlib.sha256(content).hexdigest() != known.get(file, {}).get("sha256"):
@@ -309,7 +310,7 @@ class Store:
         return content
 
     def is_whole(self, file: str) -> bool:
-        """Whether the result of a unit, and what lies beside it, is as it was written."""
+        """Return whether the result of a unit and its additional files are unchanged."""
         known = self._checksums()
         if known is None:
             return self.path(file).read_bytes()[-1:] == b"\n"
@@ -322,15 +323,15 @@ class Store:
         return all(path.is_file() and checksum(path) == expected for path, expected in sums.items())
 
     def discard(self, file: str) -> None:
-        """Remove the result of a unit, which is to be run again."""
+        """Remove the result of a unit, which is to be repeated."""
         self.path(file).unlink(missing_ok=True)
 
     def adopt(self, shard: Shard) -> int:
-        """Write checksums of the results of a store that has none, all at once, and return the number of these results.
+        """Write checksums for all results of a store without any, and return their number.
 
-        Drivers of other shards may do the same at the same time, each into its own file.
+        Drivers of other shards may do the same simultaneously, each in a separate file.
         """
-        files = self.files()  # before the checksums: another driver writes those of a result before the result
+        files = self.files()  # list results before checksums: other drivers write the checksum before the result
         if self._checksums() is not None:
             return 0
         entries = []
@@ -343,12 +344,12 @@ class Store:
         return len(entries)
 
     def digest(self) -> str:
-        """One checksum for the checksums of all results."""
+        """Return one checksum over the checksums of all results."""
         sums = sorted((file, entry["sha256"]) for file, entry in (self._checksums() or {}).items())
         return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
 
     def sort_checksums(self) -> None:
-        """Put all checksums into one file in the order of the units: the same however the results were made."""
+        """Write all checksums to one file in the order of the units, independent of the order of execution."""
         known = self._checksums()
         if known is None:
             return
@@ -358,7 +359,7 @@ class Store:
             part.unlink()
 
     def _checksums(self) -> dict[str, dict[str, Any]] | None:
-        """Checksums by unit; None where the store keeps none."""
+        """Return the checksums by unit; None if the store has none."""
         if self._known is None and any(self.folder.glob("checksums*.jsonl")):
             lines = self._lines("checksums*.jsonl")
             self._known = {
@@ -369,16 +370,16 @@ class Store:
         return self._known
 
     def put(self, file: str, content: bytes, beside: Mapping[str, bytes], shard: Shard | None = None) -> None:
-        """Keep a finished unit.
+        """Store a finished unit.
 
         Parameters
         ----------
         file : str
-            Name of its result.
+            Name of the result.
         beside : mapping of str to bytes
-            Further files, by name in the store; written first, so that they are there once the result is.
+            Additional files, by name in the store; written first, so that they exist if the result does.
         shard : Shard, optional
-            The part whose driver keeps it.
+            The part whose driver stores it.
         """
         sums = {name: hashlib.sha256(extra).hexdigest() for name, extra in beside.items()}
         entry = {"unit": file, "sha256": hashlib.sha256(content).hexdigest(), "beside": sums}
@@ -393,26 +394,26 @@ class Store:
         self.failure_path(file).unlink(missing_ok=True)
 
     def put_failure(self, file: str, failure: Failure) -> None:
-        """Keep why a unit could not be finished."""
+        """Store the failure of a unit."""
         write_json(self.failure_path(file), failure._asdict())
 
     def has_failed(self, file: str) -> bool:
-        """Whether a unit raised when it was last run."""
+        """Return whether a unit failed in its last run."""
         return self.failure_path(file).exists()
 
     def failure(self, file: str) -> Failure:
-        """Why a unit could not be finished.
+        """Return the failure of a unit.
 
         Raises
         ------
         InputError
-            When the file does not say.
+            If the file has no such data.
         """
         found = read_json(self.failure_path(file), dict.fromkeys(Failure._fields, str), "why a run failed")
         return Failure(*(found[name] for name in Failure._fields))
 
     def failure_path(self, file: str) -> Path:
-        """Where it says why a unit could not be finished."""
+        """Return the path of the failure of a unit."""
         return self.folder / "failed" / f"{PurePosixPath(file).stem}.json"
 
     def note_down(self, entry: Mapping[str, Any], shard: Shard) -> None:
@@ -421,11 +422,11 @@ class Store:
         _append(self.folder / f"journal{shard.suffix}.jsonl", entry)
 
     def journal(self) -> Iterator[Mapping[str, Any]]:
-        """Lines of all journals; a last line that was cut off is left out."""
+        """Return the lines of all journals; an incomplete last line is ignored."""
         return self._lines("journal*.jsonl")
 
     def _lines(self, names: str) -> Iterator[dict[str, Any]]:
-        """Objects of all files with such names, a line each; damaged lines are left out."""
+        """Yield the objects of all files with these names, one per line; damaged lines are ignored."""
         for path in sorted(self.folder.glob(names)):
             with path.open(encoding="utf-8", errors="replace") as file:
                 for line in file:
@@ -435,7 +436,7 @@ class Store:
 
 
 def _append(path: Path, entry: Mapping[str, Any]) -> None:
-    """Add a line to a file; one that a killed driver left unfinished is ended first."""
+    """Append a line to a file; an incomplete line of a killed driver is ended first."""
     line = json.dumps(entry, ensure_ascii=False)
     with naming(path), path.open("a+b") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
@@ -444,14 +445,14 @@ def _append(path: Path, entry: Mapping[str, Any]) -> None:
 
 
 def _put_lines(path: Path, entries: Iterable[Mapping[str, Any]]) -> None:
-    """Write a file of lines of JSON, unless it has this content."""
+    """Write a file of JSON lines, unless it already has this content."""
     content = "".join(f"{json.dumps(entry, ensure_ascii=False)}\n" for entry in entries).encode()
     if not path.is_file() or path.read_bytes() != content:
         _put(path, content)
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Write a file that is on the disk before it has its name."""
+    """Write a file that is flushed to disk before it is renamed."""
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file:
@@ -463,7 +464,7 @@ def _put(path: Path, content: bytes) -> None:
 
 
 def _lock(file: IO[str], *, exclusive: bool, patience: float = 0.0) -> bool:
-    """Whether the file is locked for this process now, alone or with others; *patience* in s."""
+    """Try to lock a file for this process, exclusively or shared; *patience* in s."""
     until = time.monotonic() + patience
     while True:
         try:
@@ -478,7 +479,7 @@ def _lock(file: IO[str], *, exclusive: bool, patience: float = 0.0) -> bool:
 
 
 def _fill(file: IO[str], text: str) -> None:
-    """Have a file that is open hold this text alone."""
+    """Replace the content of an open file."""
     with naming(Path(file.name)):
         file.truncate(0)
         file.write(text)

@@ -1,6 +1,6 @@
-"""A sweep: one recipe with places for factors, and every combination of their values.
+"""Sweep: a scenario file with placeholders for factors, and all combinations of their values.
 
-The recipe is that of `gridsim run` (`gridsim.scenario`) with a table ``[factors]``::
+The file is a scenario file of `gridsim run` (`gridsim.scenario`) with a table ``[factors]``::
 
     [workload]
     file = "{log.file}"
@@ -12,15 +12,14 @@ The recipe is that of `gridsim run` (`gridsim.scenario`) with a table ``[factors
     window = [0, 1, 2]
     log = [{name = "CTC", file = "ctc.swf.gz"}, {name = "SDSC", file = "sdsc.swf.gz"}]
 
-``{load}`` is replaced by the value, which keeps its type where nothing stands beside it. Each combination is a scenario
-with a key of its own, made of all that its numbers depend on: the filled recipe and the checksums of the files that it
-reads. So a sweep that gains values keeps its finished runs, and the same scenario has the same key in any sweep.
-Policies vary fastest: every policy meets the same workload, and a worker reads it once.
+``{load}`` is replaced by the value, which keeps its type if the placeholder is the whole text. Each combination is a
+scenario with a unique key, computed from everything that affects its results: the filled scenario and the checksums of
+its files. Therefore finished runs are kept when values are added to a sweep, and a scenario has the same key in all
+sweeps. Policies vary fastest, so all policies use the same workload, and a worker reads it once.
 
-A log, or another file of data, that is no longer what results were made from is refused: it is the ground that all of
-them stand on. A policy in a plain Python file is what a researcher works at, so it may change: it then is another
-policy, with keys of its own. What it made before stays in the store, under the old keys, and in no table; all its runs
-are made anew, those that failed and those that did not.
+A changed log or other data file raises an error, since all results depend on it. A policy in a plain Python file may
+change during development; it is then a different policy with different keys. Its earlier results stay in the store
+under the old keys and are not included in tables; all its runs are repeated, failed or not.
 """
 
 from __future__ import annotations
@@ -59,24 +58,24 @@ from gridsim.scenario import Scenario
 from gridsim.schema import NUMBER, check
 
 _OWN = ("name", "factors", "exclude", "compare", "metrics", "records")
-"""Keys beside those of a recipe of one scenario."""
+"""Keys in addition to those of a scenario file."""
 
 _CUTS = {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}
 
 
 class Combination(NamedTuple):
-    """One scenario of a sweep, a *unit* of its campaign.
+    """Scenario of a sweep, a *unit* of its campaign.
 
     Attributes
     ----------
     key : str
-        Of all that its numbers depend on.
+        Key computed from everything that affects the results.
     factors : mapping
-        Name and value of each; of a value that is a table, its name.
+        Name and value of each factor; for a value that is a table, its name.
     recipe : mapping
-        As `gridsim.scenario.Scenario.from_mapping` takes it.
+        Scenario as for `gridsim.scenario.Scenario.from_mapping`.
     inputs : mapping of str to str
-        Checksums of the files that it reads, by the names in the recipe.
+        Checksums of the files that it reads, by their names in the scenario.
     """
 
     key: str
@@ -95,28 +94,28 @@ class Combination(NamedTuple):
 
 @dataclass(frozen=True)
 class Sweep:
-    """Every combination of the factors of a recipe.
+    """All combinations of the factors of a scenario file.
 
     Parameters
     ----------
     recipe : mapping
-        With places for factors.
+        Scenario with placeholders for factors.
     factors : mapping of str to sequence
-        Values of each: text, numbers, truth, or tables with a ``name``.
+        Values of each factor: text, numbers, booleans, or tables with a ``name``.
     exclude : sequence of mapping
-        Combinations that are left out: those in which all of these factors have these values.
+        Excluded combinations: those in which all of these factors have these values.
     compare : mapping
-        How runs are compared in the end (`gridsim.campaign.comparisons.Comparing`).
+        Settings of the comparison of runs (`gridsim.campaign.comparisons.Comparing`).
     metrics : mapping
-        ``bound``, ``warmup``, ``cooldown`` of the numbers, s.
+        ``bound``, ``warmup``, ``cooldown`` of the metrics, s.
     records : bool
-        Keep the schedule of each run too, in ``records/KEY/``.
+        Whether to store the schedule of each run, in ``records/KEY/``.
     path : Path
-        Of the recipe: files are looked for beside it.
+        Path of the scenario file; other files are relative to it.
     inputs : mapping of str to str
-        Checksums of all files that are read, by their names in the recipe.
+        Checksums of all files that are read, by their names in the scenario.
     name : str
-        For titles; that of the file where left out.
+        Name for titles; by default that of the file.
     """
 
     recipe: Mapping[str, Any]
@@ -133,19 +132,19 @@ class Sweep:
 
     @classmethod
     def from_toml(cls, path: str | Path, *, alike: Alike | None = None) -> Sweep:
-        """Sweep of a recipe file; every policy, workload and file that it names is looked at once.
+        """Return the sweep of a scenario file, after a check of all its policies, workloads and files.
 
         Parameters
         ----------
         path : path
-            The recipe.
+            The file.
         alike : Alike, optional
-            Other workloads that are made of those of the recipe.
+            Replicas of the workloads of the file.
 
         Raises
         ------
         InputError
-            Naming the file, the key and what was expected.
+            With the file, the key and the expected value.
         """
         path = Path(path).absolute()
         told = read_toml(path)
@@ -155,7 +154,7 @@ class Sweep:
 
     @classmethod
     def from_mapping(cls, told: Mapping[str, Any], *, path: Path, inputs: Mapping[str, str] | None = None) -> Sweep:
-        """Sweep of a recipe as it is read from a file, or kept in a store."""
+        """Return the sweep for tables read from a file or stored in a store."""
         for table in ("workload", "options", "metrics"):
             if not isinstance(told.get(table, {}), Mapping):
                 found = type(told[table]).__name__
@@ -192,12 +191,12 @@ class Sweep:
 
     @classmethod
     def from_store(cls, store: Store) -> Sweep:
-        """Sweep of the results of a store; inputs need not be there any more.
+        """Return the sweep of the results of a store; the inputs need not exist.
 
         Raises
         ------
         InputError
-            When the store holds no sweep.
+            If the store has no sweep.
         """
         told = store.identity()
         if "sweep" not in told:
@@ -208,11 +207,11 @@ class Sweep:
 
     @property
     def comparing(self) -> Comparing | None:
-        """How runs are compared in the end; None where no factor is compared."""
+        """Settings of the comparison of runs; None if no factor is compared."""
         return _comparing(self.compare, self.factors, self.path)
 
     def identity(self, data: Path | None = None) -> Mapping[str, Any]:
-        """What a store of its results says of them."""
+        """Return the identity of the results for a store."""
         told = {
             "name": self.name,
             **self.recipe,
@@ -227,17 +226,17 @@ class Sweep:
         return {"sweep": told, "inputs": inputs, **({"plugins": plugins} if plugins else {})}
 
     def changed_plugins(self, store: Store) -> list[str]:
-        """Plain Python files that were others when the store was written to last."""
+        """Return the plain Python files that changed since the store was last written."""
         there = store.identity().get("plugins", {})
         return [name for name, found in self.inputs.items() if there.get(name, found) != found]
 
     def belongs(self, store: Store) -> None:
-        """Look whether results of the store are of this sweep, or of one that it grew out of.
+        """Check whether the results of a store belong to this sweep, or to an earlier version of it.
 
         Raises
         ------
         InputError
-            When they are of a sweep with another recipe that has no scenario in common with it.
+            If they belong to a sweep of another scenario file, without common scenarios.
         """
         there = store.identity().get("sweep")
         own = plain(self.identity()["sweep"])
@@ -258,18 +257,18 @@ class Sweep:
 
     @cached_property
     def _order(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Factors that workloads depend on, and those that policies alone do."""
+        """Factors that affect workloads, and those that affect only policies."""
         rest = set(used({name: value for name, value in self.recipe.items() if name != "policy"}))
         outer = [name for name in self.factors if name in rest]
         return outer, [name for name in self.factors if name not in rest]
 
     def groups(self) -> Iterator[list[Combination]]:
-        """All scenarios, those of one workload together."""
+        """Yield all scenarios, grouped by workload."""
         for group in self._filled():
             yield [self._scenario(chosen, recipe) for chosen, recipe in group]
 
     def _filled(self) -> Iterator[list[tuple[Mapping[str, Any], Mapping[str, Any]]]]:
-        """Values of the factors, and the recipe filled with them, of all scenarios; those of one workload together."""
+        """Yield the values of the factors and the filled scenario for all scenarios, grouped by workload."""
         outer, inner = self._order
         for first in itertools.product(*(self.factors[name] for name in outer)):
             group: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
@@ -282,7 +281,7 @@ class Sweep:
                 yield group
 
     def scenarios(self) -> Iterator[Combination]:
-        """All scenarios, one after the other."""
+        """Yield all scenarios."""
         return itertools.chain.from_iterable(self.groups())
 
     def _left_out(self, chosen: Mapping[str, Any]) -> bool:
@@ -302,18 +301,18 @@ class Sweep:
         return Combination(key, {name: label_of(chosen[name]) for name in self.factors}, recipe, inputs)
 
     def check(self) -> None:
-        """Look at each policy and each workload once: what is wrong is told before anything runs.
+        """Check each policy and each workload once, so that errors are raised before anything runs.
 
         Raises
         ------
         InputError
-            Naming the file, the key and what was expected. Also where no combination is left.
+            With the file, the key and the expected value; also if no combination is left.
         """
         met: set[int] = set()
         for _, recipe in itertools.chain.from_iterable(self._filled()):
             parts = {name: hash((name, repr(value))) for name, value in recipe.items()}
             new = {name for name, part in parts.items() if part not in met}
-            if new:  # a workload and a machine have a say in each other, a policy or options alone do not
+            if new:  # workload and machine affect each other; a policy or options alone do not
                 alone = new <= {"policy", "options"}
                 told = {name: value for name, value in recipe.items() if name in new or not alone}
                 Scenario.from_mapping(told, path=self.path)
@@ -322,7 +321,7 @@ class Sweep:
             raise InputError("leaves no combination of the factors", path=self.path, field="exclude")
 
     def _checksums(self) -> dict[str, str]:
-        """Of every file that a scenario reads."""
+        """Return the checksums of all files that scenarios read."""
         found: dict[str, str] = {}
         for _, recipe in itertools.chain.from_iterable(self._filled()):
             for name in files_in(recipe):
@@ -339,7 +338,7 @@ class Sweep:
         Raises
         ------
         InputError
-            Also when a file has changed since the sweep began.
+            Also if a file has changed since the sweep began.
         """
         for name, expected in unit.inputs.items():
             place = self.path.parent / name
@@ -362,13 +361,13 @@ class Sweep:
         return Made(content.encode(), beside, jobs=len(result.record))
 
     def _record(self, unit: Combination, result: Result) -> dict[str, bytes]:
-        """Files of the schedule, by their names in the store."""
+        """Return the files of the schedule, by their names in the store."""
         with tempfile.TemporaryDirectory() as folder:
             result.write(folder, table="csv", **{**_CUTS, **self.metrics})
             return {f"records/{unit.key}/{path.name}": path.read_bytes() for path in sorted(Path(folder).iterdir())}
 
     def rows(self, store: Store) -> Iterator[dict[str, Any]]:
-        """Factors and numbers of each finished run; NaN for a number that is none."""
+        """Yield factors and metrics of each finished run; NaN for undefined metrics."""
         for one in self._finished(store):
             yield {**one.factors, **_numbers(store, one)}
 
@@ -376,7 +375,7 @@ class Sweep:
         return (one for one in self.scenarios() if store.has(one.file))
 
     def compared(self, store: Store) -> Comparisons | None:
-        """What the finished runs say of the factor that is compared."""
+        """Return the comparison of finished runs by the compared factor."""
         comparing = self.comparing
         if comparing is None:
             return None
@@ -388,7 +387,7 @@ class Sweep:
             return compare_runs(rows, labels, comparing)
 
     def resampled(self, store: Store) -> Mapping[str, int]:
-        """Users and weeks of the log that users were drawn from; empty if none were."""
+        """Return the number of users and weeks of the log from which users were resampled; empty if none were."""
         for one in self._finished(store):
             redrawn = "resample" in str(one.recipe.get("workload", {}).get("transforms"))
             if redrawn and (found := json.loads(store.content(one.file)).get("resampled")):
@@ -396,12 +395,12 @@ class Sweep:
         return {}
 
     def metrics_there(self, store: Store) -> list[str]:
-        """Names of all numbers of finished runs, in order of appearance."""
+        """Return the names of all metrics of finished runs, in order of appearance."""
         return list(dict.fromkeys(name for one in self._finished(store) for name in _numbers(store, one)))
 
 
 def _resampled(workload: Workload) -> dict[str, Any]:
-    """Users and weeks of the log that users were drawn from; nothing for other workloads."""
+    """Return the number of users and weeks of the log from which users were resampled; empty for other workloads."""
     for entry in workload.provenance.get("transforms", ()):
         if "users_of_log" in entry:
             return {"resampled": {name: entry[name] for name in ("users_of_log", "weeks")}}
@@ -409,14 +408,14 @@ def _resampled(workload: Workload) -> dict[str, Any]:
 
 
 def _without_engine(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe without what a run goes on by, which no number depends on."""
+    """Return a scenario without the simulation engine, which does not affect results."""
     options = {name: value for name, value in recipe.get("options", {}).items() if name != "engine"}
     rest = {name: value for name, value in recipe.items() if name != "options"}
     return {**rest, "options": options} if options or recipe.get("options") == {} else rest
 
 
 def _numbers_come_of(recipe: Mapping[str, Any]) -> str:
-    """All of a recipe that a number depends on, to be compared with others."""
+    """Return all parts of a scenario that affect results, for comparison with others."""
     return json.dumps(_without_engine(recipe), sort_keys=True)
 
 
@@ -436,7 +435,7 @@ def _numbers(store: Store, unit: Combination) -> dict[str, float]:
 
 
 def write_runs(sweep: Sweep, store: Store, path: str | Path) -> None:
-    """A table with a row a scenario: key, status (``finished``, ``failed``, ``missing``), factors, numbers."""
+    """Write a table, one row per scenario: key, status (``finished``, ``failed``, ``missing``), factors, metrics."""
     metrics = sweep.metrics_there(store)
 
     def write(temporary: Path) -> None:
@@ -455,18 +454,18 @@ def write_runs(sweep: Sweep, store: Store, path: str | Path) -> None:
 
 @lru_cache(maxsize=1)
 def _workload(path: Path, recipe: str, checksums: tuple[str, ...]) -> Workload:
-    """The workload that scenarios which differ in their policy share; a worker keeps the last one."""
+    """Return the common workload of scenarios that differ in their policy; a worker caches the last one."""
     return Scenario.from_mapping(json.loads(recipe), path=path).load()
 
 
 @lru_cache(maxsize=64)
 def _checksum(place: Path, changed: int, size: int) -> str:
-    """Of a file as it was when it was changed last."""
+    """Return the checksum of a file, cached by its modification time and size."""
     return checksum(place)
 
 
 def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> Comparing | None:
-    """What the table ``compare`` says; policies are compared where there are several and nothing else is said."""
+    """Return the settings in the table ``compare``; by default policies are compared if there are several."""
     if not isinstance(compare, Mapping):
         raise InputError(f"is {compare!r}; a table [compare] was expected", path=path, field="compare")
     known = [entry.name for entry in fields(Comparing)]

@@ -1,4 +1,4 @@
-"""Words that a user types: one file a verb. A verb is imported only when it is the one that was typed."""
+"""Command line: one module per command, imported only for the given command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERBS = {name: it["summary"] for name, it in declared()["command"].items() if " 
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that takes ``-10%`` for a value, as it does ``-10``."""
+    """Argument parser that accepts ``-10%`` as a value, like ``-10``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,7 +32,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Print the version; looked up only when asked for."""
+    """Print the version, which is determined only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"gridsim {importlib.metadata.version('gridsim')}")
@@ -40,7 +40,7 @@ class _Version(argparse.Action):
 
 
 def _parser(verb: str | None) -> argparse.ArgumentParser:
-    """Parser that knows all verbs by name and the arguments of one."""
+    """Return a parser with all command names and the arguments of one command."""
     parser = _Parser(
         prog="gridsim",
         description="What would another scheduling policy do to my users, on my own job log?",
@@ -60,29 +60,29 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out a command line; returns the exit code: 0 done, 1 a check failed, 2 bad input or usage."""
+    """Run a command line; return the exit code: 0 done, 1 a check failed, 2 invalid input or usage."""
     words = [*(sys.argv[1:] if argv is None else argv)]
     verb = next((word for word in words if not word.startswith("-")), None)
     usual, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
         args = _parser(verb).parse_args(words)
         code: int = args.run(args)
-        sys.stdout.flush()  # a reader that went away is met here, not when Python ends
+        sys.stdout.flush()  # detects a closed pipe here, not at interpreter exit
     except GridsimError as error:
         print(f"gridsim: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        _discard_output()  # what is still to be written has no reader, and is no error
+        _discard_output()  # the remaining output has no reader, which is not an error
         return 0
     except OSError as error:
-        if error.filename is None:  # errors of files name them (`gridsim.files.naming`)
+        if error.filename is None:  # errors of files contain the name (`gridsim.files.naming`)
             if error.errno not in _OUTPUT_FAILS:
                 raise
             _discard_output()
         print(f"gridsim: error: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
-        if argv is None:  # of a process of its own: a second Ctrl-C ends it at once, without a traceback
+        if argv is None:  # in a separate process, a second Ctrl-C ends it immediately without a traceback
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         told = stop.args[0] if stop.args else "nothing half-written was left"
         print(f"gridsim: interrupted; {told}", file=sys.stderr)
@@ -97,11 +97,11 @@ _OUTPUT_FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _discard_output() -> None:
-    """Send what is still to be written to standard output nowhere."""
+    """Discard the remaining standard output."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:
-    """A warning as the command line prints it, without the source line that issued it."""
+    """Return a warning as the command line prints it, without the source line."""
     return f"gridsim: warning: {message}\n"

@@ -1,4 +1,4 @@
-"""Commands and their options, as ``arguments.toml`` lists them, and times that a user types."""
+"""Commands and their options, as defined in ``arguments.toml``, and parsing of times."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
 
 
 def duration(text: str, field: str) -> float:
-    """Seconds of ``7200``, ``90m``, ``2h``, ``3d4h``, ``2:00:00`` or ``1-12:00:00`` (days first).
+    """Return the seconds in ``7200``, ``90m``, ``2h``, ``3d4h``, ``2:00:00`` or ``1-12:00:00`` (days first).
 
     Raises
     ------
     InputError
-        Naming *field*, for anything else.
+        With *field*, for any other text.
 
     Examples
     --------
@@ -43,17 +43,17 @@ def duration(text: str, field: str) -> float:
 
 
 def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
-    """An instant in seconds of the log's clock: as `duration` reads it, or a date where the log says when it began.
+    """Return an instant in seconds of the log's clock, from a duration, or from a date if the log has dates.
 
     Parameters
     ----------
     provenance : mapping
-        Of the workload.
+        Provenance of the workload.
 
     Raises
     ------
     InputError
-        Naming *field*, for what is neither, and for a date where the log's header says nothing.
+        With *field*, for any other text, and for a date if the log has no dates.
     """
     if not re.match(r"\d{4}-\d\d-\d\d", text):
         try:
@@ -81,13 +81,13 @@ def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
 
 @cache
 def declared() -> dict[str, Any]:
-    """Tables ``command``, ``group``, ``set`` and ``option`` of the file."""
+    """Return the tables ``command``, ``group``, ``set`` and ``option`` of the file."""
     with Path(__file__).with_suffix(".toml").open("rb") as file:
         return tomllib.load(file)
 
 
 def add_arguments(parser: ArgumentParser, command: str) -> None:
-    """Add the options and the commands below it of a command, such as ``compare`` or ``workload slice``."""
+    """Add options and subcommands of a command, such as ``compare`` or ``workload slice``, to a parser."""
     commands = declared()["command"]
     it = commands[command]
     _add(parser, it.get("options", ()))
@@ -115,7 +115,7 @@ def _add(to: _ActionsContainer, names: Sequence[str]) -> None:
 
 
 def _fields(name: str) -> dict[str, Any]:
-    """Fields of an option, for ``add_argument``."""
+    """Return the fields of an option for ``add_argument``."""
     options = declared()["option"]
     fields = {**options[name.split("/")[0]], **options[name]}
     if "type" in fields:
@@ -134,7 +134,7 @@ def _add_rules(group: _ActionsContainer) -> None:
 
 
 def _duration(text: str) -> float:
-    """Seconds of ``90``, ``15m``, ``12h``, ``2d`` or ``1w``."""
+    """Return the seconds in ``90``, ``15m``, ``12h``, ``2d`` or ``1w``."""
     try:
         return duration(text, "duration")
     except InputError as error:
@@ -142,7 +142,7 @@ def _duration(text: str) -> float:
 
 
 def _bound(text: str) -> float:
-    """Seconds above 0."""
+    """Return a number of seconds above 0."""
     try:
         value = float(text)
     except ValueError:

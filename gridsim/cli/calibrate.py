@@ -1,4 +1,4 @@
-"""``gridsim calibrate``: how near does a replay come to what the machine did?"""
+"""Command ``gridsim calibrate``: validation of policies against the recorded schedule."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, replay, compare with the log."""
-    from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
+    """Read the log, simulate it, and compare with the recorded schedule."""
+    from gridsim.cli.terminal import JobsProgress, tell  # numpy and rich: not needed for --help
     from gridsim.files import plain
     from gridsim.options import Run
     from gridsim.policy.presets import policy

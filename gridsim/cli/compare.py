@@ -1,4 +1,4 @@
-"""``gridsim compare``: several policies on one workload, ending in sentences, a table and a page."""
+"""Command ``gridsim compare``: several policies on one workload, with sentences, tables and an HTML page."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 _CHANGES = 4
-"""That ``--what-if`` asks under a policy, mostly."""
+"""Usual number of changes of ``--what-if`` for a policy."""
 
 
 def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
-    """Whether everything runs without flurries too: where it was asked for, or where there is one and nobody says."""
+    """Return whether to run also without flurries: if requested, or by default if there are any."""
     from gridsim.workload.transform.flurries import flurries  # numpy: not needed for --help
 
     if args.flurries is not None:
@@ -36,7 +36,7 @@ def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, simulate, compare, tell, write."""
+    """Read, simulate, compare, print and write the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.metrics.summary import measures_asked
     from gridsim.options import Run
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     if args.flurries == "drop":
         args.transform = ["without-flurries", *(args.transform or ())]
     workload, platform = source.load(args, options, policies.values())
-    if changes_of_site:  # the log is of another machine: nothing that it says has happened is comparable
+    if changes_of_site:  # the log is of a different machine, so its schedule is not comparable
         workload = replace(workload, logged={})
     shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake
     asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> Iterator[str]:
-    """Lines on how the workload is simulated; *asked* is the number of shaken workloads, None for the default."""
+    """Return lines on the simulation settings; *asked* is the number of shaken workloads, None for the default."""
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
     used += f", --limits {options.limits}" if options.limits != "refuse" else ""
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
@@ -125,7 +125,7 @@ def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> 
 
 
 def tell_of(comparison: Comparison) -> None:
-    """Sentences and tables, on a terminal."""
+    """Print sentences and tables."""
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report import replicas_text, whatif_text
     from gridsim.report.tables import changes, terminal
@@ -158,7 +158,7 @@ def tell_of(comparison: Comparison) -> None:
 
 
 def _figures(comparison: Comparison, folder: Path, kind: Kind) -> list[str]:
-    """Write the figures; returns their paths in *folder*."""
+    """Write the figures; return their paths in *folder*."""
     from gridsim.report.gallery import FOLDER  # matplotlib: only where figures are made
 
     return [f"{FOLDER}/{path.name}" for path in comparison.figures.save(folder / FOLDER, kind)]
@@ -171,7 +171,7 @@ def _write(
     workers: Workers,
     drawn: Awaited[PageParts] | None,
 ) -> str:
-    """Write the result directory; returns where the answer is."""
+    """Write the result directory; return the path of the page."""
     from gridsim.cli.folder import Earlier
     from gridsim.files import write_json
     from gridsim.questions.labels import folders

@@ -1,4 +1,4 @@
-"""``gridsim explain``: why did this job wait?"""
+"""Command ``gridsim explain``: reasons for the wait of one job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, look, tell."""
+    """Read a schedule, explain one job, and print the result."""
     from gridsim.errors import UnknownNameError  # numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.questions.explain import explain, waits

@@ -1,6 +1,6 @@
-"""Result folders that are used again: what an earlier command wrote and this one did not must not be taken for its own.
+"""Reuse of result folders: removal of files that an earlier command wrote and this one did not.
 
-Only what the earlier ``run.json`` names is looked at, and a folder goes only where nothing but our files is in it.
+Only files listed in the earlier ``run.json`` are removed, and a folder only if it contains no other files.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from gridsim.errors import InputError
 from gridsim.files import identity
 
 FIGURES = "figures"
-"""Folder of figures, where they were asked for."""
+"""Folder of figures, if requested."""
 
 
 def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
-    """Refuse a folder for results in which a file that would be replaced, or removed, is an input of the command.
+    """Raise an error for a result folder in which an input of the command would be replaced or removed.
 
-    Such files are in the folder itself and in its folders of policies.
+    The check covers the folder and its folders of policies.
 
     Raises
     ------
     InputError
-        Naming the file.
+        With the name of the file.
     """
     if not Path(folder).is_dir():
         return
@@ -46,14 +46,14 @@ def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """Files and folders of policies that a ``run.json`` of *folder* says were written with it.
+    """Files and folders of policies listed in an earlier ``run.json`` of *folder*.
 
     Attributes
     ----------
     folder : Path
-        Where results go.
+        The result folder.
     files, folders : frozenset of str
-        Names in it.
+        Names in the folder.
     """
 
     folder: Path
@@ -62,7 +62,7 @@ class Earlier:
 
     @classmethod
     def of(cls, folder: str | Path) -> Earlier:
-        """What is there; ask before anything is written."""
+        """Return the listed files and folders; to be called before anything is written."""
         from gridsim import result  # numpy: not needed for --help
         from gridsim.report import comparison
         from gridsim.run_folder import find_run
@@ -75,17 +75,17 @@ class Earlier:
         return cls(folder, comparison.FILES.union(told.get("figures", ())), frozenset(told["folders"].values()))
 
     def remove(self, kept: Collection[str]) -> None:
-        """Remove what was written then and is not in *kept*, the files and folders that are written now."""
+        """Remove earlier files and folders that are not in *kept*, those written now."""
         for name in self.files.difference(kept):
             (self.folder / name).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it is not there, or not empty
+        with contextlib.suppress(OSError):  # missing, or not empty
             (self.folder / FIGURES).rmdir()
         for name in self.folders.difference(kept):
             _remove_result(self.folder / name)
 
 
 def _remove_result(folder: Path) -> None:
-    """Remove the folder of one policy, if nothing else is in it."""
+    """Remove the folder of one policy, if it contains no other files."""
     if folder.is_symlink() or not folder.is_dir():
         return
     from gridsim.result import FILES  # numpy: not needed for --help

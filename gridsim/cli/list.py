@@ -1,4 +1,4 @@
-"""``gridsim list``: what can be named, with its parameters and where it comes from."""
+"""Command ``gridsim list``: names of plug-ins with parameters and origin."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print a table a kind."""
+    """Print one table per kind."""
     tables = _tables(args.kind)
     if args.json:
         print(json.dumps(tables, indent=1, default=repr))
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tables(asked: str | None) -> dict[str, list[dict[str, Any]]]:
-    """Rows by kind: of the kind or file that was asked for, or of all kinds."""
+    """Return rows by kind, for the requested kind or file, or for all kinds."""
     if asked and asked.endswith(".py"):
         return {asked: registry.describe_file(asked)}
     if asked and asked not in KINDS:
@@ -82,7 +82,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
 
 def _numbers() -> Iterator[dict[str, Any]]:
-    """Metrics of gridsim's own."""
+    """Return the metrics of gridsim."""
     from gridsim.metrics.summary import ALL_METRICS  # numpy: not needed for --help
 
     for name, it in ALL_METRICS.items():
@@ -91,7 +91,7 @@ def _numbers() -> Iterator[dict[str, Any]]:
 
 
 def _mappings() -> Iterator[dict[str, Any]]:
-    """Mappings of tables that gridsim brings."""
+    """Return the presets of table mappings."""
     from gridsim.files import read_toml
     from gridsim.workload.formats.table import presets  # numpy: not needed for --help
 
@@ -126,9 +126,9 @@ def _preset(preset: Preset) -> dict[str, Any]:
 
 
 _NOTHING: Mapping[str, Any] = {"aliases": [], "parameters": {}, "required": [], "source": "", "origin": "gridsim"}
-"""What is said of something that is no class."""
+"""Fields of entries that are not classes."""
 
 
 def _shown(value: object) -> str:
-    """A default as a user would type it."""
+    """Return a default value as written in a spec."""
     return registry.name_of(type(value)) if is_dataclass(value) else str(value).lower() if value is None else str(value)

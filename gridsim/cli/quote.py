@@ -1,4 +1,4 @@
-"""``gridsim quote``: what could be promised to one more job at a moment of a log, and at what price."""
+"""Command ``gridsim quote``: estimated start, and earliest guaranteed completion, of one more job."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _OWNER = ("user", "account", "partition", "qos")
-"""What may be said of the job."""
+"""Labels that may be given for the job."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, replay, ask, tell."""
+    """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.options import Run
     from gridsim.policy.presets import policy
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _demand(args: argparse.Namespace) -> Demand | None:
-    """What the job asks for beside cores; None where that is nothing."""
+    """Return the requested resources other than cores; None if there are none."""
     from gridsim.errors import InputError
     from gridsim.model.demand import Demand
     from gridsim.model.site_file.words import mebibytes

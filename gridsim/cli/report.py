@@ -1,4 +1,4 @@
-"""``gridsim report``: the page of runs whose result directories are there; nothing is simulated."""
+"""Command ``gridsim report``: HTML report of existing result directories, without simulation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, compare, draw, tell."""
+    """Read, compare, draw and write the results."""
     from gridsim.cli import source
     from gridsim.cli.compare import tell_of
     from gridsim.cli.folder import Earlier
@@ -75,7 +75,7 @@ def _evidence(found: Recorded, command: str, made: _Made) -> Evidence:
 
 
 class _Made:
-    """Parts of a page that are kept until it is there; of other records or another version they are made anew."""
+    """Cached parts of a page that is not yet complete; parts of other records or versions are rebuilt."""
 
     def __init__(self, folder: Path, found: Recorded) -> None:
         from gridsim.files import plain
@@ -89,7 +89,7 @@ class _Made:
         self._key = hashlib.sha256(json.dumps(of_what, sort_keys=True).encode()).hexdigest()
 
     def __call__(self, name: str, work: Callable[[], Any]) -> Any:
-        """A part by its name, as it was kept or as *work* makes it; JSON types."""
+        """Return a part by name, cached or from *work*; JSON types."""
         from gridsim.files import write_text
 
         path = self._folder / f"{name}.json"
@@ -103,5 +103,5 @@ class _Made:
         return kept["part"]
 
     def remove(self) -> None:
-        """The page is there."""
+        """Remove the cache once the page is complete."""
         shutil.rmtree(self._folder, ignore_errors=True)

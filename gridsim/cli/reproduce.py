@@ -1,4 +1,4 @@
-"""``gridsim reproduce``: a published study done again, to figures, tables and a verdict on each of its claims."""
+"""Command ``gridsim reproduce``: figures, tables and verdicts on the claims of a published study."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _cited(known: Mapping[str, Paper]) -> Iterator[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run, draw, tell; 1 where a figure could not be made."""
+    """Run, draw and print the results; return 1 if a figure could not be made."""
     if args.workers < 1:
         raise InputError(f"{args.workers} workers; expected at least 1", field="--workers")
     if args.data is not None and not args.data.is_dir():
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     order = Order(args.scale, args.data, args.variant)
     if args.figure is not None and args.paper is None:
         raise InputError(f"figure {args.figure} of which paper? known: {', '.join(known)}", field="--figure")
-    for paper in wanted:  # what is wrong is told before anything runs
+    for paper in wanted:  # reports errors before anything runs
         paper.check(order, args.figure)
     more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.format}
     missing, page = 0, None
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _chosen(known: Mapping[str, Paper], name: str | None) -> list[Paper]:
-    """The paper of a name, or all."""
+    """Return the named paper, or all papers."""
     if not known:
         raise InputError("no installed package brings papers; install gridsim anew", field="paper")
     if name is None:
@@ -87,7 +87,7 @@ def _list(known: Mapping[str, Paper]) -> None:
 
 
 class _Bars:
-    """A bar for each store that is filled, one after the other."""
+    """Progress bars of several stores, one after the other."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -101,7 +101,7 @@ class _Bars:
         self._open.close()
 
     def show(self, store: str, done: Finished, at: Progress) -> None:
-        """Show that a unit came back."""
+        """Show a finished unit."""
         if store != self._store or self._bar is None:
             from gridsim.cli.terminal import RunsProgress
 
@@ -111,7 +111,7 @@ class _Bars:
 
 
 def _tell(found: Reproduced, out: Path) -> None:
-    """What is not there, which figures were made, and the verdicts."""
+    """Print missing results, figures and verdicts."""
     if found.synthetic:
         print(f"{found.name}: synthetic jobs stand in for {found.synthetic}")
     for absent in found.absent:

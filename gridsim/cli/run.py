@@ -1,4 +1,4 @@
-"""``gridsim run``: one scenario from a recipe file."""
+"""Command ``gridsim run``: one scenario from a scenario file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _print(metrics: Mapping[str, float | None]) -> None:
 
 
 def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
-    """Simulate block by block, or tell what is there."""
+    """Simulate in blocks, or report existing results."""
     from gridsim.cli.folder import Earlier
     from gridsim.cli.terminal import JobsProgress
     from gridsim.files import plain

@@ -1,4 +1,4 @@
-"""What the verbs that take a workload share: how it is loaded and told, and how many processes do their runs."""
+"""Common functions of commands with a workload: loading, summary lines and number of processes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _GENERATOR = ("jobs", "load", "walltimes")
 
 
 def site_changes(args: Namespace) -> list[SiteChange]:
-    """Values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
+    """Return the values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
     from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
 
     found = []
     for name, example in (("nodes", "+10 or gpu:+10"), ("add_pool", "matlab:4"), ("set_limit", "qos.gpu.GrpJobs=8")):
         given = getattr(args, name) or []
-        # A limit has commas of its own: GrpTRES=cpu=8,mem=100G.
+        # A limit contains commas: GrpTRES=cpu=8,mem=100G.
         texts = given if name == "set_limit" else [text for entry in given for text in entry.split(",")]
         values = [text.strip() for text in texts if text.strip()]
         if given and not values:
@@ -46,23 +46,23 @@ def site_changes(args: Namespace) -> list[SiteChange]:
 
 
 def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
-    """Policies by label, those that know their site with these changes of it; one has to."""
+    """Apply changes of the site to policies with a site configuration; there must be at least one."""
     from gridsim.policy.site_policy import SiteChange, changed, machine_of  # numpy: not needed for --help
 
     together = reduce(SiteChange.and_then, changes, SiteChange())
     if machine_of(policies.values()) is None:
-        changed(next(iter(policies.values())), together)  # refuses it
+        changed(next(iter(policies.values())), together)  # raises an error
     return {label: changed(it, together) if machine_of([it]) else it for label, it in policies.items()}
 
 
 def rules(args: Namespace) -> dict[str, str]:
-    """Rules that were asked for, by kind."""
+    """Return the requested rules by kind."""
     chosen = {name: getattr(args, option(name).lstrip("-").replace("-", "_"), None) for name in KINDS}
     return {name: rule for name, rule in chosen.items() if rule is not None}
 
 
 def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
-    """Workload of a log, with the options of `add_log_options`; *usual* are rules where none was asked for."""
+    """Return the workload of a log with the options of `add_log_options`; *usual* are the default rules."""
     from gridsim.workload.read import read_workload  # numpy: not needed for --help
 
     asked = {**(usual or {}), **rules(args)}
@@ -72,7 +72,7 @@ def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None
 
 
 def generate(args: Namespace) -> Workload:
-    """The built-in synthetic workload; options that were not given have its own defaults."""
+    """Return the built-in synthetic workload; options that were not given have its defaults."""
     from gridsim.workload.synthetic.lublin import default_workload  # numpy: not needed for --help
 
     asked = {} if args.walltimes is None else {"estimates": args.walltimes}
@@ -86,23 +86,23 @@ def load(
     *,
     usual: Mapping[str, str] | None = None,
 ) -> tuple[Workload, Platform]:
-    """Workload, transformed, and machine that the options of `add_arguments` ask for.
+    """Return the transformed workload and the machine given by the options of `add_arguments`.
 
     Parameters
     ----------
     options : Run, optional
-        Of reference policies that transforms ask for; with no more than the seed of *args* where left out.
+        Options of the transforms' reference policies; by default only the seed of *args*.
     policies : iterable of object
-        Who is to run on it. One that knows its site gives the machine where nobody else does; for one that knows of
-        users who cancel what waits, jobs are kept that were cancelled before they started.
+        Policies to run. A site configuration of a policy defines the machine if no option does. If a policy models
+        cancellations, jobs that were cancelled before their start are kept.
     usual : mapping of str to str, optional
-        Rules for damaged lines where none was asked for.
+        Default rules for damaged lines.
 
     Raises
     ------
     InputError
-        When the log cannot be read, when the size of the machine is known from nowhere, for options of the built-in
-        workload beside a log, and for what a transform refuses.
+        If the log cannot be read, if the size of the machine is unknown, for options of the built-in workload together
+        with a log, and for errors of a transform.
     """
     from gridsim.options import Run
     from gridsim.policy.pools import in_pools
@@ -136,7 +136,7 @@ def load(
     options = options or Run(seed=args.seed)
     try:
         transforms = with_users(getattr(args, "users", None), args.transform or ())
-        if platform is not None:  # which the policies that transforms ask about run on too
+        if platform is not None:  # also the machine of reference policies of transforms
             platform = in_pools(workload, platform, [*policies, *sites], options.partitions)
         workload = transformed(workload, transforms, platform=platform, cores=args.cores, options=options)
         whole = platform or machine(workload, args.cores)
@@ -147,7 +147,7 @@ def load(
 
 
 def _given_machine(path: str) -> tuple[Platform, list[Any]]:
-    """The machine of a file, and the site that a slurm.conf describes."""
+    """Return the machine of a file, and the site that a slurm.conf describes."""
     from gridsim.model.platform_file import read_platform  # numpy: not needed for --help
     from gridsim.policy.presets import policy
     from gridsim.registry import Spec
@@ -159,7 +159,7 @@ def _given_machine(path: str) -> tuple[Platform, list[Any]]:
 
 
 def capacities(path: str) -> list[Capacity]:
-    """What the clusters of the machine that ``--platform`` gives have, whether in nodes or not."""
+    """Return the capacities of the clusters of the machine in ``--platform``, with or without nodes."""
     from gridsim.model.capacity import Capacity  # numpy: not needed for --help
 
     platform, sites = _given_machine(path)
@@ -169,7 +169,7 @@ def capacities(path: str) -> list[Capacity]:
 
 
 def nodes_given(args: Namespace) -> Capacity | None:
-    """Nodes of the machine that ``--platform`` gives, which sets its cores; None where it knows no nodes."""
+    """Return the nodes of the machine in ``--platform``, which define its cores; None without nodes."""
     if args.platform is None:
         return None
     if args.cores is not None:
@@ -182,7 +182,7 @@ def nodes_given(args: Namespace) -> Capacity | None:
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
-    """What was read, the machine and where its size came from, and each problem with its rule; plain text."""
+    """Return plain-text lines on the workload, the machine and its origin, and each problem with its rule."""
     return [
         *_origin_lines(workload.provenance, workload.provenance.get("jobs_before_transforms", len(workload))),
         *_transform_lines(workload),
@@ -192,7 +192,7 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 
 
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
-    """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
+    """Return lines on ignored settings of site files and partitions of the log, for the end of the output."""
     from gridsim.model.applicable_demands import suited
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
@@ -210,7 +210,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
 
 
 def input_files(args: Namespace) -> Iterator[Path]:
-    """Files that a command may read: its arguments, files in folders of logs, and tables that a mapping joins."""
+    """Return files that a command may read: arguments, files in folders of logs, and tables joined by a mapping."""
     logs = getattr(args, "file", None) or getattr(args, "log", None) or []
     for name, value in vars(args).items():
         if name not in ("output", "out"):
@@ -226,12 +226,12 @@ def input_files(args: Namespace) -> Iterator[Path]:
 
 
 def problems(workload: Workload) -> list[Problem]:
-    """What was found in the source of a workload."""
+    """Return the problems found in the source of a workload."""
     return [Problem.from_json(entry) for entry in workload.provenance.get("problems", ())]
 
 
 def problem_line(problem: Problem) -> str:
-    """One problem in plain words.
+    """Return the text of one problem.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
 
 
 def _of_clusters(provenance: Any) -> str:
-    """Of which clusters of a log that names them the jobs are, where that is not plain."""
+    """Return text on the clusters of the jobs, if the log has several and the choice is not obvious."""
     from gridsim.words import listed  # numpy: not needed for --help
 
     left = [f"{name}: {count:,} jobs" for name, count in provenance.get("clusters_left_out", {}).items()]
@@ -288,7 +288,7 @@ def _of_clusters(provenance: Any) -> str:
 
 
 def _transform_lines(workload: Workload) -> Iterator[str]:
-    """What was made of the workload, and how many jobs that left."""
+    """Return lines on the transforms and the resulting number of jobs."""
     transforms = workload.provenance.get("transforms", ())
     for entry in transforms:
         words = [f"{name} {_word(value)}" for name, value in entry.items() if name != "transform" and value is not None]
@@ -321,11 +321,11 @@ def _machine_origin(origin: str) -> str:
 
 
 _WORTH = 10_000
-"""Jobs in all runs below which processes take longer to send and fetch than they save: about half a second of EASY."""
+"""Number of jobs in all runs below which worker processes do not save time: about half a second of EASY."""
 
 
 def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
-    """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
+    """Return the workers for *runs* runs; enter the context before the display, whose thread prevents forking."""
     from gridsim.cli.terminal import hear_compiling  # numpy: not needed for --help
     from gridsim.machine.njit import preload
     from gridsim.workers import Workers, usable_cores
@@ -338,12 +338,12 @@ def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progres
 
 
 def command(words: Sequence[str] | None = None) -> str:
-    """The command line as it is kept beside results, without the number of workers: it changes nothing in them."""
+    """Return the command line for results, without the number of workers, which does not affect them."""
     kept = iter(sys.argv[1:] if words is None else words)
     told = []
     for word in kept:
         name, equals, _ = word.partition("=")
-        if not (name.startswith("--wo") and "--workers".startswith(name)):  # it may be shortened
+        if not (name.startswith("--wo") and "--workers".startswith(name)):  # the option may be abbreviated
             told.append(word)
         elif not equals:
             next(kept, None)

@@ -1,4 +1,4 @@
-"""``gridsim sweep``: every combination of the factors of a recipe; what is finished is kept, and never run again."""
+"""Command ``gridsim sweep``: all combinations of the factors of a scenario file; finished runs are not repeated."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10
-"""Failures that are told one by one."""
+"""Number of failures that are reported individually."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run what is missing, write tables; 1 where a run failed."""
+    """Run missing units and write tables; return 1 if a run failed."""
     if args.campaign == "merge":
         return _merge(args)
     from gridsim.campaign.comparisons import Alike
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _merge(args: argparse.Namespace) -> int:
-    """Bring the results of shards together."""
+    """Merge the results of shards."""
     from gridsim.campaign.run import discard_damaged  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
@@ -92,7 +92,7 @@ def _merge(args: argparse.Namespace) -> int:
 
 
 def _tables(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> None:
-    """Write the tables, and tell what the comparison says; nothing where they are as they were made of these runs."""
+    """Write the tables and print the comparison; do nothing if they are up to date."""
     from gridsim.campaign.sweep import write_runs  # numpy: not needed for --help
     from gridsim.files import checksum, plain, write_json
 
@@ -107,7 +107,7 @@ def _tables(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) 
 
 
 def _are_made(made: Path, of: dict[str, Any]) -> bool:
-    """Whether all tables that are noted in *made* are there, unchanged, and made of what *of* lists."""
+    """Return whether all tables in *made* exist, are unchanged, and were made from the runs in *of*."""
     from gridsim.files import checksum
 
     try:
@@ -119,7 +119,7 @@ def _are_made(made: Path, of: dict[str, Any]) -> bool:
 
 
 def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]:
-    """Compare what is to be compared, and write its tables; returns their paths."""
+    """Run the comparison of the scenario file and write its tables; return their paths."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
     from gridsim.report.campaign import figures, sentences, terminal, write_tables
     from gridsim.report.gallery import FOLDER
@@ -142,12 +142,12 @@ def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]
 
 
 def _failed(sweep: Sweep, store: Store) -> list[Combination]:
-    """Runs of the sweep that failed; the store may hold failures of others, such as of a policy as it was before."""
+    """Return the failed runs of the sweep; the store may contain others, such as of an earlier version of a policy."""
     return [one for one in sweep.scenarios() if not store.has(one.file) and store.has_failed(one.file)]
 
 
 def _tell(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> int:
-    """Where it stands."""
+    """Print the progress."""
     cpu = sum(entry.get("cpu", 0.0) for entry in store.journal())
     failed = _failed(sweep, store) if at.failed else []
     if args.json:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 class Terminal(Console):
-    """Standard output: colours and its own width on a terminal, plain lines elsewhere; numbers are not coloured."""
+    """Standard output: colours and terminal width on a terminal, plain lines elsewhere; numbers are not coloured."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As rich prints, but what a log holds can steer no terminal: control characters are shown as such.
+        """Print as rich does, with control characters made visible, so that log text cannot control the terminal.
 
         Sentences (without markup) are broken between words, and never between a number and its unit.
         """
@@ -44,19 +44,19 @@ class Terminal(Console):
         return "\n".join(_wrapped(line, self.width) for line in text.split("\n")) if plain else text
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the caller; rich itself would exit with 1."""
+        """Leave a broken pipe to the caller; rich itself would exit with 1."""
         raise BrokenPipeError
 
 
 def tell(lines: Iterable[str], file: IO[str] | None = None) -> None:
-    """Print a list of facts, a line each: broken between words where it is too long, and what goes on is indented."""
+    """Print facts, one per line; long lines are broken between words, with an indent."""
     width = Terminal(file=file).width
     for line in lines:
         print(_wrapped(_harmless(line), width, "  "), file=file, flush=True)
 
 
 def _wrapped(line: str, width: int, indent: str = "") -> str:
-    """A line as several of at most *width* characters, all but the first after an *indent*.
+    """Break a line into lines of at most *width* characters, all but the first with an *indent*.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _wrapped(line: str, width: int, indent: str = "") -> str:
     wrapper = TextWrapper(
         width,
         subsequent_indent=indent,
-        break_long_words=False,  # a path is copied from here
+        break_long_words=False,  # paths must remain copyable
         break_on_hyphens=False,
         replace_whitespace=False,
         expand_tabs=False,
@@ -75,7 +75,7 @@ def _wrapped(line: str, width: int, indent: str = "") -> str:
 
 
 def _harmless(text: str) -> str:
-    """The text with a visible sign in place of each control character but the ends of lines.
+    """Replace each control character except line ends by a visible sign.
 
     Examples
     --------
@@ -87,11 +87,11 @@ def _harmless(text: str) -> str:
 
 _PAUSE = 10.0  # seconds between two plain lines
 
-_SHOWN = 10  # failures that are told one by one
+_SHOWN = 10  # failures that are reported individually
 
 
 class _Bars:
-    """What both have: bars on a terminal, not where colours are forced into a pipe, and nothing of them left behind."""
+    """Base class: transient bars, only on a terminal and not in a pipe with forced colours."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
         self._console = Console(file=sys.stderr)
@@ -117,14 +117,14 @@ class _Bars:
 
 
 class JobsProgress(_Bars):
-    """Tells on standard error how far the simulations of a question are, all together, and what is left of their time.
+    """Display of the common progress of several simulations and their remaining time on standard error.
 
     Parameters
     ----------
     total : int, optional
-        Jobs of each run.
+        Number of jobs of each run.
     runs : int
-        How many runs there will be, as far as is known.
+        Expected number of runs.
     """
 
     def __init__(self, total: int | None = None, runs: int = 1) -> None:
@@ -139,7 +139,7 @@ class JobsProgress(_Bars):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        from gridsim.machine.njit import when_compiling  # the compiler: not needed where workers simulate
+        from gridsim.machine.njit import when_compiling  # the compiler: not needed if workers simulate
 
         self._listening.enter_context(when_compiling(lambda module: self.say(compiling(module))))
         return self
@@ -151,11 +151,11 @@ class JobsProgress(_Bars):
         super().__exit__(kind, error, trace)
 
     def expect(self, runs: int) -> None:
-        """There are so many runs more than was said."""
+        """Increase the expected number of runs."""
         self._runs += runs
 
     def say(self, text: str) -> None:
-        """Tell something that the user should know; the same only once."""
+        """Print a message for the user; repeated messages are printed once."""
         if text not in self._said:
             self._said.add(text)
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -175,12 +175,12 @@ class JobsProgress(_Bars):
 
     @property
     def total(self) -> int | None:
-        """Jobs of all runs."""
+        """Total number of jobs of all runs."""
         return None if self._total is None else self._total * self._runs
 
     @property
     def released(self) -> int:
-        """Jobs released in all runs."""
+        """Number of released jobs of all runs."""
         return sum(self._released.values())
 
     def _runs_done(self) -> str:
@@ -190,13 +190,13 @@ class JobsProgress(_Bars):
         return f"{done} of {self._runs} runs"
 
     def _line(self) -> str:
-        """How far it is, in one line."""
+        """Return the progress in one line."""
         total, released = self.total, self.released
         if total is None:
             return f"{next(iter(self._released))}: {released:,} jobs"
         told = f"{self._runs_done()}: {released:,} of {total:,} jobs"
         assert self._first is not None
-        begun, before = self._first  # what went before the first word was waiting, for workers or a compiler
+        begun, before = self._first  # excludes the time before the first report (workers or compiler starting)
         if released - before <= total * _TOO_FEW:
             return told
         left = (time.monotonic() - begun) / (released - before) * (total - released)
@@ -204,7 +204,7 @@ class JobsProgress(_Bars):
 
 
 _TOO_FEW = 0.001
-"""Part of all jobs of which nothing is foretold: a compile in between would count for all of them."""
+"""Share of all jobs below which no remaining time is shown, since a compilation would distort it."""
 
 _LOOPS = {
     "gridsim.engine.guarantees": ("for guaranteed deadlines", 15),
@@ -219,11 +219,11 @@ _LOOPS = {
     "gridsim.report.core_assignment": ("of the chart", 1),
     "gridsim.machine": ("of the chart", 5),
 }
-"""What the loops of modules with this beginning are for, and how long compiling them takes: measured, CPU seconds."""
+"""Purpose and compile time (measured, CPU seconds) of the loops in modules with this prefix."""
 
 
 def compiling(module: str) -> str:
-    """What is said when loops of a module are compiled.
+    """Return the message on the compilation of a module's loops.
 
     Examples
     --------
@@ -235,14 +235,14 @@ def compiling(module: str) -> str:
 
 
 def hear_compiling(say: Callable[[str], None]) -> None:
-    """In a worker: have it said when a loop is compiled."""
+    """Report compilations in a worker."""
     from gridsim.machine.njit import tell_compiling  # the compiler
 
     tell_compiling(lambda module: say(compiling(module)))
 
 
 class RunsProgress(_Bars):
-    """Tells on standard error how far a campaign is, how many of its units failed, and what is left of its time."""
+    """Display of the progress of a campaign on standard error: finished units, failures, remaining time."""
 
     def __init__(self) -> None:
         super().__init__(TextColumn("{task.fields[failed]}"), TimeRemainingColumn(elapsed_when_finished=True))
@@ -251,7 +251,7 @@ class RunsProgress(_Bars):
         self._done = self._failures = 0
 
     def show(self, done: Finished, at: Progress) -> None:
-        """Show that a unit came back."""
+        """Show a finished unit."""
         self._done += 1
         failed = f"{at.failed:,} failed" if at.failed else ""
         if done.failure is not None:
@@ -266,12 +266,12 @@ class RunsProgress(_Bars):
             parts = [
                 f"{at.total - at.left:,} of {at.total:,} runs",
                 failed,
-                f"about {_duration(left)} left" * bool(at.left and self._done > 1),  # the first had to wait for workers
+                f"about {_duration(left)} left" * bool(at.left and self._done > 1),  # the first one waited for workers
             ]
             print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
 
     def _say_why(self, failure: Failure) -> None:
-        """One line each, for the first few: a policy that always fails does so thousands of times."""
+        """Print one line each for the first failures only, since a faulty policy may fail thousands of times."""
         self._failures += 1
         if self._failures <= _SHOWN:
             line = f"failed: {failure.unit}: {failure.error}"
@@ -281,7 +281,7 @@ class RunsProgress(_Bars):
 
 
 def _duration(seconds: float) -> str:
-    """In words, roughly.
+    """Return an approximate duration as text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``gridsim validate``: the invariants on a schedule, whoever made it."""
+"""Command ``gridsim validate``: check of a schedule, of any origin, against the invariants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gridsim.cli import source
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check; 1 when anything is violated."""
+    """Check a schedule; return 1 for violations."""
     # numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain

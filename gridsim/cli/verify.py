@@ -1,4 +1,4 @@
-"""``gridsim verify``: conformance cases, a row a case."""
+"""Command ``gridsim verify``: conformance cases, one row per case."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 from gridsim.errors import GridsimError, InputError
 
 _SHOWN = 6
-"""Differences shown of a case."""
+"""Number of differences shown per case."""
 
 _WIDTH = 120
-"""Letters shown of what is not supported."""
+"""Number of characters shown of unsupported features."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check every case; 0 only when all pass."""
+    """Check every case; return 0 only if all pass."""
     from gridsim.testing.conformance import (  # numpy, kernels: not needed for --help
         CASES,
         Outcome,
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             case = read_case(path)
             outcome = check(case, path=path)
-        except GridsimError as error:  # one bad case hides no verdict on the others
+        except GridsimError as error:  # an invalid case must not hide the verdicts of the others
             place = "" if isinstance(error, InputError) and error.path == path else f"{path}: "
             outcome = Outcome.malformed(f"{place}{error}")
         counts[outcome.status] += 1

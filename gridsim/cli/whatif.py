@@ -1,4 +1,4 @@
-"""``gridsim whatif``: more nodes, more load, better estimates: what each would do to the waits."""
+"""Command ``gridsim whatif``: effects of more nodes, more load or better estimates on waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, simulate each, tell."""
+    """Read, simulate each change, and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.together and of_site:
         of_site = [reduce(type(of_site[0]).and_then, of_site)]
     grown = site_changes(workload, platform, of_site, scheduler)
-    asked_nothing = args.halve is None and not grown  # the usual ones are for those who ask for nothing
+    asked_nothing = args.halve is None and not grown  # the default changes apply only without explicit ones
     if asked_nothing or sizes or loads or estimates:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
     changes = [*grown, *changes]
@@ -108,7 +108,7 @@ def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
 
 
 def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
-    """Write the page and its numbers; returns where they are."""
+    """Write the page and its data; return their paths."""
     from gridsim.files import write_json, write_text
     from gridsim.report import tables, whatif_text
     from gridsim.report.whatif_page import render
@@ -126,7 +126,7 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequenc
 
 
 def _texts(given: list[str] | None, option: str) -> list[str]:
-    """Values between commas; an option that is given has at least one."""
+    """Return comma-separated values; a given option has at least one."""
     found = [text.strip() for entry in given or () for text in entry.split(",") if text.strip()]
     if given and not found:
         raise InputError("is empty; expected at least one value", field=option)
@@ -144,7 +144,7 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
 
 
 def _part(text: str, cores: int) -> float:
-    """Part by which the machine grows, of ``+25%``, ``-10%``, ``+64`` or ``512``."""
+    """Return the relative growth of the machine for ``+25%``, ``-10%``, ``+64`` or ``512``."""
     try:
         if text.endswith("%"):
             return float(text[:-1]) / 100

@@ -1,4 +1,4 @@
-"""gridsim workload: fetch logs, look at them, check and audit them, convert, anonymise, cut and make them."""
+"""Command ``gridsim workload``: download, inspect, check, audit, convert, anonymise, cut and generate logs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _audit_files(args: Namespace) -> None:
-    """Audit, and say what was found; `CheckFailed` where rows or amounts got lost."""
+    """Audit files and print the findings; raise `CheckFailed` if rows or amounts were lost."""
     from gridsim.report import audit_text  # numpy: not needed for --help
 
     found = _audited(args)
@@ -43,7 +43,7 @@ def _audit_files(args: Namespace) -> None:
 
 
 def _audited(args: Namespace) -> Audit:
-    """What was found in the files that were given."""
+    """Return the findings on the given files."""
     from gridsim.workload.audit import LogRows, TableRows, audit  # numpy: not needed for --help
     from gridsim.workload.formats.table import mapping_of
 
@@ -63,7 +63,7 @@ def _audited(args: Namespace) -> Audit:
 
 
 def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
-    """What there is: as given, else as the mapping says, else as the log does."""
+    """Return the machine: as given, else from the mapping, else from the log."""
     from gridsim.workload.audit import Machine  # numpy: not needed for --help
     from gridsim.workload.formats.table import mapping_of
 
@@ -135,7 +135,7 @@ def _key(args: Namespace) -> bytes:
 
 
 def _folder(path: str) -> Path:
-    """The folder, which holds nothing that somebody else put there: it is to be given away whole."""
+    """Return the folder, which must contain no foreign files, since it is published as a whole."""
     from gridsim.report.publication import FILES  # numpy: not needed for --help
 
     folder = Path(path)
@@ -174,7 +174,7 @@ def _draw(public: Workload, found: Audit, folder: Path) -> list[str]:
 
 
 def _write_page(folder: Path, text: str, found: Audit, facts: dict[str, Any], public: Workload) -> None:
-    """The description, the checks as data, and the checksums of all."""
+    """Write the description, the checks as data, and the checksums."""
     from gridsim.files import checksum, write_json, write_text
     from gridsim.report import audit_text
 
@@ -186,7 +186,7 @@ def _write_page(folder: Path, text: str, found: Audit, facts: dict[str, Any], pu
 
 
 def run(args: Namespace) -> int:
-    """Do what was asked for; 0 if it was done."""
+    """Run a subcommand; return 0 on success."""
     if "output" in args:
         from gridsim.files import check_output
 
@@ -280,7 +280,7 @@ def _slice(args: Namespace) -> None:
 
 
 def _stays_sacct(args: Namespace) -> bool:
-    """Whether what is written is to be a log of sacct, as what is read is: unless its name says SWF."""
+    """Return whether to write a sacct log, if the input is one and the output file is not named as SWF."""
     from gridsim.workload.read import format_of  # numpy: not needed for --help
 
     names_swf = args.output.removesuffix(".gz").removesuffix(".xz").endswith(".swf")
@@ -288,7 +288,7 @@ def _stays_sacct(args: Namespace) -> bool:
 
 
 def _cut(args: Namespace, period: list[datetime | None]) -> None:
-    """Write the lines of the jobs that were there."""
+    """Write the lines of the jobs in a period."""
     from gridsim.workload.formats.sacct.cut import cut_sacct  # numpy: not needed for --help
 
     given = [f"--{name}" for name in ("first", "jobs", "start", "end", "origin") if getattr(args, name)]
@@ -311,7 +311,7 @@ def _date(text: str | None, option: str) -> datetime | None:
 
 
 def _seconds(workload: Workload, period: list[datetime | None]) -> list[float | None]:
-    """Dates as seconds of the log's clock."""
+    """Return dates as seconds of the log's clock."""
     from gridsim.model.dates import calendar_of  # numpy: not needed for --help
 
     calendar = calendar_of(workload.provenance)
@@ -345,7 +345,7 @@ def _fetch(args: Namespace) -> None:
 
 
 class _Bar:
-    """How far a download is, on a terminal; told in the way of `pooch`."""
+    """Progress bar of a download on a terminal, with the interface required by `pooch`."""
 
     total = 0
 
@@ -373,15 +373,15 @@ class _Bar:
         self._bars.stop()
 
     def update(self, size: int) -> None:
-        """*size* more bytes were written."""
+        """Add *size* written bytes."""
         self._bars.update(self._task, total=self.total or None, advance=size)
 
     def reset(self) -> None:
-        """Count from 0 again."""
+        """Reset the count to 0."""
         self._bars.reset(self._task)
 
     def close(self) -> None:
-        """All is written."""
+        """Finish the display."""
 
 
 def _print_archive(logs: Iterable[ArchiveLog]) -> None:
@@ -396,7 +396,7 @@ def _print_archive(logs: Iterable[ArchiveLog]) -> None:
 
 
 def _write(workload: Workload, args: Namespace) -> None:
-    """Write the SWF file, with the machine size that was asked for, and say what became of the log."""
+    """Write the SWF file with the requested machine size, and print the result."""
     from dataclasses import replace
 
     from gridsim.workload.formats.swf_writer import write_swf  # numpy: not needed for --help
@@ -408,7 +408,7 @@ def _write(workload: Workload, args: Namespace) -> None:
 
 
 def _say(args: Namespace, written: str, problems: Iterable[Problem] = ()) -> None:
-    """Print what was written and what became of the log; on standard error where the log goes to a stream."""
+    """Print a summary of the written log; on standard error if the log is written to a stream."""
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import is_stream
 
@@ -418,7 +418,7 @@ def _say(args: Namespace, written: str, problems: Iterable[Problem] = ()) -> Non
 
 
 def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
-    """What `check` found: the counts of the reader, and what the log does not say."""
+    """Return the findings of `check`: counts of the reader, and missing fields of the log."""
     provenance = workload.provenance
     size = cores if cores is not None else workload.cores_stated
     kept = (
@@ -444,7 +444,7 @@ def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
 
 
 def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
-    """What a log could say and does not."""
+    """Return the fields that are missing in the log."""
     if cores is None:
         yield "size of the machine (give --cores)"
     for problem in source.problems(workload):
@@ -465,7 +465,7 @@ def _print_json(content: dict[str, Any]) -> None:
 
 
 def _console() -> Terminal:
-    """Standard output: its own width on a terminal, lines of 120 columns elsewhere."""
+    """Return standard output: terminal width on a terminal, 120 columns elsewhere."""
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
 
     console = Terminal()

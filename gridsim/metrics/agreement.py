@@ -1,10 +1,9 @@
-"""How near does a simulation come to what a machine really did? Starts and waits against logged ones, job by job.
+"""Agreement of simulated with logged start times and waits, job by job.
 
-The error of a job is its simulated start minus its logged one; of a job that was preempted, or whose node was lost,
-the first start counts on both sides. Jobs that wait together err together, so the interval of the median is that of
-blocks of consecutive jobs: blocks are drawn again and again with replacement, and the
-median of their jobs is taken each time. Jobs that ran in the log but that the simulation rejects have no error: they
-are model failures.
+The error of a job is its simulated start minus its logged start. For a job that was preempted or lost its node, the
+first start counts in both. Errors of jobs that wait at the same time are correlated, so the interval of the median is
+a block bootstrap: blocks of consecutive jobs are drawn with replacement, and the median of their jobs is taken for
+each draw. Jobs that ran in the log but are rejected in the simulation have no error; they are model failures.
 
 References
 ----------
@@ -33,33 +32,33 @@ RESAMPLES = 1000
 """Bootstrap samples."""
 
 BLOCKS = 64
-"""Blocks of consecutive jobs; half as many until each has `JOBS_A_BLOCK`."""
+"""Number of blocks of consecutive jobs; halved until each block has `JOBS_A_BLOCK`."""
 
 JOBS_A_BLOCK = 10
-"""Jobs that a block has at least."""
+"""Least number of jobs in a block."""
 
 NEAR = (5.0, 60.0, 300.0)
-"""Errors of a start that are counted as near, s."""
+"""Thresholds of the shares of small start errors, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far simulated starts are from logged ones, over the jobs that started in both; seconds.
+    """Errors of simulated starts, over the jobs that started in simulation and log; seconds.
 
     Attributes
     ----------
     jobs, only_logged, only_simulated : int
         Jobs that started in both, and in one of them only.
     median, mean, percentile_90 : float
-        Of the absolute error of a start.
+        Statistics of the absolute error of a start.
     median_low, median_high : float
-        Interval of the median.
+        Confidence interval of the median.
     bias : float
-        Mean of the error: above 0 where the simulation is late.
+        Mean error; positive if simulated starts are late.
     within_5, within_60, within_300 : float
-        Share of the jobs whose start errs by at most so many seconds.
+        Share of the jobs with a start error of at most 5, 60 and 300 s.
     spearman : float
-        Rank correlation of simulated and logged waits; NaN where all waits are equal.
+        Rank correlation of simulated and logged waits; NaN if all waits are equal.
     wait, logged_wait : float
         Mean waits.
     """
@@ -83,7 +82,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One job whose start was simulated wrongly: its number, id and row; submit, both starts and the error, s."""
+    """Job with a large error: number, id and row; submit time, both start times and the error, s."""
 
     job: int
     id: str
@@ -97,23 +96,23 @@ class Disagreement:
 def agreement(
     record: Record, logged_start: IntArray | None = None, *, rows: Any = None, confidence: float = 0.95, seed: int = 1
 ) -> Agreement:
-    """Agreement of a record with logged starts.
+    """Return the agreement of a record with logged starts.
 
     Parameters
     ----------
     logged_start : (n,) int64, optional
-        Whole microseconds, `NEVER` where a job did not start; those of the workload where left out.
+        Logged starts, whole microseconds, `NEVER` for jobs that did not start; by default those of the workload.
     rows : mask, slice or indices, optional
         Jobs to compare.
     confidence : float
-        Of the interval of the median.
+        Confidence level of the interval of the median.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Raises
     ------
     InputError
-        When no starts are known.
+        If no logged starts are known.
 
     Examples
     --------
@@ -155,7 +154,7 @@ def agreement(
 
 
 def start_error(start: FloatArray, logged: FloatArray) -> tuple[float, float]:
-    """Return the median and mean absolute error of starts, s; NaN where a job did not start is left out."""
+    """Return the median and mean absolute error of starts, s; jobs that did not start (NaN) are excluded."""
     size = np.abs(start - logged)
     size = size[~np.isnan(size)]
     return _of(np.median, size), _of(np.mean, size)
@@ -174,7 +173,7 @@ def agreement_by_group(record: Record, logged_start: IntArray | None = None) -> 
 def largest_disagreements(
     record: Record, logged_start: IntArray | None = None, *, count: int = 10
 ) -> list[Disagreement]:
-    """The jobs with the largest errors, largest first; equal ones in job order."""
+    """Return the jobs with the largest errors, largest first; equal ones in job order."""
     logged = _logged(record, logged_start)
     start = record.first_start_us
     both = np.flatnonzero((start < NEVER) & (logged < NEVER))
@@ -209,7 +208,7 @@ def _of(summary: Any, values: Any) -> float:
 
 
 def _spearman(one: FloatArray, other: FloatArray) -> float:
-    """Rank correlation, equal values at the mean of their ranks."""
+    """Return the rank correlation; equal values have the mean of their ranks."""
     if len(one) < 2:
         return float("nan")
     ranks = [mean_ranks(column) for column in (one, other)]
@@ -220,7 +219,7 @@ def _spearman(one: FloatArray, other: FloatArray) -> float:
 
 
 def _median_interval(size: FloatArray, confidence: float, seed: int) -> tuple[float, float]:
-    """Interval of a median by drawing blocks of consecutive jobs; NaN where there are fewer than two blocks."""
+    """Return the bootstrap interval of a median over blocks of consecutive jobs; NaN for fewer than two blocks."""
     n = len(size)
     blocks = BLOCKS
     while blocks > 1 and blocks * JOBS_A_BLOCK > n:
@@ -237,7 +236,7 @@ def _median_interval(size: FloatArray, confidence: float, seed: int) -> tuple[fl
 
 
 def _medians_drawn(parts: Sequence[FloatArray], draws: IntArray) -> FloatArray:
-    """Median of each draw of parts, (draws,); found by halving, as each part is sorted once and never joined."""
+    """Return the median of each draw of parts, (draws,), by bisection over the sorted parts without joining them."""
     values, sorted_parts = np.sort(np.concatenate(parts)), [np.sort(part) for part in parts]
     times = np.zeros((len(draws), len(parts)), dtype=np.int64)
     np.add.at(times, (np.arange(len(draws))[:, None], draws), 1)
@@ -255,17 +254,17 @@ def _medians_drawn(parts: Sequence[FloatArray], draws: IntArray) -> FloatArray:
 
 
 class ModelFailures(NamedTuple):
-    """Number of such jobs under a policy, and the reasons of their rejection with the jobs of each."""
+    """Number of model failures under a policy, and the number of jobs by reason of rejection."""
 
     jobs: int
     reasons: tuple[tuple[str, int], ...]
 
 
 def failed_jobs(records: Mapping[str, Record], own: str | None = None) -> dict[str, npt.NDArray[np.bool_]]:
-    """Jobs of each record that ran in the log and are rejected because the model of the site is wrong.
+    """Return a mask of the model failures of each record: jobs that ran in the log but are rejected.
 
-    These are jobs that never fit on a machine of the size of the site's, and jobs that the site's own policy (*own*)
-    rejects. Other policies may reject jobs by their own rules, which is no failure.
+    These jobs do not fit on a machine of the site's size, or are rejected by the site's own policy (*own*). Rejections
+    by the rules of other policies are not model failures.
 
     Examples
     --------
@@ -294,7 +293,7 @@ def failed_jobs(records: Mapping[str, Record], own: str | None = None) -> dict[s
 def model_failures(
     records: Mapping[str, Record], own: str | None = None, kept: npt.NDArray[np.bool_] | None = None
 ) -> dict[str, ModelFailures]:
-    """The failures under each policy that has any, of the jobs in *kept* (default: of all)."""
+    """Return the model failures under each policy that has any, among the jobs in *kept* (default: all)."""
     found = {}
     for label, failed in failed_jobs(records, own).items():
         rows = np.flatnonzero(failed if kept is None else failed & kept)

@@ -1,31 +1,33 @@
-"""Is one policy better than another over many workloads? Paired by workload and load, the way the paper did and beside.
+"""Comparison of policies over many workloads, paired by workload and load.
 
-One value a schedule: what `gridsim.metrics.dag` says of it. `gridsim.metrics.compare` is for one workload, job by job.
+The unit is one value per schedule, from `gridsim.metrics.dag`. For one workload, job by job, see
+`gridsim.metrics.compare`.
 
 Notes
 -----
-*The paper's method* is the paired t-test of the values themselves, n = 150 workloads at each load and n = 750 over
-all loads; it is reported as it is. SLRs have enormous right tails (a one-tick job that waits), so one or two pairs
-decide it, and five loads of one workload are not five independent pairs.
+*The paper's method* is the paired t-test of the values, with n = 150 workloads at each load and n = 750 over all
+loads; it is reported unchanged. The distribution of SLRs has a very long right tail (a one-tick job that waits), so
+one or two pairs dominate the test. Also, five loads of one workload are not five independent pairs.
 
-*The headline* is therefore the paired t-test of log ratios, whose mean is the geometric-mean ratio. Over all loads a
-workload's log ratios are averaged first: n = 150. Wilcoxon's signed-rank test is of the same log ratios, zeros left
-out. Two equal values have the log ratio 0, also two zeros; a pair with one value not above 0 has none, and
-``left_out`` tells how many there are.
+*The main result* is therefore the paired t-test of log ratios, whose mean is the logarithm of the geometric-mean
+ratio. Over all loads, the log ratios of a workload are averaged first: n = 150. Wilcoxon's signed-rank test uses the
+same log ratios without zeros. Two equal values, also two zeros, have the log ratio 0. Any other pair with a value not
+above 0 has no log ratio and is counted in ``left_out``.
 
-*Many tests.* Holm's correction takes the policies that one is compared with for one family: one metric, one load (or
-all loads), one set of workloads. Tests of equivalence are not corrected: each is a claim of its own.
+*Multiple tests.* A family of Holm's correction consists of the comparisons of one policy with all others for one
+metric, one load (or all loads), and one set of workloads. Tests of equivalence are not corrected, since each is a
+separate claim.
 
-*Indistinguishable* is two one-sided t-tests of the log ratio at level 1 - confidence against the margins 1 / (1 + m)
-and 1 + m, not a large p value.
+*Equivalence* is tested by two one-sided t-tests of the log ratio at level 1 - confidence against the margins 1 / (1 +
+m) and 1 + m; a large p value is not sufficient.
 
-*Intervals.* The bootstrap resamples workloads, all their loads together, and takes percentiles; it does not hold the
-number of each kind of workload fixed, and agrees so with the t-test. Dominance has a Clopper-Pearson interval, which
-over all loads is too short, as it takes the pairs for independent.
+*Intervals.* The bootstrap resamples workloads with all their loads and uses percentiles. It does not fix the number of
+workloads of each kind, which agrees with the t-test. Dominance has a Clopper-Pearson interval, which is too short over
+all loads, as it assumes independent pairs.
 
-*What was checked* (tests/metrics/test_paired_tests.py): scipy's own answers; intervals of normal and of skewed log
-ratios that cover the truth as often as they say at n = 150; tests that reject a true hypothesis about as often as
-they say, also the equivalence test at its margin.
+*Validation* (tests/metrics/test_paired_tests.py): results equal those of scipy. For n = 150 and normal or skewed log
+ratios, intervals have their nominal coverage, and tests, also the equivalence test at its margin, have about their
+nominal level.
 """
 
 from __future__ import annotations
@@ -45,14 +47,18 @@ from gridsim.metrics.paired_tests import MARGIN, NAN, RESAMPLES, Better
 from gridsim.model.time import FloatArray, IntArray
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
-"""Stored numbers, one row a value: ``kind``, ``workload``, ``load``, ``policy``, ``metric``, ``value``; ``decile`` from
-1, or None for a value of the whole schedule. A list of mappings, or a mapping of columns."""
+"""Stored metrics, a list of mappings or a mapping of columns, one row per value.
+
+Keys are ``kind``, ``workload``, ``load``, ``policy``, ``metric``, ``value`` and ``decile``, from 1, or None for a
+value
+of the whole schedule.
+"""
 
 Verdict = Literal["better", "worse", "equivalent", "no clear difference", "too little data"]
 
 
 def tidy(rows: Rows, **where: Any) -> Iterator[Mapping[str, Any]]:
-    """Rows as mappings, those alone whose entries are as *where* says; an entry that is not there is None.
+    """Yield rows as mappings, only those whose entries equal *where*; a missing entry is None.
 
     Examples
     --------
@@ -74,9 +80,9 @@ class Paired:
     Attributes
     ----------
     metric : str
-        Its name.
+        Name of the metric.
     better : {"lower", "higher"}
-        Which values are better.
+        Direction of better values.
     workloads : tuple of (str, int)
         Kind and number of each.
     loads : tuple of float
@@ -84,7 +90,7 @@ class Paired:
     policies : tuple of str
         In order of appearance.
     values : (workloads, loads, policies) float64
-        One value a schedule.
+        One value per schedule.
     """
 
     metric: str
@@ -96,12 +102,12 @@ class Paired:
 
     @classmethod
     def from_rows(cls, rows: Rows, metric: str, *, decile: int | None = None, better: Better | None = None) -> Paired:
-        """Values of one metric from stored rows.
+        """Return the values of one metric from stored rows.
 
         Raises
         ------
         InputError
-            When a schedule is missing or there twice, as nothing can be paired then.
+            If a schedule is missing or duplicated, since values cannot be paired then.
         """
         chosen = list(tidy(rows, metric=metric, decile=decile))
         if not chosen:
@@ -133,27 +139,27 @@ class Paired:
         return tuple(dict.fromkeys(kind for kind, _ in self.workloads))
 
     def of(self, policy: str) -> FloatArray:
-        """Values of one policy, workloads by loads."""
+        """Return the values of one policy, workloads by loads."""
         if policy not in self.policies:
             raise UnknownNameError("policy", policy, self.policies)
         return self.values[:, :, self.policies.index(policy)]
 
     def of_kind(self, kind: str) -> Paired:
-        """The same for the workloads of one kind."""
+        """Return the values for the workloads of one kind."""
         rows = [row for row, (own, _) in enumerate(self.workloads) if own == kind]
         return replace(self, workloads=tuple(self.workloads[row] for row in rows), values=self.values[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparison:
-    """One metric under one policy against another, at one load or over all.
+    """Comparison of one metric under two policies, at one load or over all loads.
 
     Attributes
     ----------
     metric, policy, other : str
-        What is compared.
+        Metric and policies compared.
     load : float or None
-        None over all loads.
+        The load; None: over all loads.
     kind : str or None
         Kind of the workloads; None for all kinds together.
     workloads, schedules : int
@@ -161,28 +167,28 @@ class PolicyComparison:
     difference, difference_low, difference_high, t, p, p_holm : float
         The paper's test: paired t of the values of all schedules, policy minus other.
     ratio, ratio_low, ratio_high, t_log, p_log, p_log_holm : float
-        The headline: geometric mean of policy over other, with the interval of the t-test of log ratios, a
-        workload's averaged over its loads.
+        The main result: geometric mean of policy over other, with the interval of the t-test of log ratios, averaged
+        over the loads of each workload.
     ratio_bootstrap_low, ratio_bootstrap_high : float
-        Its percentile interval over resampled workloads.
+        Percentile interval of the ratio over resampled workloads.
     d_z : float
-        Mean over deviation of the log ratios.
+        Mean over standard deviation of the log ratios.
     left_out : int
-        Workloads without a log ratio.
+        Number of workloads without a log ratio.
     p_wilcoxon, p_wilcoxon_holm : float
         Signed-rank test of the log ratios.
     dominance, dominance_low, dominance_high : float
-        Share of the schedules in which the policy is no worse.
+        Share of the schedules in which the policy is not worse.
     wins, ties, losses : int
-        Schedules in which it is strictly better, equal, worse.
+        Number of schedules in which the policy is strictly better, equal, worse.
     p_equivalence : float
-        Two one-sided tests against the margin.
+        p value of two one-sided tests against the margin.
     equivalent : bool
-        Whether that is below 1 - confidence.
+        Whether ``p_equivalence`` is below 1 - confidence.
     verdict : str
-        ``better`` or ``worse`` where ``p_log_holm`` is below 1 - confidence, else ``equivalent``, ``no clear
-        difference``, or ``too little data`` for fewer than two workloads. A difference can be clear and ``equivalent``
-        too: surely there and surely small.
+        ``better`` or ``worse`` if ``p_log_holm`` is below 1 - confidence, else ``equivalent``, ``no clear
+        difference``, or ``too little data`` for fewer than two workloads. A difference can be both clear and
+        ``equivalent``: certainly not zero, and certainly small.
     """
 
     metric: str
@@ -223,8 +229,8 @@ class PolicyComparison:
     def shown_interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return the interval of the ratio that decides the verdict.
 
-        For *equivalent* that is the interval at ``2 * confidence - 1`` of the two one-sided tests (90 %), which lies
-        within the margin; the usual one may be wider than the margin.
+        For *equivalent* this is the interval at ``2 * confidence - 1`` of the two one-sided tests (90 %), which is
+        within the margin; the usual interval may be wider.
         """
         if self.verdict != "equivalent" or not self.ratio_low < self.ratio:
             return self.ratio_low, self.ratio_high
@@ -236,7 +242,7 @@ class PolicyComparison:
         return self.ratio / factor, self.ratio * factor
 
     def row(self) -> dict[str, Any]:
-        """As a flat mapping, for a file."""
+        """Return the comparison as a flat mapping, for a file."""
         return asdict(self)
 
 
@@ -253,26 +259,26 @@ def compare_policies(
     resamples: int = RESAMPLES,
     sources: IntArray | None = None,
 ) -> list[PolicyComparison]:
-    """A policy against each other one: at each load, then over all loads; pooled, then by kind where asked.
+    """Compare a policy with other policies at each load, then over all loads; for all kinds together, then by kind.
 
     Parameters
     ----------
     paired : Paired
         The values.
     policy : str
-        Compared with all others, or with *others*.
+        The policy, compared with all others or with *others*.
     margin : float
-        Of the equivalence test, a part of the ratio.
+        Margin of the equivalence test, relative to the ratio.
     seed, resamples : int
-        Of the bootstrap.
+        Parameters of the bootstrap.
     sources : (n,) int64, optional
-        Which workloads are parts of the same one, such as windows of a log. The numbers of a source are averaged first,
-        and the tests are over sources; every workload is one of its own where left out.
+        Source of each workload: windows of a log, for example, have a common source. The values of a source are
+        averaged first, and the tests are over sources. By default every workload is a separate source.
 
     Returns
     -------
     list of PolicyComparison
-        Families of Holm's correction stand together.
+        Comparisons, grouped by family of Holm's correction.
     """
     if not 0 < confidence < 1:
         raise InputError(f"{confidence} is no confidence; expected a fraction between 0 and 1", field="confidence")
@@ -312,7 +318,7 @@ def _compare(
     bootstrap: Callable[[FloatArray], FloatArray],
     sources: IntArray | None = None,
 ) -> PolicyComparison:
-    """One comparison, before Holm's correction and without a verdict."""
+    """Return one comparison, before Holm's correction and without a verdict."""
     all_logs = paired_tests.log_ratios(mine, theirs).mean(axis=1)
     if sources is not None:
         all_logs, mine, theirs = (_of_sources(each, sources) for each in (all_logs, mine, theirs))
@@ -360,7 +366,7 @@ def _compare(
 
 
 def _of_sources(values: FloatArray, sources: IntArray) -> FloatArray:
-    """Mean of each source over those of its workloads that have a number, NaN where none has one."""
+    """Return the mean of each source over its workloads that have a value, NaN if none has one."""
     known, places = np.unique(sources, return_inverse=True)
     sums = np.zeros((len(known), *values.shape[1:]))
     counts = np.zeros_like(sums)
@@ -371,7 +377,7 @@ def _of_sources(values: FloatArray, sources: IntArray) -> FloatArray:
 
 
 def corrected(family: Sequence[PolicyComparison], better: Better, confidence: float = 0.95) -> list[PolicyComparison]:
-    """Comparisons of one family with Holm's p values and their verdicts, whatever family they were of before."""
+    """Return the comparisons with Holm's p values and verdicts, regardless of their earlier family."""
     columns = zip(
         family,
         holm([one.p for one in family]),
@@ -400,5 +406,5 @@ def _verdict(one: PolicyComparison, p: float, better: Better, confidence: float)
 
 
 def _exp(value: float) -> float:
-    """Exponential that ends at infinity: two wild workloads have an interval without a top."""
+    """Return the exponential, infinity on overflow: two extreme workloads have an interval without an upper end."""
     return math.exp(value) if value < 700 else math.inf

@@ -1,6 +1,6 @@
-"""What jobs are charged: the work they got done and, for a guaranteed deadline, how tight that was.
+"""Charges of jobs: for work done, and for the tightness of a guaranteed deadline.
 
-The classes of runtime and cores by which the tightness is judged are here too.
+The module also defines the classes of run time and cores that are the reference for tightness.
 
 References
 ----------
@@ -23,20 +23,20 @@ from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
 from gridsim.record import Record
 
 CLASSES = 16
-"""Classes of runtime, and of cores, where no bounds are given."""
+"""Default number of classes of run time, and of cores."""
 
 TIME_BOUNDS = tuple(2**k for k in range(CLASSES))
-"""Least runtime of each class, s; the last one is open."""
+"""Least run time of each class, s; the last one is open."""
 
 
 def time_class(runtime_us: IntArray, bounds: Sequence[float] = TIME_BOUNDS) -> IntArray:
-    """Class of each true runtime (whole microseconds): ``min(15, floor(log2 s))`` of its whole seconds.
+    """Return the class of each true run time (whole microseconds): ``min(15, floor(log2 s))`` of its whole seconds.
 
     Parameters
     ----------
     bounds : sequence of float
-        Least runtime of each class, ascending, s. What is below the first one is in class 0 all the same: a runtime
-        of 0 counts as 1 s.
+        Least run time of each class, ascending, s. Shorter run times are also in class 0; a run time of 0 counts as 1
+        s.
 
     Examples
     --------
@@ -47,16 +47,16 @@ def time_class(runtime_us: IntArray, bounds: Sequence[float] = TIME_BOUNDS) -> I
 
 
 def core_class(cores: IntArray, machine: int, bounds: Sequence[int] | None = None) -> IntArray:
-    """Class of each number of *cores*: largest ``k <= 15`` with ``machine**k <= cores**16``, in integers.
+    """Return the class of each number of *cores*: largest ``k <= 15`` with ``machine**k <= cores**16``, in integers.
 
-    Sixteen steps of equal ratio from one core to the whole machine; some are empty on a small one.
+    The classes are sixteen steps of equal ratio from one core to the whole machine; some are empty on a small machine.
 
     Parameters
     ----------
     machine : int
         Cores of the machine.
     bounds : sequence of int, optional
-        Least cores of each class, ascending, in place of the rule.
+        Least cores of each class, ascending, instead of the rule.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def core_class(cores: IntArray, machine: int, bounds: Sequence[int] | None = Non
 
 
 def core_class_bounds(machine: int) -> list[int | None]:
-    """Least cores of each class on a *machine* of so many; None for a class that no job can be in.
+    """Return the least cores of each class on a machine of *machine* cores; None for an empty class.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def _class_of(values: IntArray, bounds: npt.NDArray[np.int64]) -> IntArray:
 
 
 def _ascending(bounds: Sequence[float], field: str) -> npt.NDArray[np.int64]:
-    """The bounds as a column.
+    """Return the bounds as an array.
 
     Raises
     ------
     InputError
-        Where there is none, or they do not ascend.
+        If there are no bounds, or they do not ascend.
     """
     if not len(bounds):
         raise InputError("no bounds are given; expected the least value of each class", field=field)
@@ -107,14 +107,14 @@ def _ascending(bounds: Sequence[float], field: str) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Bounds of the classes of runtime and of cores: those of the paper's 16 x 16, or your own.
+    """Bounds of the classes of run time and cores: the 16 x 16 classes of the paper, or custom ones.
 
     Attributes
     ----------
     time_bounds : tuple of float
-        As `time_class` takes them, s.
+        Bounds for `time_class`, s.
     core_bounds : tuple of int or None
-        As `core_class` takes them; None: sixteen steps of equal ratio up to the machine.
+        Bounds for `core_class`; None: sixteen steps of equal ratio up to the machine.
     """
 
     time_bounds: tuple[float, ...] = TIME_BOUNDS
@@ -122,11 +122,11 @@ class Classes:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Classes of runtime, and of cores."""
+        """Number of classes of run time, and of cores."""
         return len(self.time_bounds), CLASSES if self.core_bounds is None else len(self.core_bounds)
 
     def of(self, record: Record) -> tuple[IntArray, IntArray]:
-        """Class of runtime and class of cores of each job."""
+        """Return the class of run time and the class of cores of each job."""
         workload = record.workload
         return (
             time_class(workload.runtime, self.time_bounds),
@@ -135,7 +135,7 @@ class Classes:
 
 
 def categories(record: Record, classes: Classes | None = None) -> Groups:
-    """Groups by class of runtime and class of cores, runtimes first.
+    """Return groups by class of run time and class of cores, run times first.
 
     Examples
     --------
@@ -153,14 +153,14 @@ def categories(record: Record, classes: Classes | None = None) -> Groups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategorySlowdowns:
-    """How long jobs of each category take where nobody is promised anything.
+    """Mean slowdown of each category in a schedule without guarantees.
 
     Attributes
     ----------
     mean : (t, c) float64
-        Mean slowdown by class of runtime and class of cores; `overall` where `jobs` is 0.
+        Mean slowdown by class of run time and class of cores; `overall` if `jobs` is 0.
     jobs : (t, c) int64
-        Jobs that each mean is over.
+        Number of jobs in each mean.
     overall : float
         Mean slowdown of all jobs.
     classes : Classes
@@ -173,23 +173,23 @@ class CategorySlowdowns:
     classes: Classes
 
     def of(self, record: Record) -> FloatArray:
-        """Slowdown of the category of each job."""
+        """Return the slowdown of the category of each job."""
         return self.mean[self.classes.of(record)]
 
 
 def category_slowdowns(*references: Record, classes: Classes | None = None) -> CategorySlowdowns:
-    """Mean slowdown of each category in a reference schedule: EASY, on the same workload at the same load.
+    """Return the mean slowdown of each category in a reference schedule: EASY, on the same workload at the same load.
 
     Parameters
     ----------
     *references : Record
-        Several are pooled: each job of each counts once.
+        Reference schedules; the jobs of several are pooled.
     classes : Classes, optional
-        The paper's 16 x 16 where left out.
+        Classes; by default the 16 x 16 classes of the paper.
 
     Notes
     -----
-    Slowdown is response over the time held, which counts as 1 s at least. Jobs that did not run have none.
+    Slowdown is the response time over the held time, of at least 1 s. Jobs that did not run are excluded.
     """
     classes = classes or Classes()
     total, jobs = np.zeros(classes.shape), np.zeros(classes.shape, dtype=np.int64)
@@ -205,12 +205,12 @@ def category_slowdowns(*references: Record, classes: Classes | None = None) -> C
 
 
 def resource_charge(record: Record) -> FloatArray:
-    """Cores times the time held of each job, core-seconds; 0 for jobs that did not run.
+    """Return cores times held time of each job, core-seconds; 0 for jobs that did not run.
 
     Notes
     -----
-    Work that was lost when a job was killed to make room for another one is not charged: only its last run counts. A
-    job that was ended at its walltime pays for what it held.
+    Only the last run of a job is charged, not work lost when it was killed to free cores for another job. A job that
+    was killed at its walltime is charged for its held cores.
 
     Examples
     --------
@@ -221,11 +221,14 @@ def resource_charge(record: Record) -> FloatArray:
 
 
 def requested_slowdown(record: Record) -> FloatArray:
-    """Time from submit to the deadline that was granted, over the true runtime; NaN where none was asked and granted.
+    """Return the time from submission to the granted deadline over the true run time.
+
+    NaN without a requested and granted one.
 
     Notes
     -----
-    The deadline granted, not the one asked for: who accepts a later one pays less. A runtime counts as 1 s at least.
+    The granted deadline counts, not the requested one, so jobs that accept a later one are charged less. A run time
+    below 1 s counts as 1 s.
     """
     workload, promises = record.workload, record.promises
     if promises is None:
@@ -236,12 +239,12 @@ def requested_slowdown(record: Record) -> FloatArray:
 
 
 def queued_work(record: Record) -> FloatArray:
-    """Requested core-seconds (cores times estimate) that wait when each job is submitted.
+    """Return the requested core-seconds (cores times estimate) waiting when each job is submitted.
 
     Notes
     -----
-    Of jobs submitted at an earlier instant that start at this one or later, a killed one with its last start. Jobs that
-    never run do not count.
+    They are those of jobs submitted at an earlier instant that start at this instant or later; for a killed job its
+    last start counts. Jobs that never run are excluded.
 
     Examples
     --------
@@ -260,7 +263,9 @@ def queued_work(record: Record) -> FloatArray:
 
 
 def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.0) -> FloatArray:
-    """What each job pays for its guarantee: slowdown of its category over the slowdown requested; 0 without one.
+    """Return the charge of each job for its guarantee: slowdown of its category over the requested slowdown.
+
+    0 without one.
 
     Parameters
     ----------
@@ -268,20 +273,21 @@ def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.
         From `category_slowdowns` of an EASY schedule of the same workload.
     load : float
         Weight of the load: the slowdown of the category is multiplied by 1 + *load* times `queued_work` over the
-        core-seconds of the machine in an hour. 0: no influence of the load.
+        core-seconds of the machine in an hour. 0: independent of the load.
 
     Raises
     ------
     InputError
-        When *load* is below 0 or not finite.
+        If *load* is below 0 or not finite.
 
     Notes
     -----
-    1 for a deadline as good as what EASY gives jobs of this kind on average, more for a tighter one. Jobs that asked
-    for no deadline, and jobs that were refused, pay nothing. How the two charges combine is the operator's choice.
+    The charge is 1 for a deadline equal to the average response under EASY of jobs of this category, and more for a
+    tighter one. Jobs without a deadline and refused jobs are not charged. The operator decides how to combine the two
+    charges.
 
-    Section 3 of the paper names the load, beside the slowdown of the category, as a part of the difficulty of a
-    request, without a formula. The factor by which *load* enters is gridsim's own.
+    Section 3 of the paper names the load, in addition to the slowdown of the category, as a part of the difficulty of
+    a request, without a formula. The factor for *load* is defined by gridsim.
 
     Examples
     --------

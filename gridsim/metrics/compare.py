@@ -1,7 +1,7 @@
-"""Paired differences between policies: the ratio of means with its interval, the test, and the verdict.
+"""Paired differences between policies: ratio of means with its interval, test, and verdict.
 
-The interval is of the ratio of the means over other stretches of time like this one: the same machine, the same users,
-the same length. Jobs that wait together are not independent, so the evidence is in blocks of consecutive jobs.
+The interval covers the ratio of the means for other periods like this one: the same machine, users and length. Jobs
+that wait at the same time are not independent, so the analysis uses blocks of consecutive jobs.
 
 Notes
 -----
@@ -10,7 +10,7 @@ Notes
 *Estimate.* ``L = ln(sum x / sum y)``. With block ``j`` left out the same formula gives ``L_j``; the pseudo-values are
 ``8 L - 7 L_j``, and their standard deviation over the square root of 8 is the standard error ``e`` (jackknife).
 
-*Law.* ``L / (1.76 e)`` has Student's t distribution with 6 degrees of freedom. This is the law of the statistic where
+*Distribution.* ``L / (1.76 e)`` has Student's t distribution with 6 degrees of freedom. This is its distribution if
 the differences are a stationary Gauss-Markov process with a relaxation time of one block (correlations of 0.543 and
 0.200 between blocks one and two apart). The correlation is assumed: an estimate from one log is too noisy.
 
@@ -47,19 +47,19 @@ BLOCKS = 8
 """Blocks of consecutive jobs."""
 
 FEWEST_JOBS = 80
-"""Jobs below which there is no interval."""
+"""Number of jobs below which there is no interval."""
 
 SCALE, FREEDOM = 1.76, 6
-"""Of the scaled t distribution of the estimate over its standard error."""
+"""Scale and degrees of freedom of the t distribution of the estimate over its standard error."""
 
 NEGLIGIBLE = 1e-12
 """Relative size of a difference that is rounding error."""
 
 LARGEST_LOG = 300.0
-"""Bound of the logarithm of an end of an interval, so that it is a finite number."""
+"""Bound of the logarithm of an interval's ends, so that they are finite."""
 
 FEWEST_REPLICAS = 20
-"""Workloads with resampled users below which these give no interval."""
+"""Number of resampled workloads below which they give no interval."""
 
 WIDEST = math.log(2.0)
 """Half-width from which on an interval excludes neither half nor double."""
@@ -67,7 +67,7 @@ WIDEST = math.log(2.0)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric under a policy against a baseline, over the jobs that ran under both. Lower is better.
+    """Difference of one metric between a policy and a baseline, over the jobs that ran under both. Lower is better.
 
     Attributes
     ----------
@@ -82,12 +82,12 @@ class Difference:
         policy is better.
     ratio, ratio_low, ratio_high : float
         Mean under the policy over mean under the baseline, with its interval. All three are NaN if one mean is 0
-        (the verdict then depends on the difference); the interval is NaN if there is none. Intervals are not widened
-        for other comparisons made at the same time.
+        (the verdict then depends on the difference); the interval is NaN if there is none. Intervals are not corrected
+        for multiple comparisons.
     effect : float
         Logarithm of the ratio over the standard deviation of the eight pseudo-values.
     p, p_holm : float
-        Two-sided, for a ratio of 1; corrected by Holm for all comparisons of the same call.
+        Two-sided p value for a ratio of 1; the second is corrected by Holm for all comparisons of the same call.
     better, worse, same : float
         Share of the jobs with a lower, higher and equal value under the policy.
     jobs, blocks : int
@@ -162,35 +162,35 @@ def paired(
     confidence: float = 0.95,
     moved: bool = False,
 ) -> list[Difference]:
-    """Differences between policies on one workload, paired by job.
+    """Return the differences between policies on one workload, paired by job.
 
     Parameters
     ----------
     records : mapping of str to Record
-        One record a policy, all of the same jobs.
+        One record per policy, all of the same jobs.
     metric : str
         A name of `gridsim.metrics.responsiveness.MEASURES`.
     baseline : str, optional
-        Compare every other policy with this one. Where left out, all pairs: each policy with each earlier one.
+        Policy to compare every other policy with. By default all pairs: each policy with each earlier one.
     bound : float
-        Of the bounded slowdown, s.
+        Bound of the bounded slowdown, s.
     rows : mask, slice or indices, optional
-        Jobs to compare, such as those that `gridsim.metrics.summary.cut` keeps; all where left out.
+        Jobs to compare, such as those that `gridsim.metrics.summary.cut` keeps; by default all.
     confidence : float
-        Of the intervals, and 1 minus the level of the verdicts.
+        Confidence level of the intervals, and 1 minus the level of the verdicts.
     moved : bool
         Whether the same jobs may have been submitted at other times, such as at another load.
 
     Returns
     -------
     list of Difference
-        Holm's correction takes the comparisons of this call for one family: one metric, all pairs. Further metrics
-        are further families; they are different questions, not further tries at the same one.
+        The differences. The comparisons of this call form one family of Holm's correction: one metric, all pairs.
+        Other metrics form other families, since they are different questions.
 
     Raises
     ------
     InputError
-        When the records are not of the same jobs.
+        If the records are not of the same jobs.
 
     Examples
     --------
@@ -224,12 +224,12 @@ def winners_and_losers(
     rows: Any = None,
     confidence: float = 0.95,
 ) -> dict[str, Difference]:
-    """Difference between two policies for each group that has jobs, by its name.
+    """Return the difference between two policies for each group that has jobs, by its name.
 
     Parameters
     ----------
     record, baseline : Record
-        The policy and what it is compared with, of the same jobs.
+        Records of the policy and of the baseline, of the same jobs.
     groups : Groups
         Such as `gridsim.metrics.groups.size_classes` of either.
     names : (str, str)
@@ -239,7 +239,8 @@ def winners_and_losers(
 
     Notes
     -----
-    The blocks of each group have equal numbers of its jobs. The groups of one call are one family of Holm's correction.
+    The blocks of each group have equal numbers of its jobs. The groups of one call are one family of Holm's
+    correction.
     """
     _check(dict(zip(names, (record, baseline), strict=True)), confidence)
     mine, theirs = measure(record, metric), measure(baseline, metric)
@@ -249,21 +250,21 @@ def winners_and_losers(
 
 
 def widened(found: Sequence[Difference], spreads: Sequence[float], *, replicas: int) -> list[Difference]:
-    """Differences with the wider of two intervals: that of blocks of time, and that of other users like these.
+    """Return the differences with the wider of two intervals: from blocks of time, and from resampled users.
 
     Parameters
     ----------
     found : sequence of Difference
         One family: the comparisons of one metric, with 95 % intervals.
     spreads : sequence of float
-        Standard deviation of the logarithm of each ratio over the replicas; NaN where it is not known.
+        Standard deviation of the logarithm of each ratio over the replicas; NaN if unknown.
     replicas : int
-        Workloads with resampled users; below `FEWEST_REPLICAS` the differences are returned as they are.
+        Number of workloads with resampled users; below `FEWEST_REPLICAS` the differences are returned unchanged.
 
     Returns
     -------
     list of Difference
-        With the larger of the two p values, corrected by Holm anew.
+        Differences with the larger of the two p values, with a new Holm correction.
     """
     if replicas < FEWEST_REPLICAS:
         return list(found)
@@ -281,7 +282,7 @@ def widened(found: Sequence[Difference], spreads: Sequence[float], *, replicas: 
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's corrected p values, in the order given; NaN (no test made) stays and does not count.
+    """Return Holm's corrected p values, in the given order; NaN (no test) is kept and not counted.
 
     Examples
     --------
@@ -329,7 +330,7 @@ class _Estimate(NamedTuple):
 
     @property
     def p(self) -> float:
-        """Two-sided, for a value of 0."""
+        """Two-sided p value for a value of 0."""
         if not self.error:
             return float(abs(self.value) <= NEGLIGIBLE)
         from scipy.special import stdtr  # without scipy.stats, whose import takes a second
@@ -338,7 +339,10 @@ class _Estimate(NamedTuple):
 
 
 def _estimate(mine: FloatArray, theirs: FloatArray) -> _Estimate | None:
-    """Estimate of the logarithm of the ratio, or of the difference if one mean is 0; None without enough data."""
+    """Return the estimate of the logarithm of the ratio, or of the difference if one mean is 0.
+
+    None without enough data.
+    """
     n = len(mine)
     if n < FEWEST_JOBS:
         return None
@@ -357,7 +361,10 @@ def _estimate(mine: FloatArray, theirs: FloatArray) -> _Estimate | None:
 
 
 def _of_values(value: float, values: FloatArray, scale: float, *, is_ratio: bool = False) -> _Estimate:
-    """Estimate *value* with the standard error of a mean of eight *values*; deviations far below *scale* are 0."""
+    """Return the estimate *value* with the standard error of the mean of eight *values*.
+
+    Deviations far below *scale* are 0.
+    """
     deviation = float(values.std(ddof=1))
     error = deviation / math.sqrt(BLOCKS)
     if error <= NEGLIGIBLE * scale:
@@ -417,7 +424,7 @@ def _with_interval(found: Difference, half: float) -> Difference:
 
 
 def _seconds(baseline_mean: float, low: float, high: float) -> tuple[float, float]:
-    """Interval of the difference at the mean of the baseline, from the interval of the ratio."""
+    """Return the interval of the difference at the mean of the baseline, from the interval of the ratio."""
     return baseline_mean * (low - 1), baseline_mean * (high - 1)
 
 
@@ -426,7 +433,7 @@ def _mean(values: FloatArray) -> float:
 
 
 def _shares(mine: FloatArray, theirs: FloatArray) -> tuple[float, float, float]:
-    """Shares of the jobs with a lower, higher and equal value in *mine*."""
+    """Return the shares of the jobs with a lower, higher and equal value in *mine*."""
     n = len(mine)
     if not n:
         return (float("nan"),) * 3

@@ -1,4 +1,4 @@
-"""A charge by what a job held."""
+"""Charge by core-hours."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gridsim.record import Record
 
 @dataclass(frozen=True)
 class CoreHours:
-    """Cores times the hours held, at a *price* of each; work that was lost when a job was killed for another is free.
+    """Core-hours held by a job, times *price*; work lost by preemption is not charged.
 
     Parameters
     ----------
     price : float
-        Of one core-hour.
+        Price of one core-hour.
 
     Examples
     --------

@@ -1,14 +1,14 @@
-"""Numbers of a schedule of DAG jobs: utilisation, responsiveness and fairness, in float64. `exact` is the slow twin.
+"""Metrics of a schedule of DAG jobs in float64: utilisation, responsiveness and fairness.
 
 Notes
 -----
-*Response* is finish minus arrival and feeds stretch, speedup and SLR; the paper's section 2.2.1 says finish minus
-start, but its own tables use arrival. ``*_from_start`` are its words taken literally.
+*Response* is finish minus arrival and is used by stretch, speedup and SLR. Section 2.2.1 of the paper defines it as
+finish minus start, but the paper's tables use arrival. The metrics ``*_from_start`` follow the definition literally.
 
-*Clock.* Times count from the first arrival, unless ``origin="absolute"`` keeps that of the schedule; bases and
-intervals are on the same clock.
+*Clock.* Times are relative to the first arrival, or to the origin of the schedule with ``origin="absolute"``; bases
+and intervals use the same clock.
 
-*Sums* are float64: cumulative completion of a large campaign comes near the limits of 64-bit integers.
+*Sums* are float64, since the cumulative completion of a large campaign may exceed 64-bit integers.
 
 References
 ----------
@@ -34,7 +34,7 @@ Class = Literal["utilisation", "responsiveness", "fairness"]
 
 
 class DagMetric(NamedTuple):
-    """What a number is: its *unit*, which way is *better*, which *classes* of the paper's Table 1 it tells of."""
+    """Description of a metric: *unit*, direction of *better* values, *classes* of the paper's Table 1."""
 
     unit: str
     better: Literal["lower", "higher"] | None
@@ -51,7 +51,7 @@ MEASURES = {
     "slr": ("", "lower", "response over critical path, at least 1"),
     "slr_from_start": ("", "lower", "finish minus start over critical path"),
 }
-"""Values of a job, as `job_columns` answers them: unit, which way is better, what they are."""
+"""Values per job, as returned by `job_columns`: unit, direction of better values, description."""
 
 _SPREAD_TEXT: dict[str, tuple[Literal["lower", "higher"], str]] = {
     "gini": ("lower", "Gini coefficient of the SLR over jobs"),
@@ -62,7 +62,7 @@ _SPREAD_TEXT: dict[str, tuple[Literal["lower", "higher"], str]] = {
 
 
 def _describe() -> dict[str, DagMetric]:
-    """`DAG_METRICS`, in the order of `dag_metrics`."""
+    """Return `DAG_METRICS`, in the order of `dag_metrics`."""
     busy: tuple[Class, ...] = ("utilisation",)
     felt: tuple[Class, ...] = ("responsiveness",)
     fair: tuple[Class, ...] = ("fairness",)
@@ -96,11 +96,11 @@ def _describe() -> dict[str, DagMetric]:
 
 
 DAG_METRICS: dict[str, DagMetric] = _describe()
-"""Everything that `dag_metrics` answers, by name."""
+"""All metrics returned by `dag_metrics`, by name."""
 
 
 def job_columns(schedule: Schedule) -> dict[str, FloatArray]:
-    """Values of `MEASURES` of every job.
+    """Return the `MEASURES` of every job.
 
     Examples
     --------
@@ -126,24 +126,24 @@ def job_columns(schedule: Schedule) -> dict[str, FloatArray]:
 def dag_metrics(
     schedule: Schedule, *, base: int | None = None, origin: Origin = "first-arrival", warmup: int = 0, cooldown: int = 0
 ) -> dict[str, float]:
-    """Every number of `DAG_METRICS` for a whole run; NaN where there is none.
+    """Return all `DAG_METRICS` of a whole run; NaN if undefined.
 
     Parameters
     ----------
     base : int, optional
-        Instant up to which cumulative completion counts, ticks; give the longest makespan among the schedules of one
-        workload to compare them. The makespan where left out.
+        End of the interval of cumulative completion, ticks; by default the makespan. To compare schedules of one
+        workload, give the longest of their makespans.
     origin : {"first-arrival", "absolute"}
-        Where the clock begins.
+        Origin of the clock.
     warmup, cooldown : int
-        Ticks after the first and before the last arrival to leave out: numbers about jobs count the jobs that
-        arrived in what remains, both ends included, and follow them to their finish; flow, utilisation and peak
-        in-flight are those of what remains, with all jobs. The makespan is that of the whole run.
+        Ticks after the first and before the last arrival to exclude. Metrics of jobs include the jobs that arrived in
+        the remaining interval, both ends included, until their finish. Flow, utilisation and peak in-flight are those
+        of the remaining interval, with all jobs. The makespan is that of the whole run.
 
     Raises
     ------
     InputError
-        When a job finishes after the base, or the cuts leave nothing.
+        If a job finishes after the base, or the remaining interval is empty.
 
     Examples
     --------
@@ -180,15 +180,15 @@ def dag_metrics(
 
 
 def interval_metrics(schedule: Schedule, start: int, end: int, *, origin: Origin = "first-arrival") -> dict[str, float]:
-    """Numbers of the interval from *start* to *end*, ticks: what an observer knows who leaves at its end.
+    """Return the metrics of the interval from *start* to *end*, ticks, without information from after its end.
 
     Notes
     -----
     Flow counts finishes in ``(start, end]``; utilisation clips tasks to ``[start, end)``; peak in-flight is that of
-    ``[start, end)``. Numbers about jobs are over those that arrived in ``[start, end)`` and finished by *end*:
-    ``unfinished`` tells how many had not, and as those are the slow ones the means flatter. `dag_metrics` with
-    ``warmup`` and ``cooldown`` follows all of them to their finish. Cumulative completion counts the same jobs up to
-    the end of the interval.
+    ``[start, end)``. Metrics of jobs are over those that arrived in ``[start, end)`` and finished by *end*.
+    ``unfinished`` is the number of jobs that did not finish; since these tend to be slow, the means are too
+    favourable. `dag_metrics` with ``warmup`` and ``cooldown`` includes all jobs until their finish. Cumulative
+    completion counts the same jobs up to the end of the interval.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def interval_metrics(schedule: Schedule, start: int, end: int, *, origin: Origin
 
 
 def utilisation(schedule: Schedule, start: int, end: int) -> float:
-    """Core-ticks held in ``[start, end)`` over those that there were; NaN for an empty interval."""
+    """Return the core-ticks held in ``[start, end)`` over the available core-ticks; NaN for an empty interval."""
     if end <= start:
         return NAN
     held = np.minimum(schedule.task_finish, end) - np.maximum(schedule.task_start, start)
@@ -224,7 +224,9 @@ def utilisation(schedule: Schedule, start: int, end: int) -> float:
 
 
 def peak_in_flight(schedule: Schedule, start: int, end: int) -> int:
-    """Most jobs at once in ``[start, end)`` that had begun and not finished; a finish comes before a start.
+    """Return the largest number of jobs in flight at once in ``[start, end)``.
+
+    A finish precedes a start at the same tick.
 
     A job is in flight from its first task's start to its last task's finish, gaps included.
     """
@@ -236,12 +238,12 @@ def peak_in_flight(schedule: Schedule, start: int, end: int) -> int:
 
 
 def cumulative_completion(schedule: Schedule, base: int) -> float:
-    """Sum over jobs of the ticks from finish to *base*, both counted, times their work; core-ticks x ticks.
+    """Return the sum over jobs of the ticks from finish to *base* times their work; core-ticks x ticks.
 
     Raises
     ------
     InputError
-        When a job finishes after the base.
+        If a job finishes after the base.
     """
     if len(schedule) and schedule.makespan > base:
         raise InputError(
@@ -258,11 +260,11 @@ class Deciles(NamedTuple):
     Attributes
     ----------
     jobs : (k,) int64
-        How many jobs each part has.
+        Number of jobs in each part.
     work : (k,) float64
-        Their median work, core-ticks.
+        Median work, core-ticks.
     mean, worst : (k,) float64
-        Their mean and their largest SLR.
+        Mean and largest SLR.
     """
 
     jobs: IntArray
@@ -272,7 +274,7 @@ class Deciles(NamedTuple):
 
 
 def slr_by_decile(schedule: Schedule, parts: int = 10) -> Deciles:
-    """Mean and worst SLR by decile of work, ties in job order, cut as `numpy.array_split` does.
+    """Return mean and worst SLR by decile of work, ties in job order, split as in `numpy.array_split`.
 
     Examples
     --------
@@ -305,7 +307,7 @@ def _about_jobs(schedule: Schedule) -> dict[str, float]:
 
 
 def _flow(schedule: Schedule, start: int, end: int) -> float:
-    """Jobs that finished in ``(start, end]`` per tick; NaN for an empty interval."""
+    """Return the number of jobs finished in ``(start, end]`` per tick; NaN for an empty interval."""
     if end <= start:
         return NAN
     return float(np.count_nonzero((schedule.finish > start) & (schedule.finish <= end)) / (end - start))

@@ -1,7 +1,7 @@
-"""What admission was worth: deadlines asked for, promised, met and refused, and what that took from other jobs.
+"""Metrics of deadlines: requested, guaranteed, met and refused, and the effect on other jobs.
 
-A deadline is *asked for* by the workload and *granted* by a policy that makes promises, as it was asked or later; a
-policy without promises may meet one all the same. Charges are in `charges`, the machine in `utilisation`.
+A deadline is *requested* by a job and *granted* by a policy with guarantees, as requested or later. A policy without
+guarantees may also meet a deadline. For charges see `charges`, for the machine see `utilisation`.
 
 References
 ----------
@@ -25,23 +25,23 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def concerns_deadlines(record: Record) -> bool:
-    """Whether any job asks for a deadline, or the policy makes promises: otherwise there is nothing to tell."""
+    """Return whether any job requests a deadline, or the policy gives guarantees."""
     promising = record.promises is not None and record.promises.guarantees
     return promising or bool(asked(record).any())
 
 
 def asked(record: Record) -> BoolArray:
-    """Which jobs ask for a deadline."""
+    """Return a mask of the jobs that request a deadline."""
     return record.workload.deadline < NEVER
 
 
 def granted(record: Record) -> BoolArray:
-    """Which jobs were promised an end: the one asked for, a later one, or one of the policy's own."""
+    """Return a mask of the jobs with a guaranteed end: the requested one, a later one, or one set by the policy."""
     return np.zeros(len(record), dtype=np.bool_) if record.promises is None else record.promises.granted_us < NEVER
 
 
 def refused(record: Record) -> BoolArray:
-    """Which jobs a policy that makes promises gave none, whether they ran without one or not.
+    """Return a mask of the jobs that received no guarantee from a policy with guarantees, whether they ran or not.
 
     Jobs that the machine can never run are rejected, not refused.
     """
@@ -53,7 +53,7 @@ def refused(record: Record) -> BoolArray:
 
 
 def met(record: Record) -> BoolArray:
-    """Which jobs ended by the deadline that they asked for, promised or not.
+    """Return a mask of the jobs that ended by their requested deadline, guaranteed or not.
 
     Examples
     --------
@@ -67,13 +67,13 @@ def met(record: Record) -> BoolArray:
 
 
 def missed(record: Record) -> BoolArray:
-    """Which jobs ran and ended after the deadline that they asked for, a later one granted or not."""
+    """Return a mask of the jobs that ran and ended after their requested deadline, even if a later one was granted."""
     late: BoolArray = record.ran & (record.end_us > record.workload.deadline)
     return late
 
 
 def broken(record: Record) -> BoolArray:
-    """Which promises were not kept: those that the policy says, and any other job that ended later than granted."""
+    """Return a mask of broken guarantees: reported by the policy, or with an end later than granted."""
     if record.promises is None:
         return np.zeros(len(record), dtype=np.bool_)
     late: BoolArray = record.ran & (record.end_us > record.promises.granted_us)
@@ -81,12 +81,12 @@ def broken(record: Record) -> BoolArray:
 
 
 def offered(record: Record) -> BoolArray:
-    """Which jobs were offered a later deadline than they asked for."""
+    """Return a mask of the jobs that were offered a later deadline than requested."""
     return np.zeros(len(record), dtype=np.bool_) if record.promises is None else record.promises.offer_us < NEVER
 
 
 def taken(record: Record) -> BoolArray:
-    """Which jobs took the later deadline that they were offered."""
+    """Return a mask of the jobs that accepted the offered later deadline."""
     if record.promises is None:
         return np.zeros(len(record), dtype=np.bool_)
     same: BoolArray = record.promises.granted_us == record.promises.offer_us
@@ -96,19 +96,19 @@ def taken(record: Record) -> BoolArray:
 def deadline_metrics(
     record: Record, *, bound: float = BOUND, slowdowns: CategorySlowdowns | None = None
 ) -> dict[str, float]:
-    """Numbers about the jobs of a record, as `gridsim.metrics.summary.DEADLINE_METRICS` describes them.
+    """Return `gridsim.metrics.summary.DEADLINE_METRICS` of a record.
 
     Parameters
     ----------
     bound : float
-        Of the bounded slowdown, s.
+        Bound of the bounded slowdown, s.
     slowdowns : CategorySlowdowns, optional
-        Of an EASY schedule, for the QoS charge; NaN where left out.
+        Slowdowns of an EASY schedule, for the QoS charge; NaN by default.
 
     Notes
     -----
-    Core-seconds of jobs are cores times true runtime, also of jobs that did not run. A share of nothing is NaN. An
-    interval of time is no job: useful utilisation is `gridsim.metrics.utilisation.useful_utilisation`.
+    Core-seconds of jobs are cores times true run time, also for jobs that did not run. A share of zero jobs is NaN.
+    For useful utilisation, which refers to an interval, see `gridsim.metrics.utilisation.useful_utilisation`.
 
     Examples
     --------
@@ -133,13 +133,14 @@ def deadline_metrics(
 
 
 OUTCOMES = ("promised", "promised later", "met without a promise", "missed", "refused")
-"""What becomes of a deadline that is asked for."""
+"""Outcomes of a requested deadline."""
 
 
 def outcomes(record: Record, rows: Any = slice(None)) -> dict[str, int]:
-    """Jobs that ask for a deadline by what became of it, of the *rows* (mask, slice or indices): of each of `OUTCOMES`.
+    """Count the jobs with a deadline by `OUTCOMES`, among the *rows* (mask, slice or indices).
 
-    Promised as asked for or later; or, without a promise, met, missed, and refused (the job did not run).
+    The deadline is guaranteed as requested or later; or, without a guarantee, met, missed, or refused (the job did not
+    run).
 
     Examples
     --------
@@ -155,7 +156,7 @@ def outcomes(record: Record, rows: Any = slice(None)) -> dict[str, int]:
 
 
 def _of(name: str, chosen: BoolArray, among: BoolArray, area: FloatArray) -> dict[str, float]:
-    """Jobs and core-seconds of the *chosen* ones, and their shares of those *among* which they are."""
+    """Return number and core-seconds of the *chosen* jobs, and their shares of those *among* which they are counted."""
     count, work = _count(chosen), float(area[chosen].sum())
     return {
         name: count,
@@ -179,7 +180,7 @@ def _promises(record: Record) -> dict[str, float]:
 
 
 def _others(record: Record, bound: float) -> dict[str, float]:
-    """What jobs that ask for no deadline got, on average over those that ran."""
+    """Return the mean metrics of jobs without a deadline, over those that ran."""
     others = ~asked(record)
     served = others & record.ran
     means = {
@@ -204,9 +205,9 @@ def _share(part: float, of: float) -> float:
 
 
 def terciles(record: Record, of: Literal["runtime", "area"]) -> Groups:
-    """Groups of a third of the jobs each by true runtime or by core-seconds, smallest first, ties in job order.
+    """Return thirds of the jobs by true run time or core-seconds, smallest first, ties in job order.
 
-    Where thirds of some of the jobs are wanted, select these first.
+    For thirds of a part of the jobs, select these first.
 
     Examples
     --------
@@ -230,7 +231,7 @@ def by_group(
     slowdowns: CategorySlowdowns | None = None,
     rows: Any = None,
 ) -> dict[str, dict[str, float]]:
-    """`deadline_metrics` of each group that has jobs, by its name.
+    """Return `deadline_metrics` of each group that has jobs, by name.
 
     Parameters
     ----------

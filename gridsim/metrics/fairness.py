@@ -1,4 +1,4 @@
-"""How evenly a value is spread over jobs, or over users as time goes on. Standard deviations are those of samples."""
+"""Fairness: distribution of a value over jobs, and over users by period. Standard deviations are those of samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAN = float("nan")
 
 
 def standard_deviation(values: FloatArray) -> float:
-    """Standard deviation of the sample; NaN for fewer than two values, never 0.
+    """Return the standard deviation of the sample; NaN for fewer than two values.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def standard_deviation(values: FloatArray) -> float:
 
 
 def gini(values: FloatArray) -> float:
-    """Gini coefficient of values above 0: 0 where all are equal, towards 1 where one job has it all.
+    """Return the Gini coefficient of positive values: 0 for equal values, approaching 1 if one value is the whole sum.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def gini(values: FloatArray) -> float:
 
 
 def jain(values: FloatArray) -> float:
-    """Jain's index: 1 where all values are equal, 1/n where one job has it all.
+    """Return Jain's index: 1 for equal values, 1/n if one value is the whole sum.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def jain(values: FloatArray) -> float:
 
 
 def p99(values: FloatArray) -> float:
-    """99th percentile, interpolated linearly between neighbours; NaN without values."""
+    """Return the 99th percentile, interpolated linearly; NaN without values."""
     return float(np.quantile(values, 0.99)) if len(values) else NAN
 
 
 def max_over_median(values: FloatArray) -> float:
-    """Largest value over the median one; NaN without values."""
+    """Return the largest value over the median; NaN without values."""
     return float(values.max() / np.median(values)) if len(values) else NAN
 
 
@@ -74,7 +74,7 @@ SPREADS: dict[str, Callable[[FloatArray], float]] = {
     "p99": p99,
     "max_over_median": max_over_median,
 }
-"""Measures of spread beside the standard deviation, by name."""
+"""Measures of spread other than the standard deviation, by name."""
 
 
 # ---- over time ----------------------------------------------------------------------------------------------------
@@ -82,27 +82,27 @@ SPREADS: dict[str, Callable[[FloatArray], float]] = {
 _PERIODS = (28 * 86_400.0, 7 * 86_400.0, 86_400.0, 21_600.0, 3_600.0, 600.0, 60.0, 10.0, 1.0)
 _FEWEST_PERIODS, _MOST_PERIODS, _JOBS_A_PERIOD = 12, 150, 100
 FEWEST_USERS = 3
-"""Users below which a period has no inequality: of two there is only a difference."""
+"""Number of users below which a period has no Gini coefficient."""
 
 _LARGE = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FairnessOverTime:
-    """How unequally users were slowed down, and what the largest held, period by period; k periods of equal length.
+    """Inequality of slowdowns between users, and share of the largest users, in k periods of equal length.
 
     Attributes
     ----------
     edges_s : (k + 1,) float64
-        Where the periods begin and, last, where the last one ends, s. Jobs belong to the one of their submission.
+        Begin of each period, and end of the last one, s. A job belongs to the period of its submission.
     users, jobs : (k,) int64
-        Users with jobs that ran, and these jobs.
+        Number of users with jobs that ran, and of these jobs.
     slowdown : (k,) float64
-        Mean over users of their mean bounded slowdown; NaN where there are none.
+        Mean over users of their mean bounded slowdown; NaN without users.
     gini : (k,) float64
         Gini coefficient of the users' mean bounded slowdowns; NaN with fewer than `FEWEST_USERS`.
     share : (k,) float64
-        Cores that the largest users held over all cores of the machine, mean over the period; a fraction.
+        Cores held by the largest users over all cores of the machine, mean over the period; a fraction.
     """
 
     edges_s: FloatArray
@@ -114,10 +114,11 @@ class FairnessOverTime:
 
 
 def period(record: Record) -> float:
-    """Length of the periods that suit a log, s: four weeks, a week, a day, six hours, an hour … down to a second.
+    """Return the length of periods for a log, s: four weeks, a week, a day, six hours, an hour … down to a second.
 
-    There are 12 to 150 of them: the shortest that have 100 jobs on average, else the longest. 0 where all jobs come
-    within a few seconds. Where users react, the log's own submit times count, so that all policies have the same.
+    There are 12 to 150 periods: the shortest length with 100 jobs on average, else the longest. The length is 0 if all
+    jobs are submitted within a few seconds. If users react, the log's submit times are used, so that all policies have
+    the same periods.
 
     Examples
     --------
@@ -134,38 +135,38 @@ def period(record: Record) -> float:
 
 
 def large_users(record: Record) -> list[int]:
-    """The users whose jobs are the most work: a quarter of all users, at least 1, at most 5; largest first."""
+    """Return the users with the most work: a quarter of all users, at least 1, at most 5; largest first."""
     known = np.unique(record.workload.labels["user"])
     count = int((known != UNKNOWN).sum())
     return largest(record, "user", max(1, min(_LARGE, count // 4)))
 
 
 def fairness_over_time(record: Record, *, bound: float = BOUND, rows: Any = None) -> FairnessOverTime | None:
-    """Inequality between users, and the share of the machine that the largest held, in each period of the log.
+    """Return the inequality between users, and the share of the machine held by the largest users, for each period.
 
     Parameters
     ----------
     bound : float
-        Of the bounded slowdown, s.
+        Bound of the bounded slowdown, s.
     rows : mask, slice or indices, optional
-        Jobs whose slowdowns count, such as those that a warm-up cut leaves. Cores are those of all jobs.
+        Jobs whose slowdowns count, such as those remaining after a warm-up cut. Cores are those of all jobs.
 
     Returns
     -------
     FairnessOverTime or None
-        None where the log does not name users, or all jobs come within a few seconds.
+        None if the log has no users, or all jobs are submitted within a few seconds.
 
     Notes
     -----
-    Every user counts once in a period, however many jobs: what is compared is how long each of them waits for what
-    they ask for. That is the mean bounded slowdown and not the mean wait, because it is 1 for whoever does not wait:
-    where nobody waits all are equal, while of waits the one user who waited five seconds would have all there is.
+    Every user counts once in a period, regardless of the number of jobs. Users are compared by mean bounded slowdown
+    instead of mean wait, because it is 1 for users who do not wait. If no user waits, all values are equal; with
+    waits, a single user who waited five seconds would account for the whole sum.
 
-    The measure is Gini's coefficient (half the mean difference between two users, in means), not Jain's index: the
-    index squares the slowdowns, so that one short job that waited a day decides it, and with n users it cannot fall
-    below 1/n, so that weeks with few users look fairer. A coefficient above 0 is not unjust by itself: users who ask
-    for more cores wait longer under any policy. What says something is one policy against another on the same jobs,
-    which is why jobs belong to the period in which they were submitted (in the log, where users react).
+    The measure is Gini's coefficient (half the relative mean difference between two users) instead of Jain's index.
+    The index squares the slowdowns, so one short job that waited a day dominates it. With n users it cannot fall below
+    1/n, so weeks with few users look fairer. A coefficient above 0 is not unfair by itself, since users who request
+    more cores wait longer under any policy. The comparison of policies on the same jobs is meaningful. Therefore jobs
+    belong to the period of their submission (in the log, if users react).
 
     References
     ----------
@@ -175,7 +176,7 @@ def fairness_over_time(record: Record, *, bound: float = BOUND, rows: Any = None
 
     Examples
     --------
-    Three users each submit a job a day; all run at once but those of user 3, which wait 30 s for their 10 s.
+    Three users each submit a job per day. All jobs start immediately, except the 10 s jobs of user 3, which wait 30 s.
 
     >>> rows = [dict(submit=86_400 * day, start=86_400 * day + late, end=86_400 * day + late + 10, user=user)
     ...     for day in range(13) for user, late in ((1, 0), (2, 0), (3, 30))]
@@ -210,7 +211,7 @@ def fairness_over_time(record: Record, *, bound: float = BOUND, rows: Any = None
 
 
 def _counted(record: Record, rows: Any) -> npt.NDArray[np.bool_]:
-    """Jobs that ran, have a user, and are among the *rows*."""
+    """Return a mask of the jobs that ran, have a user, and are among the *rows*."""
     among = np.ones(len(record), dtype=np.bool_)
     if rows is not None:
         among[:] = False
@@ -220,7 +221,7 @@ def _counted(record: Record, rows: Any) -> npt.NDArray[np.bool_]:
 
 
 def _share_of_large(record: Record, edges: FloatArray) -> FloatArray:
-    """Share of the machine that `large_users` hold, mean over each of the periods."""
+    """Return the share of the machine held by `large_users`, mean over each period."""
     mine = np.isin(record.workload.labels["user"], large_users(record))
     steps = busy_cores(record.select(np.flatnonzero(mine)))
     binned = steps.resample(len(edges) - 1, float(edges[0]), float(edges[-1]))

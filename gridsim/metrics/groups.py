@@ -1,4 +1,4 @@
-"""Which jobs: by size, length, user, account. Groups depend on workload and machine alone: one set for all policies."""
+"""Groups of jobs by size, length, user or account. They depend only on workload and machine, not on the policy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LENGTHS = (
     ("8-24 h", 24 * HOUR),
     ("24 h or more", None),
 )
-"""Length classes, each from the bound of the one before it (included) to its own (not included), s."""
+"""Length classes by upper bound (excluded), s; the lower bound (included) is the bound of the previous class."""
 
 LABELLED = {
     "user": ("user", "users"),
@@ -33,19 +33,19 @@ LABELLED = {
     "partition": ("partition", "partitions"),
     "qos": ("QOS", "QOS"),
 }
-"""Labels of a workload that jobs are grouped by, with what one and several of their values are called."""
+"""Labels for grouping jobs, with the singular and plural names of their values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """A group for each job.
+    """Assignment of jobs to groups.
 
     Attributes
     ----------
     kind : str
-        What the groups tell apart: ``size``, ``length``, ``weight``, or a label such as ``user``.
+        Criterion: ``size``, ``length``, ``weight``, or a label such as ``user``.
     names : tuple of str
-        Names of the groups, in the order in which to show them. A group may be empty.
+        Names of the groups, in display order. A group may be empty.
     index : (n,) int64
         Row of `names` for each job.
     """
@@ -59,7 +59,7 @@ class Groups:
 
 
 def size_classes(record: Record) -> Groups:
-    """Groups by cores: 1, 2-4, 5-8, 9-16, … in powers of two up to the machine; wider jobs in a last one.
+    """Group jobs by cores: 1, 2-4, 5-8, 9-16, … in powers of two up to the machine; wider jobs in a last group.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def _span(low: int, high: int) -> str:
 
 
 def length_classes(record: Record) -> Groups:
-    """Groups by true runtime: under 1 min, 1-10 min, 10-60 min, 1-8 h, 8-24 h, 24 h or more.
+    """Group jobs by true run time: under 1 min, 1-10 min, 10-60 min, 1-8 h, 8-24 h, 24 h or more.
 
     Notes
     -----
-    A runtime on a bound belongs to the longer class: exactly 1 min is ``1-10 min``. It is the runtime of the
-    workload, also for jobs that were killed before it.
+    A run time equal to a bound belongs to the longer class: exactly 1 min is ``1-10 min``. The run time is that of the
+    workload, also for jobs that were killed earlier.
     """
     bounds = [whole(bound) for _, bound in LENGTHS if bound is not None]
     index = np.searchsorted(bounds, record.workload.runtime, side="right")
@@ -95,12 +95,13 @@ def length_classes(record: Record) -> Groups:
 
 
 def weight_classes(record: Record) -> Groups:
-    """Groups by requested cores times true runtime, core-seconds: up to 100, 300, 900, … and above 656,100.
+    """Group jobs by requested cores times true run time, core-seconds: up to 100, 300, 900, … and above 656,100.
 
     Notes
     -----
-    The ten categories of moldable jobs (section 8.4 of the project's specification of moldable jobs). A weight on a
-    bound belongs to the lighter one. They depend on the workload alone: a job keeps its category whatever it got.
+    These are the ten categories of moldable jobs (section 8.4 of the project's specification of moldable jobs). A
+    weight equal to a bound belongs to the lighter category. Categories depend only on the workload, not on the
+    allocated cores.
 
     Examples
     --------
@@ -116,19 +117,19 @@ def weight_classes(record: Record) -> Groups:
 
 
 def users(record: Record, top: int = 10) -> Groups:
-    """Groups by user: `by_label` of the label ``user``."""
+    """Group jobs by user: `by_label` of the label ``user``."""
     return by_label(record, "user", top)
 
 
 def by_label(record: Record, label: str, top: int = 10) -> Groups:
-    """Groups by a label: the *top* values by true core-seconds, largest first, all others, jobs without one.
+    """Group jobs by a label: the *top* values by true core-seconds, largest first, all others, jobs without a value.
 
     Parameters
     ----------
     label : str
-        One of `LABELLED`. Groups have the names that the workload has for its values, else their numbers.
+        One of `LABELLED`. Groups have the names of the values in the workload, else their numbers.
     top : int
-        Values with a group of their own. Equal amounts of work: the lower number first.
+        Number of values with a separate group. For equal work the lower number is first.
 
     Examples
     --------
@@ -154,7 +155,10 @@ def by_label(record: Record, label: str, top: int = 10) -> Groups:
 
 
 def largest(record: Record, label: str, top: int) -> list[int]:
-    """The *top* values of a label by true core-seconds of their jobs, largest first; equal ones: the lower first."""
+    """Return the *top* values of a label by true core-seconds of their jobs, largest first.
+
+    For equal work the lower number.
+    """
     known, position = np.unique(record.workload.labels[label], return_inverse=True)
     work = np.bincount(position, weights=record.workload.area, minlength=len(known))
     work[known == UNKNOWN] = -1.0
@@ -162,7 +166,7 @@ def largest(record: Record, label: str, top: int) -> list[int]:
 
 
 def called(workload: Workload, label: str, value: int) -> str:
-    """Name of a value of a label where the workload has one, else the number.
+    """Return the name of a label's value if the workload has one, else the number.
 
     Examples
     --------
@@ -177,7 +181,7 @@ def called(workload: Workload, label: str, value: int) -> str:
 
 
 def rows_by_group(groups: Groups, rows: Any = None) -> dict[str, IntArray]:
-    """Rows of the jobs of each group that has any, ascending; of those *rows* (mask, slice or indices) only."""
+    """Return the rows of each group that has jobs, ascending, among *rows* (mask, slice or indices)."""
     kept = np.arange(len(groups.index)) if rows is None else np.sort(np.arange(len(groups.index))[rows])
     index = groups.index[kept]
     order = np.argsort(index, kind="stable")
@@ -190,16 +194,16 @@ def rows_by_group(groups: Groups, rows: Any = None) -> dict[str, IntArray]:
 
 
 def by_group(record: Record, groups: Groups, *, bound: float = BOUND, rows: Any = None) -> dict[str, dict[str, float]]:
-    """Metrics of each group that has jobs, by its name.
+    """Return the metrics of each group that has jobs, by name.
 
     Parameters
     ----------
     groups : Groups
-        From `size_classes`, `length_classes` or `users`, or your own.
+        Groups from `size_classes`, `length_classes` or `users`, or custom ones.
     bound : float
-        Of the bounded slowdown, s.
+        Bound of the bounded slowdown, s.
     rows : mask, slice or indices, optional
-        Jobs to count, such as those that a warm-up cut leaves.
+        Jobs to count, such as those remaining after a warm-up cut.
 
     Returns
     -------

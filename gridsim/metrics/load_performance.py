@@ -1,4 +1,4 @@
-"""Load against performance: what came in each day, and how slowly it was served; a joint distribution, not a line."""
+"""Joint distribution of load and performance by period, such as a day."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
 from gridsim.record import Record
 
 DAY = 86_400.0
-"""Usual period, s."""
+"""Default period, s."""
 
 LEAST = 10
-"""Jobs of a period below which it is left out."""
+"""Number of jobs below which a period is excluded."""
 
 LOADS = 21
-"""Rows of cells: load by 0.1 from 0, the last one 2 and above."""
+"""Rows of cells: load in steps of 0.1 from 0; the last row is 2 and above."""
 
 SLOWDOWNS = 17
-"""Columns of cells: powers of two from 1, the last one from 2 to the 16th."""
+"""Columns of cells: powers of two from 1; the last column is from 2 to the 16th."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
-    """Periods of a schedule, by load and mean bounded slowdown of the jobs that came in them.
+    """Load and mean bounded slowdown of the jobs submitted in each period of a schedule.
 
     Attributes
     ----------
     start : (periods,) float64
-        s of the log's clock.
+        Begin of each period, s of the log's clock.
     load : (periods,) float64
-        Offered: work of the jobs that came, over cores times period; or the utilisation in the period.
+        Offered load (work of the submitted jobs over cores times period), or utilisation in the period.
     slowdown : (periods,) float64
-        Mean bounded slowdown of the jobs that came.
+        Mean bounded slowdown of the submitted jobs.
     jobs : (periods,) int64
-        How many came.
+        Number of submitted jobs.
     left_out : int
-        Periods with some jobs, but fewer than asked for.
+        Number of periods with some jobs, but fewer than the minimum.
     """
 
     start: FloatArray
@@ -52,7 +52,10 @@ class Joint:
     left_out: int
 
     def cells(self, weight: Literal["periods", "jobs"] = "periods") -> IntArray:
-        """How many periods, or jobs, are in each cell: (`LOADS`, `SLOWDOWNS`) int64; the sum is that of all kept."""
+        """Return the number of periods, or jobs, in each cell:
+
+        (`LOADS`, `SLOWDOWNS`) int64; the sum is that of all kept periods.
+        """
         row = np.minimum((self.load * 10 + 1e-9).astype(np.int64), LOADS - 1)
         column = np.clip(np.floor(np.log2(np.maximum(self.slowdown, 1.0))).astype(np.int64), 0, SLOWDOWNS - 1)
         found = np.zeros((LOADS, SLOWDOWNS), dtype=np.int64)
@@ -60,12 +63,12 @@ class Joint:
         return found
 
     def each(self, step: int) -> Joint:
-        """Every so many of the periods."""
+        """Return every *step*-th period."""
         rows = slice(None, None, step)
         return Joint(self.start[rows], self.load[rows], self.slowdown[rows], self.jobs[rows], self.left_out)
 
     def rank_correlation(self) -> float:
-        """Spearman's, of load and slowdown over periods; NaN with fewer than two."""
+        """Spearman's rank correlation of load and slowdown over periods; NaN with fewer than two."""
         if len(self.load) < 2:
             return float("nan")
         ranks = [mean_ranks(column) for column in (self.load, self.slowdown)]
@@ -75,9 +78,9 @@ class Joint:
 
 
 class LoadBin(NamedTuple):
-    """Periods of loads from *low* up to *low* + 0.1 that two policies have in common: how many, and median slowdowns.
+    """Number and median slowdowns of common periods of two policies with loads from *low* up to *low* + 0.1.
 
-    ``difference`` is the median of the paired differences, the first policy minus the other one.
+    ``difference`` is the median of the paired differences, first policy minus second.
     """
 
     low: float
@@ -95,22 +98,22 @@ def joint(
     by: Literal["offered", "utilisation"] = "offered",
     bound: float = BOUND,
 ) -> Joint:
-    """Load and performance of each period of a schedule, those with at least *least* jobs.
+    """Return load and performance of each period of a schedule with at least *least* jobs.
 
     Parameters
     ----------
     period : float
-        s; periods begin with midnight, on the log's clock, at or before the first submit, or with the first submit
-        where the log has no dates.
+        Length of a period, s. The first period begins at midnight of the log's clock, at or before the first
+        submission; without dates, at the first submission.
     by : {"offered", "utilisation"}
-        Load of the jobs that came in a period, or share of the cores that were busy in it.
+        Load of the jobs submitted in a period, or share of busy cores.
     bound : float
-        Of the bounded slowdown, s.
+        Bound of the bounded slowdown, s.
 
     Raises
     ------
     InputError
-        For jobs of several tasks, and a *period* that is none.
+        For DAG jobs, and an invalid *period*.
 
     References
     ----------
@@ -147,7 +150,7 @@ def joint(
 
 
 def load_bins(mine: Joint, theirs: Joint) -> list[LoadBin]:
-    """Two policies by load, period by period: those that both have, in bins of 0.1 of the first one's load."""
+    """Compare two policies in bins of 0.1 of the first one's load, over their common periods."""
     _, first, second = np.intersect1d(mine.start, theirs.start, return_indices=True)
     row = np.minimum((mine.load[first] * 10 + 1e-9).astype(np.int64), LOADS - 1)
     found = []
@@ -159,9 +162,9 @@ def load_bins(mine: Joint, theirs: Joint) -> list[LoadBin]:
 
 
 def midnight(record: Record, *, weeks: bool = False) -> int:
-    """Midnight at or before the first submit, on the log's clock, whole microseconds; else the first submit.
+    """Return midnight at or before the first submission, whole microseconds; without dates the first submission.
 
-    With *weeks*, midnight of the Monday at or before it.
+    With *weeks*, return midnight of the Monday at or before it.
     """
     first = int(record.workload.submit.min())
     calendar = calendar_of(record.workload.provenance)

@@ -1,8 +1,8 @@
-"""Metrics and charges that somebody asks for by name: a class of a plain file or package, or a number that is there.
+"""User-selected metrics and charges: classes of plain files or packages, or metrics of gridsim by name.
 
-A *metric* is a class with ``measure(record) -> float``, a *charge* one with ``charge(record) -> (n,) float64``, what
-each job pays; its number is their sum. The record holds the jobs that count. Both may say their ``unit`` (empty where
-left out), and which way is ``better``: ``"lower"``, ``"higher"`` or None.
+A *metric* is a class with ``measure(record) -> float``, a *charge* one with ``charge(record) -> (n,) float64``, the
+charge of each job; its total is their sum. The record contains the counted jobs. Both may define their ``unit`` (empty
+by default), and the direction of ``better`` values: ``"lower"``, ``"higher"`` or None.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from gridsim.record import Record
 
 
 class Metric(NamedTuple):
-    """What a number is: its *unit* (empty for counts and ratios), which way is *better*, and a line about it."""
+    """Description of a metric:
+
+    *unit* (empty for counts and ratios), direction of *better* values, one line of text.
+    """
 
     unit: str
     better: Literal["lower", "higher"] | None
@@ -30,18 +33,18 @@ class Metric(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric or a charge under its name, with what it is.
+    """Named metric or charge, with its description.
 
     Attributes
     ----------
     name : str
-        Of its number: that of the class with its parameters as they were given, ``long_waits(limit=60)``.
+        Name of the class with its parameters as given, ``long_waits(limit=60)``.
     kind : {"metric", "charge"}
-        Which of the two.
+        Whether it is a metric or a charge.
     part : object or None
-        What computes it; None for a number of gridsim's own, which is only to be shown.
+        Object that computes it; None for a metric of gridsim that is only displayed.
     metric : Metric
-        What it is.
+        Its description.
     """
 
     name: str
@@ -50,7 +53,7 @@ class Measure:
     metric: Metric
 
     def column(self, record: Record) -> FloatArray:
-        """What each job pays, of a charge."""
+        """Return the charge of each job."""
         answer = call(self.part, "charge", record)
         try:
             found: FloatArray = np.asarray(answer, dtype=np.float64)
@@ -61,7 +64,7 @@ class Measure:
         return found
 
     def number(self, record: Record) -> float:
-        """The number for one record."""
+        """Return the metric, or the total charge, of one record."""
         if self.kind == "charge":
             return float(self.column(record).sum())
         found = call(self.part, "measure", record)
@@ -72,19 +75,19 @@ class Measure:
 
 
 def measures(metrics: Iterable[Any], charges: Iterable[Any], known: Mapping[str, Metric]) -> list[Measure]:
-    """Metrics and charges from what a user may give: names, ``file.py:Class`` with parameters, or objects.
+    """Return metrics and charges from names, ``file.py:Class`` with parameters, or objects.
 
     Parameters
     ----------
     known : mapping of str to Metric
-        Numbers of gridsim's own, which a metric may name to have it shown.
+        Metrics of gridsim that may be selected for display.
 
     Raises
     ------
     UnknownNameError
-        For a name that is neither of a part nor known.
+        For an unknown name.
     InputError
-        For a part without the method of its kind, and for two of one name.
+        For an object without the required method, and for duplicate names.
     """
     found = [_measure("metric", it, known) for it in metrics] + [_measure("charge", it, known) for it in charges]
     names = [each.name for each in found]

@@ -1,10 +1,10 @@
-"""A schedule replayed on its machine of nodes, compiled: what nodes and pools held, who waited, what that left free.
+"""Compiled replay of a schedule on a machine of nodes: allocations, waiting jobs and free resources over time.
 
-Events are sorted by their instants; all of one instant happen before anybody looks. Free amounts are over nodes and
-resources as `gridsim.model.capacity.Capacity` names them; GPUs are thousandths by node and number.
+Events are sorted by instant; the state is evaluated after all events of an instant. Free amounts are indexed by nodes
+and resources as in `gridsim.model.capacity.Capacity`; GPUs are in thousandths by node and number.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings, since the decorators hide them from type checkers.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -16,17 +16,17 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray
 
 NOTHING = -1
-"""No constraint is left out."""
+"""No constraint is ignored."""
 
 ORDER, SEVERAL = -1, -2
-"""What a job is short of where it could start, and waits for its turn; and where leaving out no single one helps."""
+"""Answers for jobs that could start and wait for their turn, and for jobs with several missing resources."""
 
 INTEGRAL, LEVEL, LAST = range(3)
-"""Rows of `Levels.of`: summed over time, now, and as it was at the last arrival."""
+"""Rows of `Levels.of`: integral over time, current value, and value at the last arrival."""
 
 
 class Events(NamedTuple):
-    """What happens: instants (e,) in order; the number of a piece or class, and +1 or -1."""
+    """Events: instants (e,), ascending; number of a piece or class, and sign +1 or -1."""
 
     time: IntArray
     what: IntArray
@@ -34,16 +34,16 @@ class Events(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What is held.
+    """Allocated pieces of nodes and pools.
 
     Attributes
     ----------
     node : (p,) int64
-        Of each piece; -1 for amounts of pools.
+        Node of each piece; -1 for amounts of pools.
     amounts : (p, r) int64
-        By resource of nodes, or by pool.
+        Amounts by resource of nodes, or by pool.
     first : (p + 1,) int64
-        Where the GPUs of each begin in *gpu*.
+        Offset of each piece's GPUs in *gpu*.
     gpu, share : (g,) int64
         Numbers of GPUs on the node, and thousandths.
     """
@@ -56,18 +56,18 @@ class Pieces(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """What is asked for, by class of equal demands.
+    """Requests, by class of equal demands.
 
     Attributes
     ----------
     shape : (c, 7) int64
-        Tasks, thousandths of GPU of each, whether exclusive, row of *hosts*, least nodes, most nodes, most on a node.
+        Tasks, GPU thousandths per task, exclusive flag, row of *hosts*, least nodes, most nodes, most tasks per node.
     each : (c, r) int64
-        Amounts for each task.
+        Amounts per task.
     pools : (c, p) int64
         Amounts of pools.
     hosts : (h, n) bool
-        Which nodes have the features, the partition and the kind of GPU.
+        Nodes with the features, the partition and the GPU type.
     """
 
     shape: IntArray
@@ -77,7 +77,7 @@ class Tasks(NamedTuple):
 
 
 class Typical(NamedTuple):
-    """Typical tasks: amounts (m, r), thousandths of GPU (m,), which nodes accept them (m, n), counts (m,)."""
+    """Typical tasks: amounts (m, r), GPU thousandths (m,), accepting nodes (m, n), counts (m,)."""
 
     each: IntArray
     gpu: IntArray
@@ -86,26 +86,26 @@ class Typical(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What is free and who waits at an instant.
+    """Free resources and waiting jobs at an instant.
 
     Attributes
     ----------
     free : (n, r) int64
-        Free of each resource of a node.
+        Free amount of each resource of a node.
     gpus : (n, g) int64
-        Thousandths free of each GPU; 0 for those that a node does not have.
+        Free thousandths of each GPU; 0 for GPUs that a node does not have.
     pools : (p,) int64
-        Free of each pool.
+        Free amount of each pool.
     touched : (n,) int64
-        Pieces on each node.
+        Number of pieces on each node.
     covered : (n,) int64
-        Classes that wait and have a fit on the node.
+        Number of waiting classes that fit on the node.
     fragments : (n,) int64
-        F of each node.
+        Fragmentation F of each node.
     waiting : (c,) int64
-        How many of each class wait.
+        Number of waiting jobs of each class.
     active : (c + 1,) int64
-        Classes of which any wait; their number stands last.
+        Classes with waiting jobs; the last entry is their number.
     """
 
     free: IntArray
@@ -119,14 +119,15 @@ class Snapshot(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """What is told.
+    """Results.
 
     Attributes
     ----------
     of : (3, r + 3) float64
-        Free where nobody who waits has a fit, by resource and then GPUs; fragments; fragments over idle GPUs.
+        Free amounts on nodes where no waiting job fits, by resource and then GPUs; fragments; fragments over idle
+        GPUs.
     window : (3,) int64
-        From when to when sums go, and the last arrival.
+        Begin and end of the integrals, and the last arrival.
     """
 
     of: FloatArray
@@ -135,11 +136,11 @@ class Levels(NamedTuple):
 
 @njit
 def replay(events, pieces, queue, tasks, typical, snapshot, levels, asked, short):  # type: ignore[no-untyped-def]
-    """Let everything happen; sums over time, and what each that *asked* was short of then.
+    """Process all events: integrate over time, and determine the missing resource of the jobs in *asked*.
 
-    *events* take and give back pieces, *queue* are comings and goings of classes of waiting jobs, *asked* (2, q) are
-    instants in order and classes. *short* (q,) gets a resource, the number of resources for GPUs, one more for what
-    nodes must be like, two more for limits on nodes and exclusive use, three more and so on for pools; `ORDER`,
+    *events* allocate and release pieces, *queue* adds and removes waiting jobs of classes, *asked* (2, q) are
+    ascending instants and classes. *short* (q,) receives the index of a resource; with r resources, r stands for GPUs,
+    r + 1 for node constraints, r + 2 for limits on nodes and exclusive use, r + 3 and above for pools; or `ORDER` or
     `SEVERAL`.
     """
     events, queue, levels = Events(*events), Events(*queue), Levels(*levels)
@@ -184,7 +185,7 @@ def _begin(typical, snapshot, levels):  # type: ignore[no-untyped-def]
 
 @inline
 def _free(n, sign, snapshot, levels):  # type: ignore[no-untyped-def]
-    """Count what is free on a node, among that of no use and all that is idle, or no more."""
+    """Add (or subtract) the free resources of a node in the stranded and idle amounts."""
     width = snapshot.free.shape[1]
     gpus = 0
     for g in range(snapshot.gpus.shape[1]):
@@ -203,7 +204,7 @@ def _waits(snapshot):  # type: ignore[no-untyped-def]
 
 @njit
 def _add(since, until, snapshot, levels):  # type: ignore[no-untyped-def]
-    """What stood from an instant to another; nothing is of no use while nobody waits."""
+    """Integrate the levels over an interval; nothing is stranded while no job waits."""
     if until <= since:
         return
     width, length = snapshot.free.shape[1], float(until - since)
@@ -217,7 +218,7 @@ def _add(since, until, snapshot, levels):  # type: ignore[no-untyped-def]
 
 @njit
 def _keep(snapshot, levels):  # type: ignore[no-untyped-def]
-    """How it stands, for whoever asks about the last arrival."""
+    """Store the levels as the values at the last arrival."""
     width = snapshot.free.shape[1]
     for r in range(width + 1):
         levels.of[LAST, r] = levels.of[LEVEL, r] if _waits(snapshot) else 0.0
@@ -228,7 +229,7 @@ def _keep(snapshot, levels):  # type: ignore[no-untyped-def]
 
 @njit
 def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignore[no-untyped-def]
-    """A piece is held from now on (+1), or given back (-1)."""
+    """Allocate (+1) or release (-1) a piece."""
     n = pieces.node[piece]
     if n < 0:
         for p in range(len(snapshot.pools)):
@@ -253,7 +254,7 @@ def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignor
 
 @njit
 def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
-    """One more of a class waits, or one less; a class without tasks has no use for a node."""
+    """Add or remove a waiting job of a class; a class without tasks needs no node."""
     snapshot.waiting[c] += sign
     if tasks.shape[c, 0] == 0 or snapshot.waiting[c] != (1 if sign > 0 else 0):
         return
@@ -277,7 +278,7 @@ def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
 
 @njit
 def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
-    """How many tasks of a class a node has room for, up to *most*, where one constraint is left out."""
+    """Return how many tasks of a class fit on a node, up to *most*, if one constraint is ignored."""
     width = snapshot.free.shape[1]
     if spared != width + 1 and not tasks.hosts[tasks.shape[c, 3], n]:
         return 0
@@ -298,7 +299,7 @@ def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
 
 @njit
 def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
-    """Whether a job of a class could start now, one constraint left out (section 3.2 of the specification)."""
+    """Return whether a job of a class could start now if one constraint is ignored (specification, section 3.2)."""
     width = snapshot.free.shape[1]
     for p in range(len(snapshot.pools)):
         if spared != width + 3 + p and snapshot.pools[p] < tasks.pools[c, p]:
@@ -324,7 +325,7 @@ def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
 
 @njit
 def _short_of(c, tasks, snapshot, scratch):  # type: ignore[no-untyped-def]
-    """The one thing without which a job could start."""
+    """Return the one constraint without which a job could start."""
     if _able(c, NOTHING, tasks, snapshot, scratch):
         return ORDER
     for spared in range(snapshot.free.shape[1] + 3 + len(snapshot.pools)):
@@ -335,7 +336,7 @@ def _short_of(c, tasks, snapshot, scratch):  # type: ignore[no-untyped-def]
 
 @njit
 def _fragments(n, typical, snapshot):  # type: ignore[no-untyped-def]
-    """F of a node (section 3.6): idle thousandths that are of no use to the typical tasks."""
+    """Return the fragmentation F of a node (section 3.6): idle thousandths that the typical tasks cannot use."""
     total, width = 0, snapshot.free.shape[1]
     idle = 0
     for at in range(snapshot.gpus.shape[1]):

@@ -1,4 +1,4 @@
-"""Tests of paired values, one pair a workload: t, Wilcoxon, equivalence, dominance, and the bootstrap of means.
+"""Tests of paired values, one pair per workload: t, Wilcoxon, equivalence, dominance, and the bootstrap of means.
 
 References
 ----------
@@ -21,16 +21,16 @@ from gridsim.model.streams import stream
 from gridsim.model.time import FloatArray
 
 CERTAIN = 0.95
-"""Share of the replicas of a workload that must agree for an answer not to be noise."""
+"""Share of the replicas of a workload that must agree for a significant result."""
 
 MARGIN = 0.05
-"""Ratios closer to 1 than by this part are as good as equal."""
+"""Largest relative deviation from 1 of ratios that count as equal."""
 
 RESAMPLES = 10_000
-"""Of the bootstrap."""
+"""Number of bootstrap samples."""
 
 ROUNDING = 1e-12
-"""Spread of differences, in parts of the values, that is no more than rounding."""
+"""Relative spread of differences that is rounding error."""
 
 NAN = float("nan")
 
@@ -38,7 +38,7 @@ Better = Literal["lower", "higher"]
 
 
 class PairedTest(NamedTuple):
-    """A paired t-test: mean difference with its interval, t, two-sided p, d_z (mean over deviation), pairs."""
+    """Result of a paired t-test: mean difference, interval, t, two-sided p, d_z (mean over deviation), pairs."""
 
     mean: float
     low: float
@@ -50,18 +50,18 @@ class PairedTest(NamedTuple):
 
 
 def t_test(differences: FloatArray, *, scale: float = 1.0, confidence: float = 0.95) -> PairedTest:
-    """Student's t-test that the mean of paired differences is 0.
+    """Test with Student's t whether the mean of paired differences is 0.
 
     Parameters
     ----------
     differences : (n,) float64
-        One a pair.
+        One difference per pair.
     scale : float
-        Size of the values subtracted: deviations far below it are rounding, and count as none.
+        Magnitude of the values; deviations far below it are rounding errors and count as zero.
 
     Notes
     -----
-    Without any deviation the answer is certain: p is 1 for equal values and 0 for a constant difference.
+    Without deviation p is 1 for equal values and 0 for a constant difference.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def t_test(differences: FloatArray, *, scale: float = 1.0, confidence: float = 0
     >>> round(test.mean, 3), round(test.t, 3), round(test.p, 3), round(test.d_z, 3)
     (2.0, 3.464, 0.074, 2.0)
     """
-    from scipy.special import stdtr, stdtrit  # a fifth of a second: only where something is tested
+    from scipy.special import stdtr, stdtrit  # import takes 0.2 s: only if something is tested
 
     n = len(differences)
     if n < 2:
@@ -85,7 +85,7 @@ def t_test(differences: FloatArray, *, scale: float = 1.0, confidence: float = 0
 
 
 def log_ratios(mine: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Natural logarithm of *mine* over *theirs*; 0 for equal values, NaN where there is no ratio.
+    """Return the natural logarithm of *mine* over *theirs*; 0 for equal values, NaN if there is no ratio.
 
     Examples
     --------
@@ -98,8 +98,8 @@ def log_ratios(mine: FloatArray, theirs: FloatArray) -> FloatArray:
 
 
 def wilcoxon(differences: FloatArray) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test, zeros left out; 1 where all are zero, NaN without any."""
-    from scipy import stats  # a second, for this test alone
+    """Return the two-sided p of Wilcoxon's signed-rank test, zeros excluded; 1 if all are zero, NaN without values."""
+    from scipy import stats  # import takes 1 s: only for this test
 
     moved = differences[differences != 0]
     if not len(moved):
@@ -108,14 +108,14 @@ def wilcoxon(differences: FloatArray) -> float:
 
 
 def equivalence(logs: FloatArray, margin: float = MARGIN) -> float:
-    """p of two one-sided t-tests that the geometric-mean ratio lies within ``1 / (1 + margin)`` and ``1 + margin``.
+    """Return p of two one-sided t-tests of the geometric-mean ratio against ``1 / (1 + margin)`` and ``1 + margin``.
 
     Examples
     --------
     >>> equivalence(np.log([1.01, 0.99, 1.0, 1.02])) < 0.05, equivalence(np.log([1.3, 0.8, 1.0, 1.1])) < 0.05
     (True, False)
     """
-    from scipy.special import stdtr  # a fifth of a second: only where something is tested
+    from scipy.special import stdtr  # import takes 0.2 s: only if something is tested
 
     if margin <= 0:
         raise InputError(f"a margin of {margin} leaves no room; expected a part above 0", field="margin")
@@ -129,7 +129,7 @@ def equivalence(logs: FloatArray, margin: float = MARGIN) -> float:
 
 
 class Dominance(NamedTuple):
-    """Share of the pairs that are no worse, with its Clopper-Pearson interval; strict wins, ties and losses."""
+    """Share of the pairs that are not worse, with its Clopper-Pearson interval; strict wins, ties and losses."""
 
     share: float
     low: float
@@ -140,7 +140,7 @@ class Dominance(NamedTuple):
 
 
 def dominance(mine: FloatArray, theirs: FloatArray, *, better: Better = "lower", confidence: float = 0.95) -> Dominance:
-    """How often *mine* is at least as good as *theirs*; ties count for it.
+    """Return the share of pairs in which *mine* is at least as good as *theirs*, ties included.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def dominance(mine: FloatArray, theirs: FloatArray, *, better: Better = "lower",
 
 
 def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval for a probability of which *k* of *n* trials came true: never too short.
+    """Return the exact (conservative) interval of a probability for *k* successes in *n* trials.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, fl
     >>> round(low, 4), high
     (0.9757, 1.0)
     """
-    from scipy.special import betaincinv  # a fifth of a second: only where something is tested
+    from scipy.special import betaincinv  # import takes 0.2 s: only if something is tested
 
     tail = (1 - confidence) / 2
     low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
@@ -176,19 +176,21 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, fl
 
 
 def bootstrap_means(values: FloatArray, *, seed: int = 0, resamples: int = RESAMPLES) -> FloatArray:
-    """Means over the first axis of resampled rows; the other axes stay together.
+    """Return the means over the first axis of resampled rows; the other axes are kept together.
 
     Parameters
     ----------
     values : (n, ...) float64
-        A row a workload: a number, or a profile such as its values by decile and policy.
+        One row per workload: a number, or an array such as its values by decile and policy.
     seed, resamples : int
-        The same for the same seed and number of rows, so that metrics are resampled alike.
+        Parameters of the resampling. It depends only on these and the number of rows, so all metrics have the same
+        samples.
 
     Returns
     -------
     (resamples, ...) float64
-        Quantiles over the first axis are an interval; the share of rows in which an order holds is how sure it is.
+        Means. Quantiles over the first axis give an interval; the share of rows with an order of values is its
+        confidence.
 
     Examples
     --------
@@ -204,6 +206,6 @@ def bootstrap_means(values: FloatArray, *, seed: int = 0, resamples: int = RESAM
 
 @lru_cache(maxsize=4)
 def _drawn(seed: int, n: int, resamples: int) -> FloatArray:
-    """How often each of *n* rows is in each resample; 12 MB for 150 rows, and slower to draw than all the rest."""
+    """Return how often each of *n* rows is in each resample; 12 MB for 150 rows, and the slowest step."""
     drawn = stream(seed, "campaign", "bootstrap", n).multinomial(n, np.full(n, 1 / n), size=resamples)
     return drawn.astype(np.float64)

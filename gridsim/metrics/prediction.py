@@ -1,4 +1,4 @@
-"""How well run times were predicted, and what broken predictions did to promises (specification of predictions, 6)."""
+"""Accuracy of run-time predictions, and effect of errors on planned starts (specification of predictions, 6)."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ PREDICTION_METRICS: dict[str, Metric] = {
     "corrections": Metric("", "lower", "times that a job outlived what was believed of it, mean over jobs"),
     "corrected": Metric("", "lower", "share of the jobs to which that happened"),
 }
-"""Of jobs that ran to an end of their own or to their request, where a policy predicts."""
+"""Metrics of jobs that ended or reached their request, if the policy predicts run times."""
 
 PROMISE_METRICS: dict[str, Metric] = {
     "starts_late": Metric("", "lower", "share of the jobs that started after their first planned start"),
     "start_late_mean": Metric("s", "lower", "how much later, mean over these"),
     "start_late_max": Metric("s", "lower", "how much later at most"),
 }
-"""Of policies with a plan besides."""
+"""Additional metrics if the policy plans starts."""
 
 
 def concerns_predictions(record: Record) -> bool:
-    """Whether run times were predicted.
+    """Return whether run times were predicted.
 
     Examples
     --------
@@ -41,17 +41,17 @@ def concerns_predictions(record: Record) -> bool:
 
 
 def prediction_metrics(record: Record) -> dict[str, float]:
-    """Numbers of `PREDICTION_METRICS`, and of `PROMISE_METRICS` where starts were planned.
+    """Return `PREDICTION_METRICS`, and `PROMISE_METRICS` if starts were planned.
 
     Parameters
     ----------
     record : Record
-        Of one-task jobs; without predictions the estimates are what was believed.
+        Record of one-task jobs; without predictions the estimates are used.
 
     Returns
     -------
     dict of str to float
-        Seconds and fractions; NaN where no job ran.
+        Seconds and fractions; NaN if no job ran.
     """
     workload = record.workload
     ran = record.end_us < NEVER

@@ -1,4 +1,4 @@
-"""Runs that were cut short to make room for other jobs: how many, what work that lost, and for whose jobs."""
+"""Runs killed to free resources for other jobs: number, lost work, and preempting jobs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HOUR = 3600.0
 
 
 class CutRuns(NamedTuple):
-    """Runs that were cut short to make room, one row a run: those that began anew, then those that were cancelled.
+    """Runs killed to free resources, one row per run: first those of restarted jobs, then those of cancelled jobs.
 
     Attributes
     ----------
     job, by : (k,) int64
-        Row of the job, and of the one that it made room for; -1 where that is not known.
+        Row of the job, and of the preempting job; -1 if unknown.
     lost : (k,) float64
-        Work that was lost, core-seconds.
+        Lost work, core-seconds.
     """
 
     job: IntArray
@@ -34,14 +34,14 @@ class CutRuns(NamedTuple):
 
 
 class LoggedRuns(NamedTuple):
-    """Runs that were preempted on the machine itself, as a log tells.
+    """Preempted runs recorded in a log.
 
     Attributes
     ----------
     runs, jobs : int
-        Those runs, and the jobs that they were of.
+        Number of these runs, and of their jobs.
     every : bool
-        Whether some job has several runs in the log. If none has, it may have left out all but the last ones.
+        Whether some job has several runs in the log. If not, the log may contain only the last run of each job.
     """
 
     runs: int
@@ -50,7 +50,10 @@ class LoggedRuns(NamedTuple):
 
 
 def logged_runs(workload: Workload, kept: npt.NDArray[np.bool_] | None = None) -> LoggedRuns | None:
-    """What the log says of preempted runs of the jobs in *kept*; None where it says nothing, or was changed since."""
+    """Return the preempted runs recorded for the jobs in *kept*.
+
+    None if the log has no such data, or jobs were changed.
+    """
     column = workload.logged.get("preempted")
     if column is None or workload.provenance.get("transforms"):
         return None
@@ -59,12 +62,12 @@ def logged_runs(workload: Workload, kept: npt.NDArray[np.bool_] | None = None) -
 
 
 def concerns_preemption(record: Record) -> bool:
-    """Whether the policy preempts without promising anything: what others cut is told with their promises."""
+    """Return whether the policy preempts without guarantees; with guarantees, kills are reported with these."""
     return record.promises is not None and not record.promises.guarantees
 
 
 def cut_runs(record: Record) -> CutRuns:
-    """Runs of a record that were cut short to make room."""
+    """Return the runs of a record that were killed to free resources."""
     promises = record.promises
     if promises is None:
         nothing: IntArray = np.zeros(0, dtype=np.int64)
@@ -79,7 +82,7 @@ def cut_runs(record: Record) -> CutRuns:
 
 
 def preemption_metrics(record: Record, kept: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
-    """Numbers of `gridsim.metrics.summary.PREEMPTION_METRICS`, of the jobs in *kept*.
+    """Return `gridsim.metrics.summary.PREEMPTION_METRICS` of the jobs in *kept*.
 
     Examples
     --------
@@ -102,9 +105,10 @@ def _of(found: CutRuns, kept: npt.NDArray[np.bool_] | None) -> CutRuns:
 
 
 def told_by(record: Record) -> str | None:
-    """Label that preempted runs are grouped by: that of the policy's rule, else the one in which most runs differ.
+    """Return the label for grouping preempted runs: that of the policy's rule, else the most distinctive one.
 
-    Of equals the first of QOS, partition, account and user; None where no label is known or nothing was cut.
+    The most distinctive label differs in most runs between the two jobs; for equal numbers it is the first of QOS,
+    partition, account and user. None if no label is known or no run was killed.
     """
     found, labels = cut_runs(record), record.workload.labels
     if record.promises is not None and (rule := record.promises.preempts_by):
@@ -120,7 +124,7 @@ def told_by(record: Record) -> str | None:
 
 
 def by_owner(record: Record, label: str, kept: npt.NDArray[np.bool_] | None = None) -> dict[str, tuple[int, float]]:
-    """Runs cut short and core-hours lost, by whose jobs they made room for, most runs first.
+    """Return killed runs and lost core-hours by label of the preempting job, most runs first.
 
     Parameters
     ----------
@@ -142,9 +146,9 @@ def by_owner(record: Record, label: str, kept: npt.NDArray[np.bool_] | None = No
 def by_owners(
     records: Mapping[str, Record], kept: npt.NDArray[np.bool_] | None = None
 ) -> dict[str, dict[str, tuple[float, float]]]:
-    """Groups as `by_owner` has them, the same for every policy, those with most runs over all policies first.
+    """Return the groups of `by_owner`, the same for every policy, sorted by runs over all policies.
 
-    NaN for groups of another label than that of the policy's own preempted runs.
+    Values are NaN for groups of a label other than that of the policy's own preempted runs.
     """
     labels = {policy: told_by(record) for policy, record in records.items()}
     groups = {

@@ -1,7 +1,7 @@
-"""What jobs held of the resources of a machine: of its nodes, of GPUs, of pools (specification of machines, 5.3).
+"""Allocated resources of a machine: nodes, GPUs and pools (specification of machines, 5.3).
 
-A job that has its nodes to itself holds all that they have; what its tasks ask for is what it uses. GPUs are counted
-in thousandths, and all shares are fractions.
+An exclusive job holds all resources of its nodes and uses the resources that its tasks request. GPUs are counted in
+thousandths, and all shares are fractions.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.record import Record, Requested
 
 Held = tuple[IntArray, IntArray, IntArray]
-"""When something was held, from and until in whole microseconds, and how much of it."""
+"""Intervals (begin and end, whole microseconds), and the amount held in each."""
 
 
 def concerns_resources(record: Record) -> bool:
-    """Whether the machine has nodes or pools that the record tells of."""
+    """Return whether the machine has nodes or pools that the record covers."""
     return record.capacity is not None
 
 
 def asked_of_nodes(record: Record) -> Demands:
-    """What jobs (of DAG jobs, tasks) ask for, where nothing is said plain cores."""
+    """Return the requests of jobs (of tasks for DAG jobs); plain cores if there are none."""
     return record.workload.demands or Demands.plain_cores(record.workload.asked[0])
 
 
 def runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
-    """All runs of jobs, of DAG jobs of tasks: from and until in whole microseconds, and the row of each."""
+    """Return begin and end of all runs of jobs (of tasks for DAG jobs), whole microseconds, and the row of each."""
     start, end = record.start_us, record.end_us
     if record.tasks is not None:
         start, end = record.tasks.start_us, record.tasks.end_us
@@ -42,14 +42,14 @@ def runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def held(record: Record, resource: str, *, used: bool = False) -> Held:
-    """What was held of a resource, piece by piece.
+    """Return the amounts of a resource held by each piece.
 
     Parameters
     ----------
     resource : str
-        Of the nodes, of the pools, or ``gpu`` (in thousandths).
+        Resource of nodes or pool, or ``gpu`` (in thousandths).
     used : bool
-        Only what tasks ask for: of an exclusive job not all that its nodes have.
+        Count only requests of tasks, not all resources of the nodes of exclusive jobs.
     """
     capacity, pieces = record.capacity, record.allocations
     asked: Requested | Demands = record.requested or asked_of_nodes(record)
@@ -79,21 +79,24 @@ def held(record: Record, resource: str, *, used: bool = False) -> Held:
 
 
 def allocated(record: Record, resource: str) -> Steps:
-    """What was held of a resource over time, an exclusive job holding whole nodes; parameters as in `held`."""
+    """Return the allocated amount of a resource over time.
+
+    Exclusive jobs hold whole nodes; parameters as in `held`.
+    """
     return steps(*held(record, resource))
 
 
 def share_held(
     record: Record, resource: str, start: float | None = None, end: float | None = None, *, used: bool = False
 ) -> float:
-    """What was held of a resource over what there was of it in ``[start, end)``; a fraction, NaN for an empty interval.
+    """Return the held share of a resource in ``[start, end)``; a fraction, NaN for an empty interval.
 
     Parameters
     ----------
     resource, used
         As in `held`.
     start, end : float, optional
-        The interval, s; from the first submit to the last end where left out.
+        The interval, s; by default from the first submission to the last end.
 
     Examples
     --------
@@ -116,5 +119,5 @@ def share_held(
 
 
 def only_arrivals(record: Record) -> bool:
-    """Whether a run was told of before anything had ended: numbers are then those at the last arrival, not means."""
+    """Return whether a run stops before any job has ended; metrics are then values at the last arrival, not means."""
     return record.until_us is not None and not record.ran.any()

@@ -1,6 +1,6 @@
-"""How long jobs waited and which ones overtook others: a value a job, and the numbers that sum them up.
+"""Responsiveness: waits, slowdowns and overtaking, per job and summarised.
 
-Cores and clocks are in `utilisation`.
+For metrics of the machine see `utilisation`.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from gridsim.model.time import FloatArray, seconds
 from gridsim.record import Record
 
 BOUND = 10.0
-"""Runtimes below this many seconds count as this many in the bounded slowdown, unless the caller says otherwise."""
+"""Default lower bound of run times in the bounded slowdown, s."""
 
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
 
 SUMMARY = ("mean", *QUANTILES, "max")
-"""Names of what `summarise` answers, in its order."""
+"""Names of the results of `summarise`, in order."""
 
 
 def wait(record: Record) -> FloatArray:
-    """Start minus submit of each job, s; NaN for jobs that did not run."""
+    """Return start minus submit of each job, s; NaN for jobs that did not run."""
     return record.wait
 
 
 def response(record: Record) -> FloatArray:
-    """End minus submit of each job, s; NaN for jobs that did not run."""
+    """Return end minus submit of each job, s; NaN for jobs that did not run."""
     return record.response
 
 
 def slowdown(record: Record) -> FloatArray:
-    """Response over the time held of each job; dimensionless, at least 1; NaN for jobs that did not run.
+    """Return the response over the held time of each job; dimensionless, at least 1; NaN for jobs that did not run.
 
     Notes
     -----
-    The time held is the true runtime, or the estimate of a job that was killed at it. A job that held its cores
-    for no time at all (possible in schedules of other simulators only) has no slowdown: NaN.
+    The held time is the true run time, or the estimate for a job that was killed at it. A job that held its cores for
+    zero time (possible only in schedules of other simulators) has the slowdown NaN.
     """
     held = record.held
     held[held <= 0] = np.nan
@@ -48,12 +48,12 @@ def slowdown(record: Record) -> FloatArray:
 
 
 def bounded_slowdown(record: Record, bound: float = BOUND) -> FloatArray:
-    """Response over the time held of each job, short jobs damped; dimensionless, at least 1.
+    """Return the bounded slowdown of each job, which limits the effect of short jobs; dimensionless, at least 1.
 
     Parameters
     ----------
     bound : float
-        Times held below this many seconds count as this many.
+        Lower bound of held times, s.
 
     References
     ----------
@@ -80,22 +80,25 @@ MEASURES: dict[str, Callable[[Record], FloatArray]] = {
     "slowdown": slowdown,
     "bounded_slowdown": bounded_slowdown,
 }
-"""Values of each job by name; lower is better for all of them."""
+"""Metrics per job, by name; lower is better for all of them."""
 
 
 def slr(record: Record) -> FloatArray:
-    """Response over critical path of each DAG job (schedule length ratio); NaN for jobs that did not run."""
+    """Return the response over the critical path of each DAG job (schedule length ratio).
+
+    NaN for jobs that did not run.
+    """
     if record.critical_path is None:
         raise InputError("these jobs have no critical path; expected a record of DAG jobs", field="slr")
     return record.response / seconds(record.critical_path)
 
 
 DAG_MEASURES: dict[str, Callable[[Record], FloatArray]] = {"slr": slr}
-"""The same of DAG jobs alone."""
+"""Metrics per job that are defined only for DAG jobs."""
 
 
 def measure(record: Record, metric: str, bound: float = BOUND) -> FloatArray:
-    """Value of each job for the *metric*, of `MEASURES` or `DAG_MEASURES`; NaN for jobs that did not run."""
+    """Return the *metric* of each job, one of `MEASURES` or `DAG_MEASURES`; NaN for jobs that did not run."""
     if metric in DAG_MEASURES:
         return DAG_MEASURES[metric](record)
     if metric not in MEASURES:
@@ -104,20 +107,20 @@ def measure(record: Record, metric: str, bound: float = BOUND) -> FloatArray:
 
 
 def summarise(values: FloatArray, weights: npt.ArrayLike | None = None) -> dict[str, float]:
-    """Mean, median, 95th and 99th percentile and maximum of the *values* that are finite.
+    """Return mean, median, 95th and 99th percentile and maximum of the finite *values*.
 
     Parameters
     ----------
     values : (n,) array
-        One value a job; NaN for "not there". No value at all answers NaN.
+        One value per job; NaN for missing values. The results are NaN without values.
     weights : (n,) array, optional
-        Say how much each value counts, for instance the core-seconds that the job held; not negative. Values of
-        weight 0 count for nothing, the maximum included.
+        Weights of the values, such as the core-seconds of each job; not negative. Values of weight 0 are ignored, also
+        in the maximum.
 
     Notes
     -----
     Plain percentiles interpolate linearly between order statistics, as numpy, pandas, R and spreadsheets do by
-    default (type 7 of Hyndman and Fan), so that anyone can check them on the job table. Weighted ones are those of
+    default (type 7 of Hyndman and Fan), so they can be checked on the job table. Weighted ones are those of
     `weighted_quantiles`. With equal weights the two can differ by one gap between neighbouring values.
 
     References
@@ -135,7 +138,7 @@ def summarise(values: FloatArray, weights: npt.ArrayLike | None = None) -> dict[
     if weights is not None:
         shares = np.asarray(weights, dtype=np.float64)
         there &= shares > 0
-    everything = bool(there.all())  # mostly, and then there is nothing to copy
+    everything = bool(there.all())  # mostly true, and no copy is needed
     known = values if everything else values[there]
     if not len(known):
         return dict.fromkeys(SUMMARY, float("nan"))
@@ -151,13 +154,13 @@ def summarise(values: FloatArray, weights: npt.ArrayLike | None = None) -> dict[
 
 
 def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence[float]) -> FloatArray:
-    """Weighted quantile of the *values* at each of the *shares* (fractions): always one of the values.
+    """Return the weighted quantile of the *values* at each of the *shares* (fractions), always one of the values.
 
     Notes
     -----
     The quantile at q is the smallest value v for which the values up to and including v carry at least q of all
     weight: the inverse of the weighted distribution function (type 1 of Hyndman and Fan with weights). It does not
-    change when a job is split into parts of the same value, which is what a weighting by area should mean.
+    change when a job is split into parts of the same value, as required of weights by core-seconds.
 
     Examples
     --------
@@ -180,16 +183,15 @@ def mean_ranks(values: FloatArray) -> FloatArray:
 
 
 def overtook(record: Record) -> npt.NDArray[np.bool_]:
-    """Which jobs started while a job before them in job order was still waiting for the same cluster.
+    """Return a mask of the jobs that started while an earlier job (in job order) was waiting for the same cluster.
 
     Notes
     -----
-    Each cluster, and each partition that is simulated apart, has a queue of its own: nobody overtakes who stands in
-    another one.
-    "Before" is job order: submit time, equal ones as they stood in their source. A job that starts in the same
-    instant as an earlier one has not overtaken it, and jobs that never ran are neither overtaken nor overtaking.
-    Under strict FCFS no job overtakes; under EASY and conservative these are the backfilled jobs. Under an ordering
-    other than FIFO it also counts jobs that the order itself put first.
+    Each cluster, and each partition that is simulated separately, has a separate queue; jobs overtake only jobs in the
+    same queue. Job order is by submit time, and by position in the source for equal times. A job that starts in the
+    same instant as an earlier one does not overtake it. Jobs that never ran neither overtake nor are overtaken. Under
+    strict FCFS no job overtakes; under EASY and conservative these are the backfilled jobs. Under an ordering other
+    than FIFO, jobs that the ordering ranked first also count.
 
     Examples
     --------
@@ -199,7 +201,7 @@ def overtook(record: Record) -> npt.NDArray[np.bool_]:
     """
     if not len(record):
         return np.zeros(0, dtype=np.bool_)
-    order = np.argsort(record.workload.submit, kind="stable")  # rows are in this order but where users reacted
+    order = np.argsort(record.workload.submit, kind="stable")  # rows are in this order unless users reacted
     order = order[record.ran[order]]
     result = np.zeros(len(record), dtype=np.bool_)
     for cluster in np.unique(record.cluster[order]):
@@ -210,12 +212,12 @@ def overtook(record: Record) -> npt.NDArray[np.bool_]:
 
 
 def backfilled_share(record: Record, rows: Any = None, *, by_area: bool = False) -> float:
-    """Share of the jobs that ran, or of the core-seconds they held, that overtook an earlier job; a fraction.
+    """Return the share of jobs that overtook an earlier job, among those that ran; a fraction.
 
     Parameters
     ----------
     rows : mask, slice or indices, optional
-        Jobs to count; who overtook whom is decided on the whole record all the same.
+        Jobs to count; overtaking is always determined on the whole record.
     by_area : bool
         Count core-seconds instead of jobs.
     """

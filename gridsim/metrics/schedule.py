@@ -1,4 +1,4 @@
-"""A finished schedule of DAG jobs as columns of whole ticks: what the numbers of `dag` and `exact` are made from."""
+"""Finished schedule of DAG jobs as columns of whole ticks, the input of the metrics in `dag`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.record import Record
 
 Origin = Literal["first-arrival", "absolute"]
-"""What the clock of the numbers begins at: the first arrival (the rule), or the 0 of the schedule as it is."""
+"""Origin of the clock: the first arrival (default), or the 0 of the schedule."""
 
 
 class TaskTimes(Protocol):
-    """When the tasks of a workload ran, aligned with their rows."""
+    """Start and end times of the tasks of a workload, aligned with their rows."""
 
     @property
     def start_us(self) -> IntArray:
@@ -30,20 +30,20 @@ class TaskTimes(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Jobs in job order and their tasks, all of them finished; times in ticks.
+    """Finished jobs in job order with their tasks; times in ticks.
 
     Attributes
     ----------
     arrival, start, finish : (n,) int64
-        Of each job: its arrival, its first task's start, its last task's finish. Arrivals never descend.
+        Arrival, start of the first task and finish of the last task of each job. Arrivals ascend or are equal.
     work : (n,) int64
         Sum of execution time times cores over the tasks (J_exec), core-ticks.
     critical_path : (n,) int64
         Longest chain of a job with its unavoidable delays (J_CP), ticks.
     task_start, task_finish, task_cores : (m,) int64
-        A task holds its cores in ``[start, finish)``.
+        Interval ``[start, finish)`` in which each task holds its cores, and the number of cores.
     task_job : (m,) int64
-        Row of its job.
+        Row of the task's job.
     cores : int
         Cores of the grid.
     """
@@ -71,12 +71,12 @@ class Schedule:
         task_cores: Any = 1,
         cores: int,
     ) -> Schedule:
-        """Schedule whose job columns follow from those of the tasks.
+        """Return a schedule whose job columns are derived from the tasks.
 
         Raises
         ------
         InputError
-            When columns differ in length, arrivals descend, a job has no task, or a value is impossible.
+            If columns differ in length, arrivals descend, a job has no task, or a value is impossible.
 
         Examples
         --------
@@ -115,23 +115,23 @@ class Schedule:
         critical_path: IntArray | None = None,
         tick: int = MICROSECOND,
     ) -> Schedule:
-        """Schedule of the jobs of a record that ran.
+        """Return the schedule of the jobs of a record that ran.
 
         Parameters
         ----------
         record : Record
-            Of DAG jobs, or of rigid ones: they are jobs of one task.
+            Record of DAG jobs, or of rigid jobs, which are treated as jobs of one task.
         tasks : TaskTimes, optional
-            When each task of ``record.workload.tasks`` ran; those of the record where left out.
+            Times of each task of ``record.workload.tasks``; by default those of the record.
         critical_path : (n,) int64, optional
-            With unavoidable delays, microseconds; that of the record where left out.
+            Critical paths with unavoidable delays, microseconds; by default those of the record.
         tick : int
-            Microseconds in a tick.
+            Length of a tick, microseconds.
 
         Raises
         ------
         InputError
-            When a time is not a whole number of ticks.
+            If a time is not a whole number of ticks.
         """
         workload = record.workload
         times = record.tasks if tasks is None else tasks
@@ -165,7 +165,7 @@ class Schedule:
         return int(self.finish.max(initial=0))
 
     def from_origin(self, origin: Origin = "first-arrival") -> Schedule:
-        """The same schedule on the clock that *origin* says."""
+        """Return the schedule on a clock with another *origin*."""
         first = int(self.arrival[0]) if origin == "first-arrival" and len(self) else 0
         if not first:
             return self
@@ -173,7 +173,7 @@ class Schedule:
         return replace(self, **{name: getattr(self, name) - first for name in names})
 
     def select(self, rows: npt.NDArray[np.bool_]) -> Schedule:
-        """Schedule of the jobs of a mask."""
+        """Return the schedule of the jobs in a mask."""
         kept, renumbered = rows[self.task_job], np.cumsum(rows) - 1
         jobs = {name: getattr(self, name)[rows] for name in ("arrival", "start", "finish", "work", "critical_path")}
         tasks = {name: getattr(self, name)[kept] for name in ("task_start", "task_finish", "task_cores")}
@@ -185,7 +185,7 @@ def _ints(values: Any) -> IntArray:
 
 
 def _ticks(values: IntArray, tick: int, field: str) -> IntArray:
-    """Microseconds to ticks."""
+    """Convert microseconds to ticks."""
     ticks = values // tick
     if (ticks * tick != values).any():
         late = int(values[ticks * tick != values][0])

@@ -1,7 +1,7 @@
-"""Free resources of no use on a machine of nodes, and what waiting jobs were short of (specification, 3.6 and 5.3).
+"""Stranded resources on a machine of nodes, and missing resources of waiting jobs (specification, 3.6 and 5.3).
 
-The schedule is replayed once, from its record: held resources and waiting jobs (`stood`). `resource_metrics` has the
-numbers of one record by resource of the machine, flat and named.
+`stood` replays the schedule of a record once: held resources and waiting jobs. `resource_metrics` returns the metrics
+of a record by resource of the machine, as a flat mapping.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.record import Record, Requested, Status
 
 ORDER = "order"
-"""The word for jobs that could start and waited for their turn."""
+"""Text for jobs that could start and waited for their turn."""
 
 SEVERAL = "several"
-"""The word for jobs that no single thing would have let start."""
+"""Text for jobs that could not start even with any single constraint removed."""
 
 _HOSTS, _LIMITS = "features", "nodes"
 
 
 class Stood(NamedTuple):
-    """How a machine of nodes stood.
+    """Stranded and fragmented resources of a machine of nodes.
 
     Attributes
     ----------
     stranded : mapping of str to float
-        Part of each resource of nodes, and of ``gpu``, that was free where no waiting job had room for a task.
+        Share of each resource of nodes, and of ``gpu``, that was free on nodes where no task of a waiting job fits.
     fragmentation : float
-        Idle GPU of no use to the typical tasks, as a part of all GPU.
+        Idle GPUs that typical tasks cannot use, as a share of all GPUs.
     fragmentation_of_idle : float
-        As a part of what was idle.
+        The same as a share of idle GPUs.
     """
 
     stranded: dict[str, float]
@@ -61,21 +61,20 @@ def stood(
     at_last_arrival: bool = False,
     typical: TypicalTasks | None = None,
 ) -> Stood:
-    """Means over time of what was of no use.
+    """Return means over time of stranded and fragmented resources.
 
     Parameters
     ----------
     start, end : float, optional
-        The interval, s; from the first submit to the last end where left out.
+        The interval, s; by default from the first submission to the last end.
     at_last_arrival : bool
-        Not the means but how it stood when the last job had come.
+        Return the values at the last arrival instead of means.
     typical : TypicalTasks, optional
-        Those of the workload where left out.
+        Typical tasks; by default those of the workload.
 
     Notes
     -----
-    A job that asks for pools alone has no use for a node, and counts as nobody that waits. While nobody waits nothing
-    is stranded.
+    A job that requests only pools needs no node and is ignored. Nothing is stranded while no job waits.
     """
     found = _Replayed(record, typical)
     low, high = interval_us(record, start, end)
@@ -99,21 +98,21 @@ def stood(
 
 
 def short_of(record: Record, rows: IntArray, instants: IntArray) -> npt.NDArray[np.str_]:
-    """What kept jobs from starting at some instants: the one thing that each could have started without.
+    """Return the constraint that kept each job from starting at an instant, without which it could have started.
 
     Parameters
     ----------
     rows : (k,) int64
-        Jobs, of DAG jobs tasks.
+        Jobs (tasks of DAG jobs).
     instants : (k,) int64
-        Whole microseconds; after everything that happened in each.
+        Whole microseconds; the state is evaluated after all events of the instant.
 
     Returns
     -------
     (k,) str
-        The name of a resource, ``gpu``, or of a pool; ``features`` where only nodes with other features, partitions or
-        kinds of GPU have room; ``nodes`` where limits on nodes or exclusive use are in the way; ``several`` where no
-        single one of these would do; ``order`` where the job could have started and had to wait for its turn.
+        The name of a resource, ``gpu``, or of a pool; ``features`` if only nodes with other features, partitions or
+        GPU types have free capacity; ``nodes`` if limits on nodes or exclusive use prevent the start; ``several`` if
+        removing no single constraint is sufficient; ``order`` if the job could have started and waited for its turn.
     """
     found = _Replayed(record, None)
     order = np.argsort(instants, kind="stable")
@@ -122,17 +121,17 @@ def short_of(record: Record, rows: IntArray, instants: IntArray) -> npt.NDArray[
     found.play(0, 0, 0, asked, answers)
     words = np.array([*found.names, GPU, _HOSTS, _LIMITS, *found.pools, SEVERAL, ORDER])
     told = np.empty(len(rows), dtype=words.dtype)
-    told[order] = words[answers]  # `SEVERAL` and `ORDER` are numbered from behind
+    told[order] = words[answers]  # `SEVERAL` and `ORDER` are negative indices
     return told
 
 
 def lacking(record: Record) -> npt.NDArray[np.str_] | None:
-    """What each job was short of when it began to wait (`short_of`); empty for who did not wait.
+    """Return the missing resource of each job when it began to wait (`short_of`); empty for jobs that did not wait.
 
     Returns
     -------
     (n,) str or None
-        None of DAG jobs, where the machine is one pool of cores, and where the policy gives reasons of its own.
+        None for DAG jobs, if the machine is one pool of cores, and if the policy reports reasons.
     """
     if record.capacity is None or record.tasks is not None or record.requested is not None:
         return None
@@ -145,7 +144,7 @@ def lacking(record: Record) -> npt.NDArray[np.str_] | None:
 
 
 class _Replayed:
-    """A record as the compiled replay takes it."""
+    """Record in the form of the compiled replay."""
 
     def __init__(self, record: Record, typical: TypicalTasks | None) -> None:
         assert record.capacity is not None
@@ -157,7 +156,7 @@ class _Replayed:
         self.of, self.first = self._classes()
 
     def _classes(self) -> tuple[IntArray, IntArray]:
-        """Class of each row, and a row of each class."""
+        """Return the class of each row, and one row of each class."""
         asked = self.demands
         kinds = np.where(asked.gpu > 0, asked.gpu_kinds.of, 0)
         shape = (asked.plain, asked.tasks, asked.gpu, asked.min_nodes, asked.max_nodes, asked.tasks_per_node)
@@ -169,8 +168,8 @@ class _Replayed:
     def play(
         self, low: int, high: int, last: int, asked: IntArray | None = None, answers: IntArray | None = None
     ) -> npt.NDArray[np.float64]:
-        """Sums over ``[low, high)``, how it stood last and at the *last* arrival; answers to what is *asked*."""
-        from gridsim.metrics.node_timeline import replay  # compiled: only where a machine has nodes
+        """Return integrals over ``[low, high)``, final state, state at the *last* arrival, and answers for *asked*."""
+        from gridsim.metrics.node_timeline import replay  # compiled: only if a machine has nodes
 
         capacity, n = self.capacity, len(self.capacity.nodes)
         events, pieces = self._held()
@@ -191,7 +190,7 @@ class _Replayed:
         return levels[0]
 
     def _held(self) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
-        """Pieces of nodes, then runs with what they hold of pools; and when each is taken and given back."""
+        """Return pieces of nodes, then runs with their amounts of pools, and their allocation and release times."""
         record, held_there = self.record, self.record.allocations
         columns = [held(record, name) for name in self.names]
         pool = [held(record, name) for name in self.pools]
@@ -213,13 +212,16 @@ class _Replayed:
             first[1:] = np.cumsum(np.bincount(piece, minlength=len(node)))
         time = np.concatenate([start, end])
         what, sign = np.tile(np.arange(len(node)), 2), np.repeat([1, -1], len(node))
-        # What is given back in an instant comes before what is taken: nothing is ever below 0.
+        # Releases of an instant precede its allocations, so free amounts are never negative.
         order = np.lexsort((sign, time))
         order = order[time[order] < NEVER]
         return (time[order], what[order], sign[order]), (node, amounts, first, gpu, share)
 
     def _gpus(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Piece, number and thousandths of GPUs held, in order of pieces; of exclusive jobs all of their nodes."""
+        """Return piece, number and thousandths of held GPUs, in order of pieces.
+
+        Exclusive jobs hold all GPUs of their nodes.
+        """
         pieces, capacity = self.record.allocations, self.capacity
         assert pieces is not None
         whole_nodes = self.demands.exclusive[pieces.job]
@@ -236,7 +238,7 @@ class _Replayed:
         return at[order], gpu[order].astype(np.int64), share[order].astype(np.int64)
 
     def _waiting(self) -> tuple[IntArray, ...]:
-        """When classes of jobs come and go that wait; who waits to the end does so too."""
+        """Return the instants at which waiting jobs of a class are added and removed; some wait to the end."""
         record = self.record
         begin, until, row = waits(record)
         if record.tasks is None:
@@ -252,7 +254,7 @@ class _Replayed:
         return time[order], what[order], sign[order]
 
     def _tasks(self) -> tuple[IntArray, IntArray, IntArray, npt.NDArray[np.bool_]]:
-        """What classes ask for, with the nodes that each may have."""
+        """Return the requests of classes, with the eligible nodes of each."""
         asked, capacity = self.demands.select(self.first), self.capacity
         on_nodes = bool(capacity.nodes)
         plain = asked.plain > 0
@@ -263,7 +265,7 @@ class _Replayed:
             return np.where(column == NO_LIMIT, tasks, np.minimum(column, tasks))
 
         each = [np.where(plain & (name == "cores"), 1, asked.each.get(name, none)) for name in self.names]
-        # What nodes have nothing of fits none: it counts as a limit that only other nodes would lift.
+        # A request for a resource that no node has never fits; it counts as a node constraint.
         unknown = [column > 0 for name, column in asked.each.items() if name not in capacity.amounts]
         pools = [asked.pools.get(name, none) + (asked.plain if name == "cores" else 0) for name in self.pools]
         table, hosts = self._hosts(asked, unknown)
@@ -272,7 +274,7 @@ class _Replayed:
         return _stacked(shape, len(tasks)), _stacked(each, len(tasks)), _stacked(pools, len(tasks)), hosts
 
     def _hosts(self, asked: Demands, unknown: list[npt.NDArray[np.bool_]]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """Row of the table of each class, and whether each node is a host of its classes."""
+        """Return the row of each class in the table of hosts, and that table."""
         capacity = self.capacity
         nowhere = np.any(unknown, axis=0) if unknown else np.zeros(len(asked), dtype=np.bool_)
         kinds = np.where(asked.gpu > 0, asked.gpu_kinds.of, 0)
@@ -309,7 +311,7 @@ def _stacked(columns: list[npt.NDArray[np.generic]] | list[IntArray], rows: int)
 
 
 def _agree(words: WordSets, nodes: tuple[tuple[str, ...], ...], n: int, all_of: bool) -> npt.NDArray[np.bool_]:
-    """Whether nodes have all of each set of words, or one of them; they do where nobody says what nodes have."""
+    """Return whether nodes have all of (or one of) each set of words; always true if the nodes have no such data."""
     found = np.ones((len(words.sets), n), dtype=np.bool_)
     if not nodes:
         return found
@@ -321,7 +323,7 @@ def _agree(words: WordSets, nodes: tuple[tuple[str, ...], ...], n: int, all_of: 
 
 
 def _accepted(kinds: tuple[tuple[str, ...], ...], capacity: Capacity) -> npt.NDArray[np.bool_]:
-    """Whether the GPUs of nodes are of one of each set of kinds, and there are any."""
+    """Return whether the GPUs of nodes are of one of each set of types, and exist."""
     has = capacity.gpus > 0
     of = capacity.gpu_kind or (GPU,) * len(has)
     rows = [has & np.array([not asked or kind in asked for kind in of], dtype=np.bool_) for asked in kinds]
@@ -331,15 +333,15 @@ def _accepted(kinds: tuple[tuple[str, ...], ...], capacity: Capacity) -> npt.NDA
 def resource_metrics(
     record: Record, kept: npt.NDArray[np.bool_] | None = None, interval: Interval | None = None
 ) -> dict[str, float]:
-    """Numbers of `gridsim.metrics.summary.RESOURCE_METRICS`; none where the machine is one pool of cores.
+    """Return `gridsim.metrics.summary.RESOURCE_METRICS`; empty if the machine is one pool of cores.
 
     Parameters
     ----------
     kept : (n,) bool, optional
-        Jobs of which the waits count; all where left out.
+        Jobs whose waits count; by default all.
     interval : Interval, optional
-        Of means over time, s; from the first submit to the last end where left out. Of a run
-        that is told of before anything has ended, the numbers are those at the last arrival.
+        Interval of means over time, s; by default from the first submission to the last end. For a run that stops
+        before any job has ended, the values are those at the last arrival.
     """
     capacity = record.capacity
     if capacity is None or not concerns_resources(record) or not len(record):
@@ -357,7 +359,7 @@ def resource_metrics(
     asked: Requested | Demands | None = record.requested or record.workload.demands
     if asked is not None and asked.exclusive.any():
         found |= {f"resource_used[{name}]": share_held(record, name, *window, used=True) for name in names}
-    if record.requested is not None:  # node constraints of its jobs are not known, so neither is what was of no use
+    if record.requested is not None:  # node constraints of its jobs are unknown, and so are stranded resources
         shares = waits_by_reason(record, kept)
         return found | {f"waits_by_reason[{word}]": share for word, share in shares.items()}
     if capacity.nodes:
@@ -370,9 +372,9 @@ def resource_metrics(
 
 
 def waits_short_of(record: Record, kept: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
-    """Share of all time that jobs waited, by what each was short of when it began to wait; the largest first.
+    """Return the share of total waiting time by missing resource at the begin of each wait, largest first.
 
-    Words as `gridsim.metrics.stranding.short_of` has them.
+    For the keys see `gridsim.metrics.stranding.short_of`.
     """
     begin, until, row = waits(record)
     waited = until > begin
@@ -386,9 +388,9 @@ def waits_short_of(record: Record, kept: npt.NDArray[np.bool_] | None = None) ->
 
 
 def waits_by_reason(record: Record, kept: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
-    """Share of all time that jobs waited, by the reason that their scheduler gives; the largest first.
+    """Return the share of total waiting time by reason of the scheduler, largest first.
 
-    Jobs that never ran do not count.
+    Jobs that never ran are excluded.
     """
     reasons = record.reasons
     if reasons is None:

@@ -1,4 +1,4 @@
-"""All numbers of one record, flat and named: what `metrics.json` holds. Each number is computed in its own module."""
+"""All metrics of one record as a flat mapping, the content of ``metrics.json``; other modules compute them."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ _PART = {"mean": "mean", "median": "median", "p95": "95th percentile", "p99": "9
 
 
 def _describe() -> dict[str, Metric]:
-    """`METRICS`, in the order of `metrics`."""
+    """Return `METRICS`, in the order of `metrics`."""
     table: dict[str, Metric] = {}
     for name, (unit, text) in _WHAT.items():
         for part in SUMMARY:
             table[f"{name}_{part}"] = Metric(unit, "lower", f"{text}: {_PART[part]} over jobs")
-        for part in SUMMARY[:-1]:  # the largest value is the same by area
+        for part in SUMMARY[:-1]:  # the maximum does not depend on weights
             table[f"{name}_{part}_by_area"] = Metric(
                 unit, "lower", f"{text}: {_PART[part]}, jobs weighted by core-seconds"
             )
@@ -99,13 +99,13 @@ def _describe() -> dict[str, Metric]:
 
 
 METRICS: dict[str, Metric] = _describe()
-"""Everything that `metrics` answers, by name."""
+"""All metrics returned by `metrics`, by name."""
 
 UNFINISHED_METRICS = {
     "waiting": Metric("jobs", None, "jobs that waited when the run was told of, before its end"),
     "running": Metric("jobs", None, "jobs that ran then"),
 }
-"""What it answers besides of a run that stands still."""
+"""Additional metrics of a run that stops before its end."""
 
 _UNITS = {"flow": "jobs/h", "cumulative_completion": "core-seconds x s"}
 
@@ -119,11 +119,11 @@ GRID_METRICS: dict[str, Metric] = {
     name: Metric(_UNITS.get(name, DAG_METRICS[name].unit), DAG_METRICS[name].better, DAG_METRICS[name].description)
     for name in _OF_DAGS
 }
-"""What it answers of DAG jobs besides, by the names of `gridsim.metrics.dag.DAG_METRICS`, in seconds."""
+"""Additional metrics of DAG jobs, with the names of `gridsim.metrics.dag.DAG_METRICS`, in seconds."""
 
 
 def _describe_deadlines() -> dict[str, Metric]:
-    """`DEADLINE_METRICS`, in the order of `deadline_metrics`."""
+    """Return `DEADLINE_METRICS`, in the order of `deadline_metrics`."""
     table = {
         "deadline_jobs": Metric("jobs", None, "jobs submitted that ask for a deadline"),
         "deadline_area": Metric("core-seconds", None, "true work of these jobs"),
@@ -166,7 +166,7 @@ def _describe_deadlines() -> dict[str, Metric]:
 
 
 DEADLINE_METRICS: dict[str, Metric] = _describe_deadlines()
-"""What it answers besides where jobs ask for deadlines or a policy makes promises."""
+"""Additional metrics if jobs request deadlines or a policy gives guarantees."""
 
 
 PREEMPTION_METRICS: dict[str, Metric] = {
@@ -174,7 +174,7 @@ PREEMPTION_METRICS: dict[str, Metric] = {
     "preempted_jobs": Metric("jobs", "lower", "jobs to which that happened"),
     "preempted_core_hours": Metric("core-hours", "lower", "work that was lost by that"),
 }
-"""What it answers besides where the policy preempts running jobs without promising anything."""
+"""Additional metrics if the policy preempts running jobs without guarantees."""
 
 RESOURCE_METRICS: dict[str, Metric] = {
     "resource_utilisation": Metric("", "higher", "share held of a resource; who is alone on a node holds all of it"),
@@ -185,13 +185,15 @@ RESOURCE_METRICS: dict[str, Metric] = {
     "waits_short_of": Metric("", None, "share of all waiting by what jobs were short of when they began to wait"),
     "waits_by_reason": Metric("", None, "share of all waiting by the reason that the scheduler gives (Slurm)"),
 }
-"""What it answers besides of machines of nodes and pools, by resource in brackets (``stranded[memory]``): means over
-time, and of a run that is told of before anything has ended, how it stood at the last arrival."""
+"""Additional metrics of machines of nodes and pools, by resource in brackets (``stranded[memory]``).
+
+They are means over time; for a run that stops before any job has ended, values at the last arrival.
+"""
 
 COMPARISON_METRICS = {
     "model_failures": Metric("jobs", "lower", "jobs that ran in the log but that the simulation rejects")
 }
-"""What a comparison with a log has besides, where there are such jobs: `rejected` and `unadmitted` leave them out."""
+"""Additional metrics of a comparison with a log that has such jobs, which `rejected` and `unadmitted` exclude."""
 
 ALL_METRICS = {
     **METRICS,
@@ -204,11 +206,11 @@ ALL_METRICS = {
     **PREDICTION_METRICS,
     **PROMISE_METRICS,
 }
-"""All of these."""
+"""All metrics by name."""
 
 
 def described(name: str, measures: Mapping[str, Metric] | None = None) -> Metric:
-    """What a number is, by its name; of a group too (``preempted_runs[QOS high]``), and of *measures* beside gridsim's.
+    """Return the description of a metric by name, also of a group (``preempted_runs[QOS high]``) and of *measures*.
 
     Examples
     --------
@@ -219,17 +221,17 @@ def described(name: str, measures: Mapping[str, Metric] | None = None) -> Metric
 
 
 def measures_asked(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
-    """Metrics and charges as `gridsim.metrics.measures.measures` finds them; a metric may be one of `ALL_METRICS`."""
+    """Return metrics and charges as in `gridsim.metrics.measures.measures`; a metric may be one of `ALL_METRICS`."""
     return measures(metrics, charges, ALL_METRICS)
 
 
 def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interval:
-    """First submit plus *warmup* to last submit minus *cooldown*, s.
+    """Return the interval from first submit plus *warmup* to last submit minus *cooldown*, s.
 
     Raises
     ------
     InputError
-        When a cut is negative or not a number, or nothing would be left.
+        If a cut is negative or not a number, or the interval is empty.
     """
     for name, value in (("warmup", warmup), ("cooldown", cooldown)):
         if not (np.isfinite(value) and value >= 0):
@@ -245,9 +247,9 @@ def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interv
 
 
 def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArray[np.bool_]:
-    """Which jobs were submitted in the `window`, both ends included: those that the numbers about jobs count.
+    """Return a mask of the jobs submitted in the `window`, both ends included, which metrics of jobs count.
 
-    Where users reacted, by the submit times of the log, so that the same jobs count under every policy.
+    If users reacted, the submit times of the log are used, so that the same jobs count under every policy.
 
     Examples
     --------
@@ -276,36 +278,36 @@ def metrics(
     slowdowns: CategorySlowdowns | None = None,
     measures: Sequence[Measure] = (),
 ) -> dict[str, float]:
-    """Every number of `METRICS` for one record; NaN where there is none.
+    """Return all `METRICS` of one record; NaN if undefined.
 
-    Those of `GRID_METRICS` too for one of DAG jobs, and of `DEADLINE_METRICS` where there are deadlines or promises.
+    Include `GRID_METRICS` for DAG jobs, and `DEADLINE_METRICS` if there are deadlines or guarantees.
 
     Parameters
     ----------
     bound : float
-        Of the bounded slowdown, s.
+        Bound of the bounded slowdown, s.
     warmup, cooldown : float
-        Seconds after the first and before the last submit to leave out: numbers about jobs count the jobs submitted
-        in what remains (`cut`), numbers about time are over what remains with all jobs clipped to it. The makespan
-        is that of the whole record. ``jobs_cut``, ``interval_start`` and ``interval_end`` tell what was done.
+        Seconds after the first and before the last submission to exclude. Metrics of jobs count the jobs submitted in
+        the remaining interval (`cut`); metrics over time use the remaining interval with all jobs clipped to it. The
+        makespan is that of the whole record. ``jobs_cut``, ``interval_start`` and ``interval_end`` describe the cut.
     until : int, optional
-        Instant up to which the cumulative completion of DAG jobs counts, whole microseconds: the latest end of all
-        records that are compared. That of the record where left out.
+        End of the interval of the cumulative completion of DAG jobs, whole microseconds: the latest end of all
+        compared records. By default that of the record.
     deadlines : bool, optional
-        Whether to answer `DEADLINE_METRICS`; where left out, if the workload has deadlines or the record promises.
+        Whether to include `DEADLINE_METRICS`; by default if the workload has deadlines or the record has guarantees.
     preemption : bool, optional
-        The same for `PREEMPTION_METRICS`; where left out, if the policy preempts.
+        Whether to include `PREEMPTION_METRICS`; by default if the policy preempts.
     predictions : bool, optional
-        The same for `gridsim.metrics.prediction.PREDICTION_METRICS`; where left out, if the policy predicts.
+        Whether to include `gridsim.metrics.prediction.PREDICTION_METRICS`; by default if the policy predicts.
     slowdowns : CategorySlowdowns, optional
-        Of an EASY schedule of the same workload, for the QoS charge.
+        Slowdowns of an EASY schedule of the same workload, for the QoS charge.
     measures : sequence of Measure
-        Metrics and charges beside these, by name (`gridsim.metrics.measures`).
+        Additional metrics and charges (`gridsim.metrics.measures`).
 
     Notes
     -----
-    Of DAG jobs, utilisation, busy cores, queue and waiting area are those of their tasks; waits and responses are
-    those of jobs, and no job is backfilled.
+    For DAG jobs, utilisation, busy cores, queue and waiting area are those of the tasks. Waits and responses are those
+    of jobs, and no job is backfilled.
 
     Examples
     --------
@@ -344,7 +346,7 @@ def metrics(
 
 
 def _about_dags(record: Record, warmup: float, cooldown: float, until: int | None) -> dict[str, float]:
-    """Numbers of `GRID_METRICS`, from whole ticks: the coarsest of s, ms and us that all times are multiples of."""
+    """Return `GRID_METRICS`, from whole ticks: the coarsest of s, ms and us that divides all times."""
     tick, seconds_a_tick = _tick(record, warmup, cooldown)
     schedule = Schedule.from_record(record, tick=tick)
     if not len(schedule):
@@ -357,7 +359,7 @@ def _about_dags(record: Record, warmup: float, cooldown: float, until: int | Non
 
 
 def _tick(record: Record, warmup: float, cooldown: float) -> tuple[int, float]:
-    """A tick in microseconds and in seconds."""
+    """Return the length of a tick in microseconds and in seconds."""
     columns = [record.workload.submit, record.start_us, record.end_us, np.array([whole(warmup), whole(cooldown)])]
     if record.tasks is not None:
         columns += [record.tasks.start_us, record.tasks.end_us]
@@ -376,7 +378,7 @@ def _about_jobs(record: Record, rows: Any, bound: float) -> dict[str, float]:
         values = measure(record, name, bound)[rows]
         numbers |= {f"{name}_{part}": value for part, value in summarise(values).items()}
         numbers |= {f"{name}_{part}_by_area": value for part, value in summarise(values, area).items()}
-        del values  # of ten million jobs 80 MB, and the next ones are made of as much
+        del values  # 80 MB for ten million jobs; freed before the next column is made
     return numbers
 
 

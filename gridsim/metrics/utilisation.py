@@ -1,7 +1,7 @@
-"""What the machine did: cores and queue over time, saturation, numbers over intervals. Of jobs: `responsiveness`.
+"""Metrics of the machine: cores and queue over time, saturation, means over intervals. For jobs see `responsiveness`.
 
-A job holds its cores in ``[start, end)`` and waits in ``[submit, start)``: in an instant that is the end of one job
-and the start of another, only the second one counts.
+A job holds its cores in ``[start, end)`` and waits in ``[submit, start)``. At an instant that is the end of one job
+and the start of another, only the second job counts.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gridsim.record import Record
 HOUR = 3600.0
 
 _AT_ONCE = 1 << 20
-"""Rows that are looked at together where the numbers of all are not needed at the same time."""
+"""Number of rows processed at once if not all are needed at the same time, to limit memory."""
 
 
 class Interval(NamedTuple):
-    """From *start* to *end*, s; NaN for both where nothing happened."""
+    """Interval from *start* to *end*, s; NaN for both if nothing happened."""
 
     start: float
     end: float
@@ -38,32 +38,32 @@ NOWHERE = Interval(float("nan"), float("nan"))
 
 
 def makespan_window(record: Record) -> Interval:
-    """From the first submit to the last end, s."""
+    """Return the interval from the first submission to the last end, s."""
     ends = record.end_us[record.ran]
     return Interval(seconds(int(record.workload.submit.min())), seconds(int(ends.max()))) if len(ends) else NOWHERE
 
 
 def arrival_window(record: Record) -> Interval:
-    """From the first submit to the last one, s: no draining of the queue at the end."""
+    """Return the interval from the first to the last submission, s, without draining of the queue."""
     submit = record.workload.submit
     return Interval(seconds(int(submit.min())), seconds(int(submit.max()))) if len(record) else NOWHERE
 
 
 def makespan(record: Record) -> float:
-    """Last end minus first submit, s."""
+    """Return the last end minus the first submission, s."""
     return makespan_window(record).length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """A quantity that changes in steps: ``values[i]`` from ``times_s[i]`` until the next time.
+    """Step function of time: ``values[i]`` from ``times_s[i]`` until the next time.
 
     Attributes
     ----------
     times_s : (n,) float64
-        Ascending, s. Before the first one the value is 0; from the last one on it is the last value.
+        Ascending times, s. Before the first one the value is 0; from the last one on it is the last value.
     values : (n,) array
-        What holds from each time on.
+        Value from each time on.
 
     Examples
     --------
@@ -80,13 +80,13 @@ class Steps:
     @overload
     def at(self, time: FloatArray) -> FloatArray: ...
     def at(self, time: float | FloatArray) -> float | FloatArray:
-        """Value at a *time* (s) or at each of several; at a step it is the new value."""
+        """Return the value at a *time* (s), or at each of several; at a step the new value."""
         rows = np.searchsorted(self.times_s, time, side="right") - 1
-        padded = np.append(self.values, 0).astype(np.float64)  # row -1, before the first time, is this 0
+        padded = np.append(self.values, 0).astype(np.float64)  # index -1, before the first time, selects this 0
         return float(padded[rows]) if np.ndim(time) == 0 else padded[rows]
 
     def mean(self, start: float | None = None, end: float | None = None) -> float:
-        """Time-weighted mean over ``[start, end)``, s; from the first to the last time where left out."""
+        """Return the time-weighted mean over ``[start, end)``, s; by default from the first to the last time."""
         window = self._window(start, end)
         if not window.length > 0:
             return float("nan")
@@ -94,7 +94,7 @@ class Steps:
         return float((high - low) / window.length)
 
     def max(self, start: float | None = None, end: float | None = None) -> float:
-        """Largest value in ``[start, end)``, s; over all times where left out."""
+        """Return the largest value in ``[start, end)``, s; by default over all times."""
         window = self._window(start, end)
         if not window.length > 0:
             return float("nan")
@@ -103,12 +103,12 @@ class Steps:
         return max(self.at(window.start), float(inside.max()) if len(inside) else 0.0)
 
     def resample(self, n: int, start: float | None = None, end: float | None = None) -> Steps:
-        """Means over *n* bins of equal length, for plotting: its mean over the interval is that of these steps.
+        """Return the means over *n* bins of equal length, for plots; the mean over the interval is preserved.
 
         Returns
         -------
         Steps
-            n + 1 times, the edges of the bins; the last value is that of these steps at the last edge.
+            Step function with n + 1 times, the edges of the bins; its last value is the value at the last edge.
         """
         if n < 1:
             raise InputError(f"{n} bins make no picture; expected at least 1", field="n")
@@ -118,7 +118,7 @@ class Steps:
         return self.over(np.linspace(window.start, window.end, n + 1))
 
     def over(self, edges: FloatArray) -> Steps:
-        """Means over the bins between ascending *edges*, s; the last value is that of these steps at the last edge.
+        """Return the means over the bins between ascending *edges*, s; the last value is the value at the last edge.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class Steps:
         return Interval(float(first if start is None else start), float(last if end is None else end))
 
     def _integral(self, times: FloatArray) -> FloatArray:
-        """Integral from the first time to each of the *times*; value times seconds."""
+        """Return the integral from the first time to each of the *times*; value times seconds."""
         if not len(self.times_s):
             return np.zeros(len(times))
         reached = np.zeros(len(self.times_s))
@@ -144,29 +144,29 @@ class Steps:
 
 
 def busy_cores(record: Record) -> Steps:
-    """Cores held by jobs, over time."""
+    """Return the cores held by jobs, over time."""
     return steps(*record.holds())
 
 
 def queue_length(record: Record) -> Steps:
-    """Jobs that were submitted and not yet started, over time; jobs that never ran do not queue.
+    """Return the number of jobs submitted and not yet started, over time, without jobs that never ran.
 
-    A job that is killed to make room for another one waits again, until it begins anew. Of DAG jobs: tasks that were
-    ready and not yet started.
+    A job that is killed to free cores for another one waits again until its restart. For DAG jobs, tasks that are
+    ready and not yet started are counted.
     """
     begin, start, _ = waits(record)
     return steps(begin, start, np.ones(len(begin), dtype=np.int64))
 
 
 def waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
-    """From when to when everything waited that ran, whole microseconds, and its row: of tasks where jobs have several.
+    """Return the waiting intervals of all jobs (tasks of DAG jobs) that ran, whole microseconds, and their rows.
 
     Returns
     -------
     begin, until : (k,) int64
         Whole microseconds.
     row : (k,) int64
-        Several times that of a job which waited again, to begin anew or to go on.
+        Rows; a job that waited again for a restart or its next piece occurs several times.
     """
     begin, start = record.workload.submit, record.start_us
     if record.tasks is not None:
@@ -174,13 +174,13 @@ def waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
     elif len(record.earlier_runs()[0]):
         return _waits_between_runs(record)
     ran = np.flatnonzero(start < NEVER)
-    if len(ran) == len(start):  # as ever, and then there is nothing to copy
+    if len(ran) == len(start):  # usually all ran, and no copy is needed
         return begin, start, ran
     return begin[ran], start[ran], ran
 
 
 def _waits_between_runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
-    """Waits where jobs had several runs: from submit to the first one, and from the end of each to the next."""
+    """Return the waits of jobs with several runs, before the first run and between runs."""
     ran = np.flatnonzero(record.ran)
     job, start, end = record.earlier_runs()
     row = np.concatenate([ran, job])
@@ -191,11 +191,11 @@ def _waits_between_runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
-    """Sum of the *amount* of everything that is in ``[begin, end)``, microseconds, over time."""
+    """Return the sum of *amount* over all intervals ``[begin, end)``, microseconds, over time."""
     times = np.concatenate([begin, end])
     if not len(times):
         return Steps(np.zeros(0), np.zeros(0, dtype=np.int64))
-    order = np.argsort(times)  # of ten million jobs each of these is 160 MB: none is held longer than it is used
+    order = np.argsort(times)  # each array has 160 MB for ten million jobs, so none is kept longer than needed
     times = times[order]
     level = np.concatenate([amount, -amount])
     level = level[order]
@@ -208,7 +208,7 @@ def steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
 
 
 def interval_us(record: Record, start: float | None, end: float | None) -> tuple[int, int]:
-    """The interval in whole microseconds, the makespan's where left out; an empty one at 0 where there is none."""
+    """Return the interval in whole microseconds, by default the makespan; an empty one at 0 if there is none."""
     default = makespan_window(record)
     low, high = (default.start if start is None else start), (default.end if end is None else end)
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -217,22 +217,22 @@ def interval_us(record: Record, start: float | None, end: float | None) -> tuple
 
 
 def overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:
-    """Microseconds that each ``[begin, end)`` shares with ``[low, high)``."""
+    """Return the overlap of each ``[begin, end)`` with ``[low, high)``, microseconds."""
     shared = np.minimum(end, high)
     shared -= np.maximum(begin, low)
     return np.maximum(shared, 0, out=shared)
 
 
 def utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Core-seconds held in ``[start, end)`` over the core-seconds there were; a fraction, NaN for an empty interval.
+    """Return the core-seconds held in ``[start, end)`` over those available; a fraction, NaN for an empty interval.
 
-    NaN too for machines without cores (`gridsim.metrics.resources.share_held` has their other resources).
+    NaN also for machines without cores; for other resources see `gridsim.metrics.resources.share_held`.
 
     Parameters
     ----------
     start, end : float, optional
-        The interval, s; jobs are clipped to it. From the first submit to the last end (the makespan) where left
-        out; ``*arrival_window(record)`` leaves out the draining of the queue at the end.
+        The interval, s; jobs are clipped to it. By default from the first submission to the last end (the makespan);
+        ``*arrival_window(record)`` excludes the draining of the queue at the end.
 
     Examples
     --------
@@ -250,18 +250,18 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
 
 
 def useful_utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """The same without what was thrown away when jobs were killed to make room for others, to begin anew later.
+    """Return the utilisation without work lost by jobs that were killed and restarted later.
 
     Parameters
     ----------
     start, end : float, optional
-        As in `utilisation`, which also counts that work.
+        As in `utilisation`, which includes that work.
     """
     return utilisation(replace(record, promises=None), start, end)
 
 
 def mean_queue_length(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Waiting jobs (or ready tasks) in ``[start, end)``, mean over time; the makespan's interval where left out."""
+    """Return the mean number of waiting jobs (or ready tasks) in ``[start, end)``; by default the makespan."""
     low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
@@ -271,7 +271,7 @@ def mean_queue_length(record: Record, start: float | None = None, end: float | N
 
 
 def longest_queue(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Most jobs (or ready tasks) that waited at once in ``[start, end)``; the makespan's interval where left out.
+    """Return the largest number of waiting jobs (or ready tasks) in ``[start, end)``, by default the makespan.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def longest_queue(record: Record, start: float | None = None, end: float | None 
     begin, until = (np.sort(column) for column in waits(record)[:2])
     most = int(np.searchsorted(begin, low, side="right") - np.searchsorted(until, low, side="right"))
     first, last = np.searchsorted(begin, (low, high), side="left").tolist()
-    for row in range(first, last, _AT_ONCE):  # a queue is longest when somebody has come
+    for row in range(first, last, _AT_ONCE):  # the queue is longest just after an arrival
         came = begin[row : min(row + _AT_ONCE, last)]
         waiting = np.arange(row + 1, row + 1 + len(came)) - np.searchsorted(until, came, side="right")
         most = max(most, int(waiting.max()))
@@ -293,7 +293,7 @@ def longest_queue(record: Record, start: float | None = None, end: float | None 
 
 
 def throughput(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Jobs that ended in ``(start, end]``, completed or killed, per hour; the makespan's interval where left out."""
+    """Return the jobs that ended in ``(start, end]`` per hour, completed or killed; by default the makespan."""
     low, high = interval_us(record, start, end)
     if high <= low:
         return float("nan")
@@ -302,9 +302,9 @@ def throughput(record: Record, start: float | None = None, end: float | None = N
 
 
 def waiting_area(record: Record) -> float:
-    """Cores times wait, summed over the jobs that ran (or their ready tasks); core-seconds asked for in vain.
+    """Return cores times wait, summed over the jobs that ran (or their ready tasks), core-seconds.
 
-    A job that is killed to make room for another one does not wait while it runs, though its work is lost.
+    A killed run does not count as waiting, although its work is lost.
     """
     if record.tasks is not None or record.kills.any():
         begin, start, row = waits(record)
@@ -314,12 +314,12 @@ def waiting_area(record: Record) -> float:
 
 
 def offered_load(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """True work of the jobs submitted in ``[start, end]`` over the core-seconds there were; a fraction.
+    """Return the true work of the jobs submitted in ``[start, end]`` over the available core-seconds; a fraction.
 
     Parameters
     ----------
     start, end : float, optional
-        The interval, s; from the first to the last submit where left out. Above 1 the queue must grow.
+        The interval, s; by default from the first to the last submission. Above 1 the queue grows.
     """
     first, last = arrival_window(record)
     low, high = interval_us(record, first if start is None else start, last if end is None else end)
@@ -334,36 +334,42 @@ def offered_load(record: Record, start: float | None = None, end: float | None =
 
 
 FIFTHS = 5
-"""Parts of equal time that the interval of the submits is cut into."""
+"""Number of equal parts of the interval of submissions."""
 
 STILL_THERE = 0.5
-"""Queue at the last submit over the longest one, from which on it has not gone."""
+"""Ratio of the queue at the last submission to the longest queue, from which on it is not drained."""
 
 GROWTH = 1.25
-"""Waiting jobs in the last two fifths over those in the first two, from which on the queue has grown."""
+"""Ratio of waiting jobs in the last two fifths to those in the first two, from which on the queue has grown."""
 
 FULLEST = 0.9
-"""Waiting jobs in the last fifth over those in the fullest one, from which on it still grows."""
+"""Ratio of waiting jobs in the last fifth to those in the fullest one, from which on the queue is still growing."""
 
 DRAIN = 0.02
-"""Time from the last submit to the last start, as a share of the interval of the submits, from which on it is long."""
+"""Time from the last submission to the last start, relative to the interval of submissions, from which on it is long.
+"""
 
 FEWEST = 100
-"""Jobs below which nothing is said."""
+"""Number of jobs below which saturation is not assessed."""
 
 
 def keeps_up(record: Record) -> bool:
-    """False where the queue still grows when the workload ends, so that waits grow with its length.
+    """Return False if the system is saturated: the queue is still growing when the workload ends.
 
     Notes
     -----
-    All of these must hold for that, over the whole record: at the last submit the queue is at least half as long as it
-    ever was; it is on average at least a quarter longer in the last two fifths of the time than in the first two;
-    the last fifth is within a tenth of the fullest one; and the last job starts later than the last submit by 2 % of
-    the time between the first submit and the last one. A queue that rises and falls with busy weeks fails one of
-    them, unless the workload ends in the longest of these: no rule can tell that from a load that is too high. The
-    numbers are ours: synthetic workloads of 10,000 jobs were told right at loads of a tenth below and above what a
-    policy can use, seed after seed; a policy just at its limit may be told either way.
+    In a saturated system, mean waits grow with the length of the workload. The system is saturated if all of these
+    conditions hold over the whole record:
+
+    - at the last submission the queue has at least half of its greatest length;
+    - its mean length in the last two fifths of the time is at least a quarter above that in the first two fifths;
+    - the last fifth is within a tenth of the fullest one;
+    - the last job starts later than the last submission by 2 % of the time between first and last submission.
+
+    A queue that rises and falls with busy weeks violates one of the conditions, unless the workload ends in the
+    busiest weeks. No rule can distinguish that case from overload. The thresholds were chosen for gridsim. They
+    classified synthetic workloads of 10,000 jobs correctly for all tested seeds, at loads of a tenth below and above
+    the limit of a policy. Close to the limit, either result is possible.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Replays of a log under each policy, against what the log says the machine did."""
+"""Validation of policies: simulations of a log compared with its recorded schedule."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from gridsim.simulation import run
 from gridsim.workers import Workers
 
 DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
-"""Who is replayed when nobody says what the site's own policy is."""
+"""Policies that are simulated if the site's own policy is not given."""
 
 SHOWN = 5
-"""Disagreements that are told."""
+"""Number of disagreements in the report."""
 
 
 def calibrate(
@@ -52,25 +52,25 @@ def calibrate(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Calibration:
-    """Replay a log under each policy and compare starts with the logged ones.
+    """Simulate a log under each policy and compare the starts with the logged ones.
 
     Parameters
     ----------
     workload : Workload
-        A log that says when jobs started.
+        A log with start times.
     policies : iterable or mapping
-        As `gridsim.compare` takes them: the site's own, or those that it may have.
+        Policies as for `gridsim.compare`: the site's own, or candidates for it.
     own : str, optional
-        Label of the site's own policy; where left out, the first that knows its site.
+        Label of the site's own policy; by default the first with a site configuration.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
     workers : int or Workers
-        Processes that replay; 1 for none but this one. Results are the same with any number.
+        Number of worker processes; 1 uses only this process. Results do not depend on the number.
 
     Raises
     ------
     InputError
-        When the log knows no starts, or *own* is no policy.
+        If the log has no starts, or *own* is not one of the labels.
     """
     made = {label: make_policy(what) for label, what in labelled(policies).items()}
     own = own_policy(made, own)
@@ -88,7 +88,7 @@ def calibrate(
     cut = {
         label: preemption_metrics(record) if concerns_preemption(record) else {} for label, record in records.items()
     }
-    assert workload.logged_start is not None  # there are starts to compare with
+    assert workload.logged_start is not None  # checked before: the log has starts
     ran = {"": workload.logged_start < NEVER} | {label: it.first_start_us < NEVER for label, it in records.items()}
     more: Any = {"ran": ran, "failures": model_failures(records, own), "provenance": workload.provenance}
     return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut, **more)
@@ -101,14 +101,15 @@ def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:
 
 
 def own_policy(policies: Mapping[str, Any], asked: str | None = None) -> str | None:
-    """Label of the site's own policy: the one that is *asked* for, else the first that knows its site (``conf``).
+    """Return the label of the site's own policy: *asked*, else the first with a site configuration (``conf``).
 
-    None where none does. How near a replay comes to a log plays no part: a variant may come nearer by chance.
+    Return None if there is none. The agreement with the log is not a criterion, since a variant may agree better by
+    chance.
 
     Raises
     ------
     UnknownNameError
-        When what is asked for is none of the labels.
+        If *asked* is not one of the labels.
     """
     if asked is None:
         return next((label for label, made in policies.items() if machine_of([made]) is not None), None)
@@ -125,20 +126,20 @@ def replay_of(
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Replay | None:
-    """How near the replay under the site's own policy comes to the log: what a comparison may say of itself.
+    """Return the agreement of the site's own policy with the log, for the validation sentence of a comparison.
 
-    If none is known to be the site's own, it is the nearest of those compared (`nearest_policy`). None if the log has
-    no starts, if jobs were changed since, and for DAG jobs.
+    If the site's own policy is unknown, the policy with the best agreement is used (`nearest_policy`). Return None if
+    the log has no starts, if jobs were changed, and for DAG jobs.
 
     Parameters
     ----------
     own : str, optional
         Label of the site's own policy (`own_policy`).
     policies, options : mapping, Run
-        What the labels stand for, and the options of the results. With them the policy is replayed once more where jobs
-        outlived their limits and were cut there: as in `calibrate`, they then run as long as they did.
+        Policies by label, and the options of the results. With them, the policy is simulated again if jobs were killed
+        at limits that they exceeded in the log; as in `calibrate`, these jobs then keep their logged run times.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
     """
     workload = next(iter(results.values())).record.workload
     if not workload.has_recorded_schedule:
@@ -173,7 +174,7 @@ def _start_error(record: Record) -> tuple[float, float]:
 
 
 def _preempted_runs(record: Record) -> dict[str, float]:
-    """Runs preempted in the replay and in the log, where both tell of them."""
+    """Return the runs preempted in the simulation and in the log, if both have such data."""
     logged = logged_runs(record.workload)
     if logged is None or not concerns_preemption(record):
         return {}
@@ -181,13 +182,13 @@ def _preempted_runs(record: Record) -> dict[str, float]:
 
 
 def _cut(record: Record, options: Run) -> bool:
-    """Whether jobs that ran longer than their limit were killed at it."""
+    """Return whether jobs that exceeded their limit were killed at it."""
     workload = record.workload
     return options.overrun == "kill" and bool((workload.runtime > workload.estimate)[record.ran].any())
 
 
 def replays_once_more(workload: Workload, options: Run) -> bool:
-    """Whether `replay_of` will simulate, unless all jobs that outlived their limits are refused."""
+    """Return whether `replay_of` will simulate, unless all jobs that exceeded their limits are rejected."""
     return (
         workload.has_recorded_schedule
         and options.overrun == "kill"

@@ -1,7 +1,7 @@
-"""What may be changed, one thing at a time: a larger machine, a higher load, better estimates; and what came of it.
+"""Single changes (larger machine, higher load, better estimates) and their effects.
 
-Differences are paired by job, as between policies (`gridsim.metrics.compare`). Nothing is simulated here: that is
-`gridsim.questions.whatif`.
+Differences are paired by job, as between policies (`gridsim.metrics.compare`). `gridsim.questions.whatif` runs the
+simulations.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 
 
 GPU_JOBS = "GPU jobs"
-"""Name of the jobs that request GPUs of any type."""
+"""Name of the group of jobs that request GPUs of any type."""
 
 
 class JobPart(NamedTuple):
-    """Jobs with something in common.
+    """Jobs with a common property.
 
     Attributes
     ----------
     kind : str
         ``partition``, ``gpu``, ``gpu type``, ``pool``, ``qos``, ``account`` or ``user``.
     value : str
-        Which: the name of the partition, the type of GPU, the licence …
+        Value of the property: the name of the partition, the GPU type, the licence …
     name : str
-        For tables: "partition gpu", "GPU jobs".
+        Name in tables: "partition gpu", "GPU jobs".
     rows : (n,) bool
-        The jobs.
+        Mask of the jobs.
     """
 
     kind: str
@@ -62,21 +62,21 @@ class JobPart(NamedTuple):
     rows: npt.NDArray[np.bool_]
 
     def __str__(self) -> str:
-        """For sentences: "jobs of partition gpu", "GPU jobs"."""
+        """Return the name in sentences: "jobs of partition gpu", "GPU jobs"."""
         if self.kind in ("gpu", "gpu type"):
             return self.name
         return f"jobs that request {self.name}" if self.kind == "pool" else f"jobs of {self.name}"
 
 
 def job_parts(workload: Workload, owners: Iterable[tuple[str, str]] = ()) -> list[JobPart]:
-    """Parts of the jobs by partition, where there are several, by GPUs and licences that they request, and by *owners*.
+    """Return parts of the jobs by partition (if there are several), by requested GPUs and licences, and by *owners*.
 
-    Parts without a job are left out. A job that names several partitions is in the part of each.
+    Parts without jobs are omitted. A job that names several partitions is in the part of each.
 
     Parameters
     ----------
     owners : iterable of (str, str)
-        Label (``qos``, ``account``, ``user``) and name of owners whose jobs are a part too.
+        Label (``qos``, ``account``, ``user``) and name of owners whose jobs form additional parts.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def job_parts(workload: Workload, owners: Iterable[tuple[str, str]] = ()) -> lis
 
 
 def _texts(workload: Workload, label: str) -> tuple[list[str], IntArray]:
-    """Texts of the different values of a label, empty for unknown ones, and which of them each job has."""
+    """Return the distinct texts of a label, empty for unknown ones, and the index of each job's text."""
     column = workload.labels.get(label)
     if column is None:
         return [""], np.zeros(len(workload), dtype=np.int64)
@@ -116,7 +116,7 @@ def _partitions(workload: Workload) -> Iterator[JobPart]:
 
 
 def _gpus(workload: Workload) -> Iterator[JobPart]:
-    """GPU jobs, and by type where jobs name several types."""
+    """Return the GPU jobs, also by type if jobs name several types."""
     demands = workload.demands
     if "gpus" in workload.labels:
         some = workload.labels["gpus"] > 0
@@ -134,7 +134,7 @@ def _gpus(workload: Workload) -> Iterator[JobPart]:
 
 
 def _requested_pools(workload: Workload) -> Iterator[JobPart]:
-    """Jobs by the licences that they request, or by units of other pools."""
+    """Return the jobs by requested licences, or by units of other pools."""
     texts, of = _texts(workload, "licenses")
     asked = [licences_asked(text) for text in texts]
     names = dict.fromkeys(name for each in asked for name in each)
@@ -148,23 +148,22 @@ def _requested_pools(workload: Workload) -> Iterator[JobPart]:
 
 
 NOW = "as it is"
-"""Label of what everything is compared with."""
+"""Label of the unchanged case, the baseline."""
 
 USUAL_CORES = (0.1, 0.25, 0.5)
 USUAL_LOADS = (1.2,)
 USUAL_ESTIMATES = (2.0,)
 
 CORES_BESIDE = (0.1, 0.2)
-"""By how much the machine grows in the table beside a comparison; loads and estimates are the usual ones."""
+"""Growth of the machine in the additional table of a comparison; loads and estimates have their default values."""
 
 
 class Change(NamedTuple):
-    """One thing that is changed: its label, the machine and jobs after it, and what was done to fit it to nodes.
+    """Single change: label, changed machine and jobs, and adjustment to whole nodes.
 
-    *policy* is what runs them where that is changed itself: one with nodes in a partition of its site. *transform* is
-    what made the jobs of those as they are, so that others can be changed in the same way. *nodes* are those added or
-    removed, *pools* the names of changed pools and how many units more, *owners* kind and name of those whose limit is
-    set.
+    *policy* is the changed policy, if the change affects it: for example with more nodes in a partition of its site.
+    *transform* creates the changed jobs, and can be applied to other jobs. *nodes* are those added or removed, *pools*
+    are the names of changed pools and the added units, *owners* are kind and name of those whose limit is set.
     """
 
     label: str
@@ -178,13 +177,13 @@ class Change(NamedTuple):
     owners: tuple[tuple[str, str], ...] = ()
 
     def of(self, workload: Workload, make: Callable[[Workload], Workload]) -> Change:
-        """The same change of the jobs that *make* makes of *workload*, the one as it is."""
+        """Return the same change for the jobs that *make* creates from *workload*, the unchanged one."""
         jobs = make(self.workload if self.transform is None else workload)
         return self._replace(workload=jobs if self.transform is None else self.transform.apply(jobs))
 
 
 class PartEffect(NamedTuple):
-    """What a change does to the waits of a part of the jobs; *concerned*: the change is made for these jobs."""
+    """Effect of a change on the waits of a part of the jobs; *concerned* if the change is made for these jobs."""
 
     part: JobPart
     wait: Difference
@@ -192,14 +191,14 @@ class PartEffect(NamedTuple):
 
 
 class LimitEffect(NamedTuple):
-    """A limit that holds jobs back under a change and stops below what the machine then has of a resource.
+    """Limit that delays jobs under a change and is below the changed machine's amount of a resource.
 
     Attributes
     ----------
     limit : BindingLimit
         The limit.
     idle : int
-        Units that no job can use because all jobs that request the resource count against the limit; 0 if some do not.
+        Unusable units, because all jobs that request the resource count against the limit; 0 if some jobs do not.
     """
 
     limit: BindingLimit
@@ -207,10 +206,10 @@ class LimitEffect(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a change does: numbers of the whole run, and the differences of its waits and slowdowns from those now.
+    """Effect of a change: metrics of the whole run, and differences of waits and slowdowns from the baseline.
 
-    *nodes* are those added or removed, *parts* the waits of parts of the jobs, and *limits* those that bind then. It is
-    *saturated* if its queue is still growing at the last submission.
+    *nodes* are those added or removed, *parts* the waits of parts of the jobs, and *limits* the binding limits. The
+    run is *saturated* if its queue is still growing at the last submission.
     """
 
     label: str
@@ -226,32 +225,33 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Answers, what is now first.
+    """Results of several changes, the unchanged case first.
 
     Attributes
     ----------
     policy : str
-        Under which all are.
+        Policy of all runs.
     outcomes : tuple of Effect
-        In the order of the changes.
+        Effects in the order of the changes.
     refused : tuple of (str, str)
-        Labels of changes that the policy does not take, and why.
+        Labels of changes that the policy rejects, and the reasons.
     reacting : bool
-        Whether users submit again when what they waited for has ended.
+        Whether users react to waiting times.
     rounded : tuple of str
-        Sizes that were no whole number of nodes, and what was made of them.
+        Sizes that were rounded to whole nodes, with the rounded sizes.
     now : Record or None
-        What the policy does with the jobs as they are.
+        Record of the unchanged case.
     replay : Replay or None
-        How near a replay as it is comes to the log, where known.
+        Agreement of the unchanged case with the log, if known.
     replicated : tuple of Replicated
-        The same on workloads made of this one: shaken, or with its users drawn anew.
+        Results on derived workloads: with shifted submit times, or with resampled users.
     cleaned : WhatIf or None
-        The same without floods of jobs by one user, where it was asked for.
+        Results without bursts of jobs by one user, if requested.
     ran : mapping of str to (n,) bool
-        Counted jobs that ran as it is and under each change, by label; *kept* are those that are counted.
+        Counted jobs that ran in the unchanged case and under each change, by label; *kept* are the counted jobs.
     failures : mapping of str to ModelFailures
-        Jobs that ran in the log but that the policy rejects as it is, by its label; empty where there are none.
+        Jobs that ran in the log but are rejected in the unchanged case, by label of the policy; empty if there are
+        none.
     """
 
     policy: str
@@ -283,25 +283,25 @@ def changes_of(
     estimates: Sequence[float] = (),
     policies: Sequence[Any] = (),
 ) -> list[Change]:
-    """Changes by their sizes; the usual ones where none is given.
+    """Return changes by their sizes; the default changes if none is given.
 
     Parameters
     ----------
     cores : sequence of float
-        Parts by which the machine, one cluster or pools that jobs name, grows: 0.25 for a quarter more; below 0 it
-        shrinks.
+        Relative growth of the machine (one cluster or pools that jobs name): 0.25 for a quarter more; negative values
+        shrink it.
     loads : sequence of float
-        How many times as fast the same jobs come.
+        Factors of the load: the same jobs are submitted this many times as fast.
     estimates : sequence of float
-        How many times less is asked for too much.
+        Factors by which overestimation is divided.
     policies : sequence of object
-        Who is asked. Where one knows its nodes, the machine grows by whole nodes, at least by one; sizes that come to
-        the same are one change.
+        The policies. If a policy has a node configuration, the machine grows by whole nodes, at least by one; equal
+        rounded sizes are one change.
 
     Raises
     ------
     InputError
-        For sizes that are no machine, and for more cores of a machine of several clusters.
+        For invalid sizes, and for more cores on a machine of several clusters.
     """
     if not (cores or loads or estimates):
         cores, loads, estimates = USUAL_CORES, USUAL_LOADS, USUAL_ESTIMATES
@@ -316,12 +316,12 @@ def changes_of(
 
 
 def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteChange], policy: Any) -> list[Change]:
-    """Nodes, licences and limits of the site that the policy knows, or nodes and pools of the platform; a change each.
+    """Return one change for each changed number of nodes, licences, pool units or limits.
 
     Raises
     ------
     InputError
-        For nodes, pools and limits that are not there, and for what is no number of them.
+        For unknown nodes, pools and limits, and for invalid numbers.
     """
     found, knows = [], capabilities_of(policy).site
     for each in changes:
@@ -340,14 +340,14 @@ def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteC
 
 
 def _owners(limit: SetLimit, policy: Any) -> Iterator[tuple[str, str]]:
-    """Label and name of the jobs that a limit is for; a QOS may be that of partitions too."""
+    """Return label and name of the jobs that a limit applies to; a QOS may also be that of partitions."""
     yield limit.kind, limit.name.partition("@")[0] if limit.kind == "user" else limit.name
     if limit.kind == "qos":
         yield from (("partition", each.name) for each in policy.site.partitions if each.qos == limit.name)
 
 
 def _machine(policy: Any, platform: Platform) -> ClusterSpec | None:
-    """The cluster that a policy decides for, with its nodes and pools where these are known; None for several."""
+    """Return the cluster of a policy, with nodes and pools if they are known; None for several clusters."""
     known: Platform = fitted(policy, platform).on_nodes() if capabilities_of(policy).site else platform
     clusters = list(known.clusters())
     return clusters[0] if len(clusters) == 1 else None
@@ -364,7 +364,7 @@ def _pools(policy: Any, platform: Platform) -> Mapping[str, int]:
 
 
 def _nodes_words(change: SiteChange, before: int, after: int) -> Iterator[str]:
-    """Words such as "2 more nodes of gpu (+12 %)", where the part is that of all cores."""
+    """Return text such as "2 more nodes of gpu (+12 %)", with the share of all cores."""
     texts = [text.strip().rpartition(":") for text in change.nodes.split(";") if text.strip()]
     for place, (partition, _, count) in enumerate(texts):
         more = counted(abs(int(count)), "more node" if int(count) >= 0 else "fewer node")
@@ -380,9 +380,9 @@ def _pools_words(before: Mapping[str, int], after: Mapping[str, int], *, licence
 
 
 def changes_beside(workload: Workload, platform: Platform, policies: Sequence[Any] = ()) -> list[Change]:
-    """What is asked beside a comparison: a tenth and a fifth more cores of a single cluster, a higher load, estimates.
+    """Return the additional changes of a comparison: 10 % and 20 % more cores of a single cluster, load, estimates.
 
-    Sizes that are no other after rounding are left out.
+    Sizes that are unchanged after rounding are omitted.
     """
     one = platform.by is not None or len(list(platform.clusters())) == 1
     found = changes_of(workload, platform, cores=CORES_BESIDE, policies=policies) if one else []
@@ -392,12 +392,12 @@ def changes_beside(workload: Workload, platform: Platform, policies: Sequence[An
 
 
 def sized(workload: Workload, platform: Platform, size: float, policies: Sequence[Any] = ()) -> Change:
-    """The machine with *size* cores; with whole nodes, up to that many, where a policy knows its nodes.
+    """Return the machine with *size* cores; if a policy has a node configuration, rounded down to whole nodes.
 
     Raises
     ------
     InputError
-        For a size that is no machine.
+        For an invalid size.
     """
     if not 0.5 < size < MOST_CORES:
         raise InputError(f"{size:g} cores are no machine; expected 1 to {MOST_CORES:,}", field="cores")

@@ -1,4 +1,4 @@
-"""Several policies on one workload: simulate each, compare what they did. The main question that gridsim answers."""
+"""Comparison of several policies on one workload: simulation of each, and evaluation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gridsim.workers import Workers, crew
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
 DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
-"""Policies that are compared by default; the first is the base."""
+"""Policies that are compared by default; the first is the baseline."""
 
 
 def compare(
@@ -53,10 +53,10 @@ def compare(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Evidence:
-    """Simulate *policies* on the same workload and compare what they did with its jobs.
+    """Simulate several policies on the same workload and compare the results.
 
-    Parameters as those of `gridsim.compare`, which is this with a view that tells what comes of it; *families* are the
-    workloads made of this one on which the same policies run too.
+    The parameters are those of `gridsim.compare`, which adds a view of the result. *families* are derived workloads on
+    which the same policies run.
     """
     made = {label: policy(what) for label, what in labelled(policies).items()}
     workload = kept(in_site_zone(workload, made.values()), flurries)
@@ -94,7 +94,7 @@ def evidence_without_flurries(
     cuts: Mapping[str, Any],
     progress: Callable[[str, int], None] | None = None,
 ) -> Evidence:
-    """The same comparison without floods of jobs by one user; of the same jobs where there are none."""
+    """Return the comparison without bursts of jobs by one user; of the same jobs if there are none."""
     told = None if progress is None else lambda label, jobs: progress(f"{label}, without flurries", jobs)
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": told}
     results = simulate_all(WithoutFlurries().apply(workload), policies, workers=workers, **how)
@@ -115,20 +115,20 @@ def evidence_of(
     policies: Mapping[str, Any] | None = None,
     **there: Any,
 ) -> Evidence:
-    """Comparison of results that are there, with how they were made and how near a replay comes to the log.
+    """Return the comparison of existing results, with their provenance and agreement with the log.
 
     Parameters
     ----------
     policies : mapping, optional
-        Policies of the results; where they know different sites, the comparison reports how these differ.
+        Policies of the results; if they have different site configurations, the comparison reports the differences.
     own : str, optional
-        Label of the site's own policy, which is then the base of every comparison.
+        Label of the site's own policy, the baseline of every comparison.
     **there
-        Numbers that exist already, as `Evidence.of` takes them.
+        Existing metrics, as for `Evidence.of`.
     """
     first = next(iter(results.values()))
     platforms = [result.platform for result in results.values()]
-    # Where policies see the machine in different ways, that of those who need to be told of its parts.
+    # If policies model the machine differently, use the one with partitions or nodes that the page must show.
     platform = next((it for it in platforms if it.by is not None or it.pooled), first.platform)
     provenance = first.workload.provenance
     info: dict[str, Any] = {
@@ -153,7 +153,7 @@ def evidence_of(
     if any(result.notices for result in results.values()):
         info["not_followed"] = {label: [asdict(it) for it in result.notices] for label, result in results.items()}
     records = {label: result.record for label, result in results.items()}
-    easy = repr(policy("easy"))  # what QoS charges are judged by
+    easy = repr(policy("easy"))  # reference of QoS charges
     return Evidence.of(
         records,
         info=info,
@@ -172,9 +172,10 @@ def evidence_of(
 
 
 def _order(policies: Mapping[str, str], own: str | None) -> list[str]:
-    """Labels in the order of comparisons: the site's own policy, then the others, FCFS last.
+    """Return the labels in the order of comparisons: the site's own policy, then the others, FCFS last.
 
-    FCFS is saturated at loads that the others sustain, so no headline rests on it where others are compared.
+    FCFS is saturated at loads that the others sustain, so it is not part of the main result if there are other
+    policies.
     """
     fcfs = repr(policy("fcfs"))
     return sorted(policies, key=lambda label: (label != own, policies[label] == fcfs and len(policies) > 2))
@@ -189,27 +190,27 @@ def pending_changes(
     options: Run,
     progress: Callable[[str, int], None] | None = None,
 ) -> dict[str, Pending]:
-    """What a larger machine, a higher load and better estimates would do under the first policy and under the best one.
+    """Start the runs of a larger machine, a higher load and better estimates under the first and the best policy.
 
-    The runs, by policy, for who waits for what comes of them later.
+    Return the pending runs by policy; their results are collected later.
 
     Parameters
     ----------
     policies : mapping
-        Those that were compared, by label.
+        Compared policies, by label.
     workers : Workers
-        Who simulates, a change each.
+        Workers; each simulates one change.
     progress : callable, optional
-        Told the policy with the change, and the number of jobs released so far.
+        Called with the policy and the change, and the number of jobs released so far.
 
     Raises
     ------
     InputError
-        For DAG jobs: what is changed and compared are waits of rigid jobs.
+        For DAG jobs, since changes are defined for rigid jobs.
     """
     if evidence.of_dags:
         raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
-    workload = evidence.records[evidence.baseline].workload_given  # users react to each change anew
+    workload = evidence.records[evidence.baseline].workload_given  # users react to each change again
     labels = dict.fromkeys((evidence.baseline, evidence.best))
     machines = {label: own_machine(policies[label], platform) for label in labels}
 
@@ -223,12 +224,12 @@ def pending_changes(
 
 
 def _named(progress: Callable[[str, int], None] | None, label: str) -> Callable[[str, int], None] | None:
-    """Progress of changes under a policy."""
+    """Return the progress callback of changes under a policy."""
     return None if progress is None else lambda change, jobs: progress(f"{label}, {change}", jobs)
 
 
 def _platform(platform: Platform) -> dict[str, Any]:
-    """Size and origin; of several clusters their names and sizes, and the network where it takes time."""
+    """Return size and origin of the machine; for several clusters also names, sizes and the network."""
     told: dict[str, Any] = {"cores": platform.cores, "origin": platform.origin}
     told |= {} if platform.by is None else {"by": platform.by}
     told |= {"pooled": platform.pooled} if platform.pooled else {}
@@ -241,7 +242,10 @@ def _platform(platform: Platform) -> dict[str, Any]:
 
 
 def _machines(policies: Mapping[str, Any], results: Mapping[str, Result]) -> dict[str, Any]:
-    """Size of the machine of each policy, and by what its site differs from the first one; empty for a single site."""
+    """Return the machine size of each policy, and differences of its site from the first one.
+
+    Empty for a single site.
+    """
     sites = {label: next(it.on_nodes().clusters()) for label, it in policies.items() if capabilities_of(it).site}
     if not sites or all(each == next(iter(sites.values())) for each in sites.values()):
         return {}
@@ -259,6 +263,6 @@ def _machines(policies: Mapping[str, Any], results: Mapping[str, Result]) -> dic
 
 
 def _plugins(results: Iterable[Result]) -> list[dict[str, str]]:
-    """Files and packages that any of the policies came from, each once."""
+    """Return the files and packages that define the policies, without duplicates."""
     found = [dict(plugin) for result in results for plugin in result.plugins]
     return [plugin for place, plugin in enumerate(found) if plugin not in found[:place]]

@@ -1,4 +1,4 @@
-"""Several policies on one workload, compared: the numbers, and how sure they are. Nothing is simulated or told here."""
+"""Comparison of several policies on one workload as data: metrics with their uncertainty."""
 
 from __future__ import annotations
 
@@ -30,40 +30,43 @@ from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record, Status
 
 COMPARED = ("wait", "bounded_slowdown")
-"""Metrics whose differences are tested; each is a family of tests of its own."""
+"""Metrics whose differences are tested; each is a separate family of tests."""
 
 COMPARED_DAGS = ("slr", "wait")
-"""The same of DAG jobs; in both the first one is the headline."""
+"""Metrics tested for DAG jobs; the first one is the main metric, as above."""
 
 COMPARED_MOLDABLE = ("response", "wait")
-"""The same of moldable jobs: a wait alone says little where policies also decide how long a job runs, and a slowdown
-less, which is relative to that."""
+"""Metrics tested for moldable jobs.
+
+Policies for moldable jobs also choose run times. Waits alone are therefore not sufficient, and slowdowns, which are
+relative to run times, even less.
+"""
 
 MATTERS = 0.05
-"""Part of its mean by which a class of jobs must be worse off at least, at the near end of the interval, to lose."""
+"""Relative increase of the mean, at the near end of the interval, from which on a group of jobs is worse off."""
 
 MATTERS_SECONDS = 60.0
-"""And seconds of a mean wait or response."""
+"""Increase of a mean wait or response in seconds that is also required."""
 
 DECILES = 10
-"""Parts of DAG jobs by work; with fewer jobs there are no groups."""
+"""Number of parts of DAG jobs by work; with fewer jobs there are no groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """Wait (SLR of DAG jobs, response of moldable ones) of a group against a baseline; the columns of ``groups.csv``.
+    """Wait (SLR of DAG jobs, response of moldable jobs) of a group relative to a baseline; a row of ``groups.csv``.
 
     Attributes
     ----------
     kind, group : str
-        ``size``, ``length``, a label (``user``, ``account``, ``partition``, ``qos``), of moldable jobs ``weight``
-        and of DAG jobs ``work``; and the name of the group.
+        Kind (``size``, ``length``, a label such as ``user``, ``account``, ``partition``, ``qos``; ``weight`` for
+        moldable jobs, ``work`` for DAG jobs), and name of the group.
     policy_mean, baseline_mean : float
         Mean waits over the same jobs, s; mean responses of moldable jobs, mean SLRs of DAG jobs.
     ratio, ratio_low, ratio_high : float
-        The first over the second with its interval; NaN where one of them is 0.
+        Ratio of the first to the second with its interval; NaN if one of them is 0.
     p_holm : float
-        Corrected for the groups of this kind.
+        p value, corrected for the groups of this kind.
     low, high : float
         Interval of the difference of the means, policy minus baseline.
     """
@@ -86,40 +89,40 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What several policies did with one workload.
+    """Comparison of several policies on one workload.
 
     Attributes
     ----------
     records : mapping of str to Record
-        By label, all on the same workload.
+        Records by label, all of the same workload.
     info : mapping
-        Title, workload, platform, policies, options, versions and command, as the page tells them.
+        Title, workload, platform, policies, options, versions and command, as shown on the page.
     metrics : mapping of str to mapping
-        By label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs, `DEADLINE_METRICS`
-        where jobs ask for deadlines or a policy makes promises).
+        Metrics by label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs,
+        `DEADLINE_METRICS` if jobs request deadlines or a policy gives guarantees).
     differences : list of Difference
         Wait and bounded slowdown of every pair; response and wait of moldable jobs, SLR and wait of DAG jobs.
     groups : list of GroupRow
-        Waits by size, length and label: every policy against the baseline, and the best against every other. Of DAG
-        jobs, SLRs by decile of work; of moldable jobs, responses, by weight too.
+        Waits by size, length and label: every policy against the baseline, and the best against every other. For DAG
+        jobs SLRs by decile of work; for moldable jobs responses, also by weight.
     bound, warmup, cooldown : float
-        As `gridsim.metrics.summary.metrics` takes them, s.
+        As for `gridsim.metrics.summary.metrics`, s.
     platform : Platform or None
-        The machine, where known: clusters and delays of the chart of DAG jobs.
+        The machine, if known: clusters and delays for the chart of DAG jobs.
     tick : int
-        To whole multiples of which delays are rounded up, microseconds.
+        Unit for rounding up delays, microseconds.
     replay : Replay or None
-        How near a replay under the site's own policy comes to the log, where known.
+        Agreement of the site's own policy with the log, if known.
     whatifs : sequence of WhatIf
-        What a larger machine, a higher load and better estimates would do, by policy, the best one last; where asked.
+        Effects of a larger machine, a higher load and better estimates, by policy, the best one last; if requested.
     platforms : mapping of str to Platform
-        The machine as each policy has it, where that is another than *platform*: one that keeps partitions itself.
+        Machines of policies that differ from *platform*: those of policies that handle partitions themselves.
     measures : mapping of str to Metric
-        Metrics and charges that somebody asked for, which are shown below the others.
+        User-selected metrics and charges, which are shown below the others.
     replicated : sequence of Replicated
-        The same policies on many workloads made of this one, where asked.
+        The same policies on derived workloads, if requested.
     cleaned : Evidence or None
-        The same policies on the workload without flurries, where asked.
+        The same policies on the workload without flurries, if requested.
     order : sequence of str
         Labels in the order of comparisons: the baseline first; that of the records if empty.
     """
@@ -161,25 +164,25 @@ class Evidence:
         compared: tuple[Sequence[Difference], Sequence[GroupRow]] | None = None,
         order: Sequence[str] = (),
     ) -> Self:
-        """Compare *records*; a single one is described without differences.
+        """Compare *records*; a single record has no differences.
 
         Parameters
         ----------
         reference : str, optional
-            Label of the policy whose slowdowns QoS charges are judged by: EASY. No such charges where left out.
+            Label of the reference policy of QoS charges, EASY. By default there are no such charges.
         measures : sequence of Measure, optional
-            Metrics and charges beside the usual ones.
+            Additional metrics and charges.
         known : mapping of str to mapping, optional
-            Metrics of records, by label, that are there.
+            Existing metrics of records, by label.
         compared : pair of sequences, optional
-            Differences and groups, where they are there.
+            Existing differences and groups.
         order : sequence of str
             Labels in the order of comparisons: the baseline first; that of the records if empty.
 
         Raises
         ------
         InputError
-            When there is no record, no job, or the records are not of the same jobs.
+            If there is no record, no job, or the records are not of the same jobs.
         """
         if not records:
             raise InputError("no policy to compare; expected at least 1")
@@ -215,21 +218,21 @@ class Evidence:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
             groups += _group_rows(found, rows)
-        _count_failures_apart(numbers, records, info.get("own"), kept)  # of the same jobs, as `paired` has checked
+        _count_failures_apart(numbers, records, info.get("own"), kept)  # of the same jobs, as checked by `paired`
         return found
 
     def platform_of(self, label: str) -> Platform | None:
-        """The machine as a policy has it, where known."""
+        """Return the machine of a policy, if known."""
         return self.platforms.get(label, self.platform)
 
     @property
     def labels(self) -> list[str]:
-        """Policies in the order in which they were given."""
+        """Policies in the given order."""
         return list(self.records)
 
     @property
     def baseline(self) -> str:
-        """The policy that the others are compared with: the site's own, else the first one."""
+        """Baseline policy of the comparisons: the site's own, else the first one."""
         return self.order[0] if self.order else self.labels[0]
 
     @property
@@ -239,34 +242,34 @@ class Evidence:
 
     @property
     def of_dags(self) -> bool:
-        """Whether the jobs are DAGs of tasks."""
+        """True if the jobs are DAGs of tasks."""
         return self.records[self.baseline].tasks is not None
 
     @property
     def of_moldable(self) -> bool:
-        """Whether some job, or task of a job, may start on other numbers of cores than it asks for."""
+        """True if some job or task may start on other numbers of cores than requested."""
         return self.records[self.baseline].workload.moldable is not None
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Metrics whose differences are tested, the headline first."""
+        """Metrics whose differences are tested, the main metric first."""
         if self.of_dags:
             return COMPARED_DAGS
         return COMPARED_MOLDABLE if self.of_moldable else COMPARED
 
     @property
     def headline(self) -> str:
-        """Metric that decides who is best: ``wait``, ``slr`` of DAG jobs, ``response`` of moldable jobs."""
+        """Main metric, which selects the best policy: ``wait``, ``slr`` of DAG jobs, ``response`` of moldable jobs."""
         return self.compared[0]
 
     @property
     def best(self) -> str:
-        """Policy with the lowest mean of the headline."""
+        """Policy with the lowest mean of the main metric."""
         return best({label: {"mean": value} for label, value in self.means.items()}, "mean")
 
     @property
     def means(self) -> dict[str, float]:
-        """Mean of the headline under each policy, over the jobs of `common` where policies did not run the same."""
+        """Mean of the main metric under each policy, over the jobs of `common` if policies ran different jobs."""
         common = self.common
         if self.comparable or not common.any():
             return {label: numbers[mean_of(self.headline)] for label, numbers in self.metrics.items()}
@@ -277,7 +280,7 @@ class Evidence:
 
     @property
     def common(self) -> npt.NDArray[np.bool_]:
-        """Jobs that the cuts leave and that ran under every policy."""
+        """Counted jobs that ran under every policy."""
         common = self.kept
         for record in self.records.values():
             common = common & record.ran
@@ -285,26 +288,26 @@ class Evidence:
 
     @property
     def comparable(self) -> bool:
-        """Whether every policy ran the same jobs: admission may turn some away."""
+        """True if every policy ran the same jobs; admission may reject some."""
         first, *others = (record.ran[self.kept] for record in self.records.values())
         return all(np.array_equal(first, other) for other in others)
 
     @property
     def kept(self) -> npt.NDArray[np.bool_]:
-        """Jobs that the cuts leave."""
+        """Jobs remaining after the cuts."""
         return cut(self.records[self.baseline], self.warmup, self.cooldown)
 
     def loses(self, row: GroupRow) -> bool:
-        """Whether a group is worse off for sure, and by what matters (`MATTERS`).
+        """Return whether a group is clearly worse off, by a relevant amount (`MATTERS`).
 
-        The interval tells: at its near end the difference must still matter. Of SLRs the part alone counts.
+        The difference must be relevant at the near end of the interval. For SLRs only the relative threshold applies.
         """
         if row.verdict != "worse" or row.ratio_low < 1 + MATTERS:
             return False
         return self.of_dags or row.low >= MATTERS_SECONDS
 
     def difference(self, metric: str, policy: str, baseline: str) -> Difference:
-        """Difference of a pair, whichever way round it was computed."""
+        """Return the difference of a pair of policies, in the requested direction."""
         for found in self.differences:
             if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
                 return found if found.policy == policy else found.turned()
@@ -318,7 +321,7 @@ def _numbers(
     known: Mapping[str, Mapping[str, float]],
     asked: Mapping[str, Any],
 ) -> dict[str, dict[str, float]]:
-    """Numbers of each record: of what concerns any of them, up to the last end of all."""
+    """Return the metrics of each record that are relevant for any of them, up to the last end of all."""
     deadlines = any(map(concerns_deadlines, records.values()))
     preemption = any(map(concerns_preemption, records.values()))
     common: dict[str, Any] = {
@@ -344,7 +347,7 @@ def _count_failures_apart(
     own: str | None,
     kept: npt.NDArray[np.bool_],
 ) -> None:
-    """Take failures of the model of the site out of the rejected jobs."""
+    """Exclude model failures from the rejected jobs."""
     failed = {label: each & kept for label, each in failed_jobs(records, own).items()}
     if not any(map(np.any, failed.values())):
         return
@@ -355,7 +358,7 @@ def _count_failures_apart(
 
 
 def _by_preemptor(records: Mapping[str, Record], kept: npt.NDArray[np.bool_]) -> dict[str, dict[str, float]]:
-    """Runs preempted and core-hours lost by whose jobs took the room, under each policy."""
+    """Return preempted runs and lost core-hours by owner of the preempting jobs, under each policy."""
     return {
         policy: {f"preempted_runs[{name}]": float(runs) for name, (runs, _) in groups.items()}
         | {f"preempted_core_hours[{name}]": hours for name, (_, hours) in groups.items()}
@@ -364,12 +367,12 @@ def _by_preemptor(records: Mapping[str, Record], kept: npt.NDArray[np.bool_]) ->
 
 
 def best(metrics: Mapping[str, Mapping[str, float]], name: str) -> str:
-    """Policy with the lowest value of a metric; the earlier one of equals."""
+    """Return the policy with the lowest value of a metric; for equal values the earlier one."""
     return min(metrics, key=lambda label: metrics[label][name] if not math.isnan(metrics[label][name]) else math.inf)
 
 
 def _group_rows(evidence: Evidence, rows: Any) -> Iterator[GroupRow]:
-    """Every policy against the baseline, and the best against every other, group by group."""
+    """Return rows for every policy against the baseline, and the best against every other, by group."""
     records, baseline, best, metric = evidence.records, evidence.baseline, evidence.best, evidence.headline
     pairs = [(policy, baseline) for policy in evidence.others]
     pairs += [(best, other) for other in records if other != best and (best, other) not in pairs]
@@ -400,7 +403,7 @@ def _classes(record: Record) -> Iterator[Groups]:
 
 
 def _work_deciles(record: Record) -> Groups:
-    """Groups by work, smallest first, ties in job order, cut as `gridsim.metrics.dag.slr_by_decile` does."""
+    """Return groups by work, smallest first, ties in job order, split as in `gridsim.metrics.dag.slr_by_decile`."""
     order = np.argsort(record.workload.area, kind="stable")
     index = np.empty(len(record), dtype=np.int64)
     for part, own in enumerate(np.array_split(order, DECILES)):

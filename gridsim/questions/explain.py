@@ -1,7 +1,7 @@
-"""Why did this job wait? What a schedule shows of one job: who held the cores, who stood before it, who passed it.
+"""Explanation of the wait of one job from a schedule: running jobs, jobs ahead, and jobs that passed it.
 
-Everything is read from the schedule, whoever made it: facts, and no guess at what a policy had in mind. The same in
-words: `gridsim.report.explain_text`.
+All data are read from the schedule, of any origin; the decisions of the policy are not interpreted. For the text see
+`gridsim.report.explain_text`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gridsim.record import Refusal
 from gridsim.words import when
 
 SHOWN = 5
-"""Other jobs that are told one by one."""
+"""Number of other jobs that are listed individually."""
 
 LACKING = ("Resources", "ReqNodeNotAvail", "Reservation")
-"""Reasons that say that nodes are lacking; others say that the job was kept from them."""
+"""Reasons for a lack of nodes; other reasons mean that the job was held back."""
 
 
 class Other(NamedTuple):
-    """Another job: its cores, when it held them, and its share of all that was held while the job waited."""
+    """Another job: cores, start and end, and share of all held core-seconds while the job waited."""
 
     job: int
     id: str
@@ -42,65 +42,64 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a schedule shows of the wait of one job.
+    """Facts on the wait of one job from a schedule.
 
     Attributes
     ----------
     job, cores : int
-        Its number and what it asked for.
+        Number and requested cores of the job.
     id : str
-        What its user calls it: ``41206_5`` for a task of an array; the number where the log says no more.
+        Id known to the user: ``41206_5`` for a task of an array; the number if the log has no other id.
     user, account, partition, status : str
-        Whose it is and where it was sent (empty where the log does not say); what became of it.
+        Labels of the job (empty if unknown), and its final status.
     submit, start, end, estimate : float
-        Seconds; NaN where it did not run.
+        Times, s; NaN if it did not run.
     submitted, started : str
-        Dates of submit and start, in the zone of the log; empty where it has none.
+        Dates of submission and start, in the zone of the log; empty without dates.
     machine, reach, free : int
-        Cores of the machine; of the part of it that the job could have, by its cluster or partition and by what it
-        asked for; of these, free ones when it was submitted.
+        Cores of the machine; cores eligible for the job, by cluster, partition and request; and free eligible cores at
+        its submission.
     room : str
-        What the room is that of: ``machine``; ``pooled``, where the policy makes one pool of all partitions of the log;
-        ``nodes``, where it knows which nodes the job could have; else a cluster's name.
+        Scope of *reach*: ``machine``; ``pooled`` if the policy pools all partitions of the log; ``nodes`` if the
+        eligible nodes are known; else a cluster's name.
     short_of : str
-        On machines of nodes and pools what it lacked when it began to wait (`gridsim.metrics.stranding.short_of`); how
-        long there was room for it is then not told. Empty elsewhere.
+        Missing resource when it began to wait (`gridsim.metrics.stranding.short_of`), on machines of nodes and pools;
+        *short* and *enough* are then undefined. Empty otherwise.
     short, enough : float
-        Seconds of the wait with fewer free cores than it asked for, and with as many or more. Under a policy that tells
-        reasons, those in which it said that nodes were lacking, and all others.
+        Seconds of the wait with too few and with enough free cores. Under a policy that reports reasons, seconds with
+        reasons for a lack of nodes, and all others.
     reasons : tuple of (str, float)
-        What the scheduler said of its wait, and for how many seconds, longest first; empty where it says nothing.
+        Reasons of the scheduler and their duration, s, longest first; empty if it reports none.
     refused : Refusal or None
-        The rule by which it was turned away.
+        The rule that rejected the job.
     ahead : int
-        Jobs that had come before it and waited when it came; ``ahead_work`` is their cores times time held.
+        Number of earlier jobs that were waiting at its submission; ``ahead_work`` is their cores times held time.
     passed : int
-        Jobs that came later and started before it; ``passed_work`` as above.
+        Number of jobs that were submitted later and started before it; ``passed_work`` as above.
     ahead_work, passed_work : float
         Core-seconds.
     holders, passing, freeing : tuple of Other
-        Those that held most while it waited; those that passed it and held most; those that ended when it started.
+        Largest jobs running while it waited; largest jobs that passed it; jobs that ended when it started.
     first : tuple of Other
-        Who stood first in order of arrival while there was enough room, longest first; ``share`` is the part of that
-        time.
+        Jobs that were first in order of arrival while enough cores were free, longest first; ``share`` is the share of
+        that time.
     passers : tuple of (str, int)
-        Users whose jobs passed it, and how many of them did, most first; empty where the log does not name them.
+        Users whose jobs passed it, and the number of these jobs, most first; empty if the log has no users.
     outlived : tuple of (Other, float)
-        Those that went on while it waited for longer than was predicted of them, and by how many seconds of that
-        time, those first that held most by it.
+        Jobs that exceeded their predicted run time while it waited, and the excess, s, sorted by core-seconds.
     pieces : int
-        In how many it ran, one behind the other; all that is told of other jobs is up to the start of the last.
+        Number of pieces in which it ran; data on other jobs refer to the time before the start of the last piece.
     earlier : float
-        Seconds that the pieces before the last one ran: no part of its wait.
+        Run time of the pieces before the last one, s, which is not part of the wait.
     cut, lost : int, float
-        Runs that were cut short to make room for others before the last one, and the seconds that they took: no part of
-        its wait either.
+        Number and total time (s) of its runs that were killed to free cores for other jobs, which is not part of the
+        wait.
     first_wait : float
-        Seconds from the submission to its first start, of a chain of pieces `wait`; NaN where it did not run.
+        Seconds from the submission to its first start; for a chain of pieces equal to `wait`; NaN if it did not run.
     logged_wait : float or None
-        The same in the log: NaN where it did not start there; None where the log has no starts.
+        First wait in the log; NaN if it did not start there; None if the log has no starts.
     logged_reason : str
-        Why it waited, as the log has it (``Licenses``); empty where it has none.
+        Reason in the log (``Licenses``); empty if there is none.
     """
 
     job: int
@@ -149,15 +148,15 @@ class Explanation:
 
     @property
     def wait(self) -> float:
-        """Seconds."""
+        """Wait, s."""
         return self.start - self.submit - self.earlier - self.lost
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the explanation with JSON types."""
         told = asdict(self) | {"wait": self.wait, "passers": [list(one) for one in self.passers]}
         told["reasons"] = [list(one) for one in self.reasons]
         outlived = told.pop("outlived")
-        if outlived:  # nothing is said where nothing is predicted
+        if outlived:  # omitted if nothing was predicted
             told["outlived"] = [one._asdict() | {"beyond": beyond} for one, beyond in self.outlived]
         told["refused"] = None if self.refused is None else self.refused._asdict()
         return told | {
@@ -166,21 +165,21 @@ class Explanation:
 
 
 def explain(schedule: JobSchedule, job: int | str) -> Explanation:
-    """What a schedule shows of the wait of a job.
+    """Return the facts on the wait of a job from a schedule.
 
     Parameters
     ----------
     job : int or str
-        Its number, or its id: ``41206_5``, ``41479+1``; steps such as ``.batch`` stand for their job.
+        Number or id of the job: ``41206_5``, ``41479+1``; a step such as ``.batch`` refers to its job.
 
     Raises
     ------
     InputError
-        When that names no job, or several.
+        If no job, or several jobs match.
 
     Examples
     --------
-    Job 3 asks for all 4 cores while job 1 holds 2; job 4 comes later and starts at once beside job 1.
+    Job 3 requests all 4 cores while job 1 holds 2; job 4 is submitted later and starts immediately.
 
     >>> columns = {"submit": [0, 1, 2, 3], "start": [0, 0, 10, 3], "end": [10, 0, 20, 9], "estimate": [10, 1, 10, 6]}
     >>> times = [np.array(columns[name], dtype=float) for name in ("submit", "start", "end", "estimate")]
@@ -219,12 +218,12 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
 def _room(
     schedule: JobSchedule, row: int, submit: float, until: float, runs: FloatArray
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Stretches (k, 2) of the wait with enough room for the job; which room that is, and what is known of it.
+    """Return the intervals (k, 2) of the wait with enough free cores for the job, and the scope of eligible cores.
 
     Parameters
     ----------
     runs : (k, 2) float64
-        When the job held cores itself, before its last run.
+        Earlier runs of the job itself.
     """
     room, free = _room_for(schedule, row, submit, until)
     for begin, end in runs.tolist():
@@ -239,7 +238,7 @@ def _room(
         short = sum(held for word, held in reasons if word in LACKING)
         enough, room = sum(held for word, held in reasons if word not in LACKING), room[:0]
     short_of = "" if schedule.short_of is None else str(schedule.short_of[row])
-    if schedule.short_of is not None:  # more than cores decides
+    if schedule.short_of is not None:  # other resources than cores also matter
         short, enough, room = 0.0, 0.0, room[:0]
     return room, {
         "reach": reach,
@@ -254,7 +253,7 @@ def _room(
 
 
 def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: float, room: FloatArray) -> dict[str, Any]:
-    """Jobs that stood before it, passed it, held cores while it waited, and stood first while there was *room*."""
+    """Return the jobs ahead of it, those that passed it, those that ran while it waited, and those first in *room*."""
     order = np.arange(len(schedule.job))
     before = (schedule.submit < submit) | ((schedule.submit == submit) & (order < row))
     began, ended = schedule.start, schedule.end
@@ -266,7 +265,7 @@ def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: flo
     total = float(np.nansum(held))
     freeing = np.where(before | passed, schedule.cores, 0) * (ended == until) if until > submit else np.zeros(len(held))
     came = np.flatnonzero(ahead)
-    came = came[np.argsort(schedule.submit[came], kind="stable")]  # rows are in this order but where users reacted
+    came = came[np.argsort(schedule.submit[came], kind="stable")]  # rows are in this order unless users reacted
     first = _first(schedule, came, room)
     return {
         "ahead": int(ahead.sum()),
@@ -285,7 +284,7 @@ def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: flo
 def _outlived(
     schedule: JobSchedule, submit: float, until: float, held: npt.NDArray[Any], total: float
 ) -> tuple[tuple[Other, float], ...]:
-    """Jobs that held cores beyond their predictions between two instants, and for how long."""
+    """Return the jobs that exceeded their predictions between two instants, and the excess."""
     if schedule.prediction is None:
         return ()
     expected = schedule.start + schedule.prediction
@@ -297,7 +296,7 @@ def _outlived(
 
 
 def _job(schedule: JobSchedule, row: int) -> dict[str, Any]:
-    """What a job is, whatever became of it."""
+    """Return the properties of a job."""
     return {
         "job": int(schedule.job[row]),
         "id": schedule.ids.shown(row),
@@ -310,12 +309,12 @@ def _job(schedule: JobSchedule, row: int) -> dict[str, Any]:
 
 
 def _date(instant: float, calendar: Calendar | None) -> str:
-    """To the second begun, as a clock shows it."""
+    """Return a date, rounded down to the second."""
     return "" if calendar is None or math.isnan(instant) else when(math.floor(instant), calendar)
 
 
 def _within(schedule: JobSchedule, row: int) -> JobSchedule:
-    """The schedule as a job sees it: others ran only where it could have run too."""
+    """Return the schedule restricted to the cluster or nodes where the job could have run."""
     parts = schedule.parts
     if parts is None or (pool := int(parts.pool[row])) < 0 or (parts.pool == pool).all():
         return schedule
@@ -334,13 +333,13 @@ def _room_of(schedule: JobSchedule, row: int) -> str:
 
 
 def _passers(schedule: JobSchedule, passed: npt.NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
-    """Users by how many of their jobs passed, most first, of equal ones who did first."""
+    """Return users by number of jobs that passed, most first; for equal numbers the first to pass."""
     users = Counter(name for name in map(_name, schedule.user[passed]) if name)
     return tuple(users.most_common())
 
 
 def _others(schedule: JobSchedule, weight: npt.NDArray[Any], held: npt.NDArray[Any], total: float) -> tuple[Other, ...]:
-    """Jobs of largest weight, those without any left out."""
+    """Return the jobs of largest weight, without those of weight 0."""
     weight = np.nan_to_num(weight)
     rows = np.argsort(-weight, kind="stable")[:SHOWN]
     return tuple(
@@ -363,7 +362,7 @@ def _name(user: Any) -> str:
 
 
 def _room_for(schedule: JobSchedule, row: int, submit: float, until: float) -> tuple[FloatArray, int]:
-    """Stretches (k, 2) of the wait with enough free cores; free cores when it began."""
+    """Return the intervals (k, 2) of the wait with enough free cores, and the free cores at its begin."""
     ran = (schedule.end > submit) & (schedule.start <= until) & (schedule.end > schedule.start)
     ran[row] = False
     start, end, cores = schedule.start[ran], schedule.end[ran], schedule.cores[ran]
@@ -377,10 +376,10 @@ def _room_for(schedule: JobSchedule, row: int, submit: float, until: float) -> t
 
 
 def _first(schedule: JobSchedule, ahead: IntArray, room: FloatArray) -> FloatArray:
-    """How long each job stood first, in order of arrival, while there was room for the one behind; a number a job."""
+    """Return how long each job was first in order of arrival while there was enough room for the next one."""
     seconds = np.zeros(len(schedule.job))
     at = -math.inf
-    for row in ahead.tolist():  # who came first stands first until it starts
+    for row in ahead.tolist():  # the first to arrive stays first until it starts
         until = float(schedule.start[row])
         if until > at:
             inside = np.minimum(room[:, 1], until) - np.maximum(room[:, 0], at)
@@ -390,7 +389,7 @@ def _first(schedule: JobSchedule, ahead: IntArray, room: FloatArray) -> FloatArr
 
 
 def waits(schedules: Mapping[str, JobSchedule], job: int | str) -> dict[str, tuple[float, float]]:
-    """Start and wait of a job under each policy, s; NaN where it did not run."""
+    """Return start and wait of a job under each policy, s; NaN if it did not run."""
     rows = {label: schedule.row(job) for label, schedule in schedules.items()}
     return {
         label: (float(schedule.start[rows[label]]), float(schedule.wait[rows[label]]))

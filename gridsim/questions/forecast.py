@@ -1,13 +1,13 @@
-"""When would one more job start, and how far has such an expectation been from the truth on this log so far?
+"""Expected start of one more job, with the errors of such expectations on the log so far.
 
-Policies without promises are asked for a start as if all jobs took as long as estimated and nobody else came: what
-``squeue --start`` says. Most jobs end before their walltime, so most start earlier; later arrivals that are put before
-them make some start later. By how much is measured: jobs of the log that came before are asked the same at their
-arrival, and a replay tells when they started. That is what happened, and no promise: where queues grow, the next wait
-is longer than those before.
+For policies without guarantees, the expected start assumes that all jobs run as long as estimated and no other jobs
+are submitted, as in ``squeue --start``. Most jobs end before their walltime, so most start earlier. Some start later
+because later arrivals are ranked first. The errors are measured on earlier jobs of the log: their expected start at
+submission is compared with their start in a simulation. This is no guarantee; if the queue grows, the next wait is
+longer than earlier ones.
 
-Jobs of which a short wait was expected are held against such jobs, by how much later than expected they started, and
-the others by how many times as long they waited: a share of a wait that was expected to be near 0 is no number.
+For short expected waits, errors are differences in seconds; for longer ones, ratios of the wait to the expected wait.
+Ratios to an expected wait near 0 are not meaningful.
 """
 
 from __future__ import annotations
@@ -33,33 +33,34 @@ from gridsim.record import Record
 from gridsim.simulation import Moment, run
 
 FEWEST = 20
-"""Jobs that had to wait below which nothing is said of how such expectations turned out."""
+"""Number of waiting jobs below which no errors are reported."""
 
 SMALL = 600.0
-"""Expected wait, s, below which its error is told in seconds: shares of next to nothing say nothing."""
+"""Expected wait, s, below which errors are in seconds instead of ratios."""
 
 ASKED = 100
-"""Jobs that are asked at most, spread evenly over those that there are."""
+"""Largest number of evaluated jobs, selected at equal distances."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.9)
 
 
 class Setup(NamedTuple):
-    """A machine, who schedules it, and the options of its runs."""
+    """Machine, policy and options of runs."""
 
     platform: Platform
     scheduler: Any
     options: Run
 
     def run(self, workload: Workload) -> Record:
-        """What happens to a workload there."""
+        """Return the record of a workload."""
         return run(workload, *self)
 
 
 def as_of_now(workload: Workload) -> tuple[Workload, float]:
-    """The log with the jobs that run still running, and the moment at which it was written, s of its clock.
+    """Return the log with its running jobs unfinished, and the instant at which it was written, s of its clock.
 
-    That is known where jobs ran still; else it is the last submit. Their ends are not known: they get their estimates.
+    The instant is known if jobs were running; else it is the last submission. Run times of running jobs are replaced
+    by their estimates.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     start, end = workload.logged_start, workload.logged_end
     if start is None or end is None:
         return workload, float(seconds(last))
-    if "before_eligible" in workload.logged:  # of jobs that wait still for a time of their own, that is yet to come
+    if "before_eligible" in workload.logged:  # for jobs held until a later begin time
         early = np.where(start < NEVER, 0, whole(workload.logged["before_eligible"]))
         last = int((workload.submit - early).max())
     running = (start < NEVER) & (end >= NEVER)
@@ -85,9 +86,10 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
 
 
 def expected_start(moment: Moment, setup: Setup) -> int:
-    """When the job of a moment would start if all took as long as estimated and nobody else came, whole microseconds.
+    """Return the start of a moment's job if all jobs run as estimated and no others are submitted, whole microseconds.
 
-    A scheduler that can say so itself (``expected_starts``, or a plan) is asked; `NEVER` where it turns the job away.
+    The scheduler's own expectation is used if it has one (``expected_starts``, or a plan); `NEVER` if it rejects the
+    job.
     """
     own: Any = moment.cluster.scheduler
     expected_by = _expectation(own)
@@ -103,7 +105,7 @@ def expected_start(moment: Moment, setup: Setup) -> int:
 
 
 def _expectation(scheduler: Any) -> Callable[[Any, int, int], int] | None:
-    """How a scheduler tells the expected start of a request that it has taken in; None where it cannot."""
+    """Return a function for the expected start of an admitted request; None if the scheduler has none."""
     if capabilities_of(scheduler).expected_starts:
         return lambda own, request, now: int(own.expected_starts(now).get(request, NEVER))
     if keeps_starts(scheduler):
@@ -112,16 +114,16 @@ def _expectation(scheduler: Any) -> Callable[[Any, int, int], int] | None:
 
 
 def forecast(label: str, workload: Workload, moment: Moment, start: float, setup: Setup) -> Forecast:
-    """The expected start of the job of a moment, and how such expectations turned out on the log so far.
+    """Return the expected start of a moment's job, and the errors of such expectations on the log so far.
 
     Parameters
     ----------
     label : str
-        What the policy is called.
+        Label of the policy.
     workload : Workload
-        The log; jobs that come later play no part.
+        The log; later jobs are ignored.
     start : float
-        The expected start, seconds of the log's clock; NaN where the policy does not say.
+        The expected start, seconds of the log's clock; NaN if the policy has none.
     """
     known = Forecast(label, start)
     if not start > seconds(moment.now):
@@ -161,14 +163,14 @@ def forecast(label: str, workload: Workload, moment: Moment, start: float, setup
 
 
 def quantiles(values: FloatArray, ended: npt.NDArray[np.bool_]) -> list[float]:
-    """Quartiles and the 90th percentile of values some of which are known only to be larger than what they are so far.
+    """Return the quartiles and the 90th percentile of right-censored values.
 
-    NaN for those that nothing is known of.
+    Quantiles that cannot be estimated are NaN.
 
     Notes
     -----
-    Who still waits has waited longer than those who started: leaving them out makes every expectation look too long. So
-    these are quantiles of Kaplan and Meier's estimate.
+    Jobs that are still waiting are censored; without them, every expectation would seem too long. Therefore these are
+    quantiles of the Kaplan-Meier estimate.
 
     References
     ----------
@@ -197,13 +199,13 @@ def _class(workload: Workload, rows: IntArray, machine: int) -> IntArray:
 
 
 def _class_of(cores: IntArray, estimate: IntArray, machine: int) -> IntArray:
-    """Class of size and of time asked for, as one number."""
+    """Return the class of size and requested time, as one number."""
     found: IntArray = 16 * core_class(cores, machine) + time_class(estimate)
     return found
 
 
 def _expected_on_arrival(record: Record, rows: IntArray, moment: Moment, setup: Setup) -> IntArray:
-    """Expected starts of jobs as they come, whole microseconds; `NEVER` where none is known."""
+    """Return the expected starts of jobs at their submission, whole microseconds; `NEVER` if unknown."""
     if _expectation(moment.cluster.scheduler) is not None:
         return _expected_by_replay(record.workload, rows, setup)
     if moment.cluster.asked is not None:
@@ -212,9 +214,9 @@ def _expected_on_arrival(record: Record, rows: IntArray, moment: Moment, setup: 
 
 
 class _Listening:
-    """A scheduler that is asked for the expected start of some requests as they are taken in; else the same.
+    """Wrapper of a scheduler that records the expected start of some requests at their admission.
 
-    What it is told lands in *found*, which copies share: a run copies its scheduler.
+    The results are in *found*, which copies share, since a run copies its scheduler.
     """
 
     def __init__(self, inner: Any, found: dict[int, int], rows: frozenset[int]) -> None:
@@ -236,7 +238,7 @@ class _Listening:
             setattr(self._inner, name, value)
 
     def commit(self, quote: Any, now: int) -> Any:
-        """Pass it on, and ask."""
+        """Admit a request, and record its expected start."""
         stops = self._inner.commit(quote, now)
         request = quote.request
         if request in self._rows:
@@ -252,15 +254,15 @@ def _expected_by_replay(workload: Workload, rows: IntArray, setup: Setup) -> Int
 
 
 def _expected_on_nodes(record: Record, row: int, tick: int, setup: Setup) -> int:
-    """Expected start of a job by a replay of all before it, since where they lie is part of what they leave free.
+    """Return the expected start of a job from a simulation of all earlier jobs, since placement affects free nodes.
 
-    Jobs that had ended when the machine was idle last play no part.
+    Jobs that ended before the machine was last idle are ignored.
     """
     workload, now = record.workload, int(record.workload.submit[row])
     come = slice(0, row + 1)
     start, end = record.start_us[come], record.end_us[come]
     over = np.maximum.accumulate(np.concatenate([[0], np.where(start < NEVER, end, 0)[:-1]]))
-    idle = np.flatnonzero(over <= workload.submit[come])  # all before had ended as these came
+    idle = np.flatnonzero(over <= workload.submit[come])  # all earlier jobs had ended at these submissions
     first = int(idle[-1]) if len(idle) else 0
     runtime = workload.runtime[come].copy()
     left = (start < NEVER) & (end > now)
@@ -272,7 +274,7 @@ def _expected_on_nodes(record: Record, row: int, tick: int, setup: Setup) -> int
 
 
 def _expected_by_state(record: Record, row: int, setup: Setup) -> int:
-    """Expected start of a job by a run of its own, of what ran and waited when it came."""
+    """Return the expected start of a job from a separate run of the jobs running and waiting at its submission."""
     workload, now = record.workload, int(record.workload.submit[row])
     before = np.arange(row + 1)
     start, end = record.start_us[: row + 1], record.end_us[: row + 1]
@@ -285,11 +287,11 @@ def _expected_by_state(record: Record, row: int, setup: Setup) -> int:
 def _start_of_last(
     workload: Workload, now: int, running: IntArray, ends: IntArray, held: IntArray, waiting: IntArray, setup: Setup
 ) -> int:
-    """Start of the last of those that wait, if who runs ends at *ends* and the others take as long as estimated.
+    """Return the start of the last waiting job, if running jobs end at *ends* and the others run as estimated.
 
-    A small workload gives the same decisions from the moment on: until then what runs, and one job more that holds all
-    other cores, fill the machine; so those that wait come at their true submits and none can start before. What a
-    policy remembers beyond the queue and the machine, such as past usage, is not there.
+    A small workload leads to the same decisions from that moment on. Until then, the running jobs and one additional
+    job with all other cores fill the machine. Waiting jobs therefore have their true submit times, and none starts
+    earlier. Other state of the policy, such as past usage, is not included.
     """
     begin = int(workload.submit[waiting].min()) - MICROSECOND
     free = setup.platform.cores - int(held.sum())

@@ -1,4 +1,4 @@
-"""What policies are called in everything that is told of them: sentences, tables, figures, files and folders."""
+"""Labels of policies in sentences, tables, figures, files and folders."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from gridsim.policy.presets import checked_label, label_of
 from gridsim.run_setup import notices_of as notices_under
 
 _WHEN = frozenset({"boot", "timezone", "epoch"})
-"""Parameters that say when a log was, and not what a policy does."""
+"""Parameters that describe the dates of a log, not the policy."""
 
 _LONGEST = 60
-"""Letters of the name of a folder."""
+"""Largest number of characters in the name of a folder."""
 
 _FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
-"""Folders before the name of a plain file, in a spec."""
+"""Folders in the path of a plain file, in a spec."""
 
 
 def labelled(policies: Any) -> dict[str, Any]:
-    """Policies by label: a mapping's keys, what a text has before its first ``=``, a text itself, an object's ``repr``.
+    """Return policies by label: mapping key, part before the first ``=``, whole text, or ``repr`` of an object.
 
-    A text or an object alone is one policy.
-    Of what has no label as much is shown as tells it apart: plain files lose their folders; parameters are left out
-    that name files, that say which log is met (``boot``, ``timezone``, ``epoch``), and that all policies have where
-    all are variants of one.
+    A single text or object is one policy. Without a label, the shortest distinctive text is used. Plain files lose
+    their folders. Omitted are parameters that name files, that describe the log (``boot``, ``timezone``, ``epoch``),
+    and that are common to all policies if these are variants of one policy.
 
     Raises
     ------
     InputError
-        When there is none, one is given twice, or a label is empty.
+        If there is no policy, one is given twice, or a label is empty.
     """
     if isinstance(policies, str) or not isinstance(policies, Iterable):
         policies = [policies]
@@ -54,7 +53,7 @@ def labelled(policies: Any) -> dict[str, Any]:
 
 
 def _named(policies: Iterable[Any]) -> dict[str, Any]:
-    """As `labelled`, of what is no mapping."""
+    """Return the result of `labelled` for policies that are not a mapping."""
     found = [label_of(what) if isinstance(what, str) else (None, what) for what in policies]
     given = [label for label, _ in found if label is not None]
     for one in given:
@@ -75,7 +74,7 @@ def _named(policies: Iterable[Any]) -> dict[str, Any]:
 
 
 def _shown(bare: Sequence[str], every: Sequence[Any], given: Sequence[str]) -> Sequence[str]:
-    """Names of the policies without a label, each shortened as far as all names stay apart."""
+    """Return names of the policies without a label, each shortened as far as all names remain distinct."""
     texts = [what if isinstance(what, str) else repr(what) for what in every]
     shared, sited = _of_one_kind(texts), [found for text in texts if any(map(_is_met, found := _parameters(text)))]
     of_all = frozenset.intersection(*sited) if sited else frozenset()
@@ -92,9 +91,9 @@ def _apart(names: Sequence[str], given: Sequence[str]) -> bool:
 
 
 def _of_one_kind(texts: Sequence[str]) -> frozenset[str]:
-    """Parameters that several policies have in common which are variants of one; of others none.
+    """Return the common parameters of several variants of one policy; empty for different policies.
 
-    Without ``ordering=sjf`` the names ``easy?ordering=sjf`` and ``fcfs?ordering=sjf`` would be those of other policies.
+    Without ``ordering=sjf``, the names ``easy?ordering=sjf`` and ``fcfs?ordering=sjf`` would denote other policies.
     """
     if len(texts) < 2 or len({text.partition("?")[0] for text in texts}) > 1:
         return frozenset()
@@ -106,16 +105,16 @@ def _parameters(text: str) -> frozenset[str]:
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
-    """Name and parameters of a spec; all of it is the name of what is none, such as the ``repr`` of an object."""
+    """Return name and parameters of a spec; other text, such as the ``repr`` of an object, is a name as a whole."""
     name, mark, rest = text.partition("?")
     try:
         return name, registry.split(rest) if mark else []
-    except InputError:  # told where the policy is made
+    except InputError:  # reported when the policy is created
         return text, []
 
 
 def _without(text: str, leave_out: Callable[[str], bool]) -> str:
-    """A spec without the parameters that are to be left out; as it is where there are none."""
+    """Return a spec without the parameters in *leave_out*, unchanged if there are none."""
     name, parameters = _parts(text)
     kept = [part for part in parameters if not leave_out(part)]
     if len(kept) == len(parameters):
@@ -124,7 +123,7 @@ def _without(text: str, leave_out: Callable[[str], bool]) -> str:
 
 
 def _is_met(part: str) -> bool:
-    """Whether a parameter says what is met, a site or a log, and not what is done there."""
+    """Return whether a parameter describes a site or a log instead of a policy."""
     return _is_when(part) or _is_file(part.partition("=")[2])
 
 
@@ -140,9 +139,9 @@ def _is_file(text: str) -> bool:
 
 
 def folders(labels: Iterable[str]) -> dict[str, str]:
-    """Name of a folder for each label: its letters, digits, ``-`` and ``_``, ``-`` for all else; each name once.
+    """Return a distinct folder name for each label, of letters, digits, ``-`` and ``_``.
 
-    Names differ in more than capitals, for file systems that know none.
+    Names differ in more than case, for file systems that ignore it.
 
     Examples
     --------
@@ -164,7 +163,10 @@ def folders(labels: Iterable[str]) -> dict[str, str]:
 
 
 def notices_of(policies: Mapping[str, Any], workload: Workload) -> dict[str, tuple[Notice, ...]]:
-    """Notices by label, of those policies that know a site; the last job is expected to end as in the log."""
+    """Return notices by label, for policies with a site configuration.
+
+    The last job is expected to end as in the log.
+    """
     latest, end = workload.submit + workload.estimate, workload.logged_end
     last = int((latest if end is None else np.where(end < NEVER, end, latest)).max(initial=0))
     return {

@@ -1,4 +1,4 @@
-"""Which part of the machine a job could have, and what its scheduler says of its wait; from a record, or from files."""
+"""Eligible part of the machine and reasons for waiting of jobs, from a record or from files."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from gridsim.run_folder import read_run_table
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Parts of a machine that are no room for everybody.
+    """Parts of a machine for which only some jobs are eligible.
 
     Attributes
     ----------
     pool : (n,) int64
-        Jobs of different pools never compete; -1 where a job ran in none, so that it is not known.
+        Pool of each job; jobs of different pools never compete; -1 if the job did not run and its pool is unknown.
     clusters : tuple of (str, int)
-        Name and cores of each pool, where pools are clusters; else empty.
+        Name and cores of each pool if pools are clusters; else empty.
     reach, free : (n,) int64 or None
-        Of policies that know nodes: cores of those that each job could have, and of these, what it could have had when
-        it came; -1 where that is not known.
+        For policies with nodes: cores of the nodes eligible for each job, and free ones at its submission; -1 if
+        unknown.
     job, word, held : (k,) arrays
-        Row, word and seconds of each reason that a scheduler told, by row.
+        Row, reason and seconds of each reported reason, by row.
     refused : mapping of int to Refusal
-        Of who was turned away by a rule, by row.
+        Jobs rejected by a rule, by row.
     """
 
     pool: IntArray
@@ -46,7 +46,7 @@ class Parts:
     refused: Mapping[int, Refusal] = field(default_factory=dict)
 
     def reasons(self, row: int) -> tuple[tuple[str, float], ...]:
-        """Words and for how long each held in all, s, longest first."""
+        """Return the reasons of a job and the total duration of each, s, longest first."""
         first, last = np.searchsorted(self.job, [row, row + 1])
         total: dict[str, float] = {}
         for word, held in zip(self.word[first:last].tolist(), self.held[first:last].tolist(), strict=True):
@@ -56,7 +56,7 @@ class Parts:
 
 
 def parts_of(record: Record, platform: Platform | None) -> Parts | None:
-    """Parts of the machine of a record; None where it is one pool of cores."""
+    """Return the parts of the machine of a record; None if it is one pool of cores."""
     told = record.reasons
     if told is not None:
         held = seconds(told.until_us) - seconds(told.since_us)
@@ -69,12 +69,12 @@ def parts_of(record: Record, platform: Platform | None) -> Parts | None:
 
 
 def parts_read(folder: Path, columns: Mapping[str, npt.NDArray[Any]], tree: Any) -> Parts | None:
-    """The same of a result directory; *tree* is the machine as ``run.json`` tells it.
+    """Return the parts for a result directory; *tree* is the machine in ``run.json``.
 
     Raises
     ------
     InputError
-        When a file is damaged.
+        If a file is damaged.
     """
     if {"reach", "free", "pool"} <= set(columns) and (folder / "reasons.csv").is_file():
         pool, reach, free = (columns[name] for name in ("pool", "reach", "free"))
@@ -88,7 +88,7 @@ def parts_read(folder: Path, columns: Mapping[str, npt.NDArray[Any]], tree: Any)
 
 
 def _clusters(tree: Any) -> list[tuple[str, int]]:
-    """Name and cores of the clusters of a machine, in tree order."""
+    """Return name and cores of the clusters of a machine, in tree order."""
     if not isinstance(tree, Mapping):
         return []
     if "children" in tree:
@@ -97,12 +97,12 @@ def _clusters(tree: Any) -> list[tuple[str, int]]:
 
 
 def rows_of(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
-    """Rows of jobs by their numbers, which *path* tells.
+    """Return the rows of jobs by their numbers, read from *path*.
 
     Raises
     ------
     InputError
-        For a number that is none of them.
+        For an unknown number.
     """
     if not len(job) and len(numbers):
         raise InputError(f"tells of job {numbers[0]}, which is not in jobs.csv", path=path)

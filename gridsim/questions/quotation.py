@@ -1,4 +1,4 @@
-"""Answers about one job at one moment, as data; in words: `gridsim.report.quotation`."""
+"""Estimates for one job at one moment, as data; for the text see `gridsim.report.quotation`."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from gridsim.record import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one policy could promise the job. Times in seconds of the log's clock; NaN for none.
+    """Guarantee or estimate of one policy for the job. Times in seconds of the log's clock; NaN for none.
 
     Attributes
     ----------
     policy : str
-        Its label.
+        Label of the policy.
     promise : {"deadline", "start", "none"}
-        What the policy promises jobs at all.
+        What the policy guarantees.
     running, busy, waiting : int
-        Jobs that run, cores that they hold, jobs that wait at that moment under the policy.
+        Running jobs, cores held, and waiting jobs at that moment under the policy.
     guaranteed : float
         The earliest completion that could be guaranteed.
     start : float
-        Planned start then; without a promise, the start to expect if all jobs took as long as estimated and nobody
-        else came.
+        Planned start; without a guarantee, the expected start if all jobs run as estimated and no others are
+        submitted.
     refused : float
-        Latest deadline before it that was tried and refused.
+        Latest earlier deadline that was tried and rejected.
     moved, delayed : int
-        Waiting jobs whose planned start would change, and those of them that would start later.
+        Number of waiting jobs whose planned start would change, and of those that would start later.
     delay : float
-        The longest such delay, s, within what that job was promised.
+        The longest such delay, s, within the guarantee of the delayed job.
     delayed_job : int or None
-        Its number.
+        Number of the job with the longest delay.
     kills : tuple of int
-        Jobs that the policy itself would kill for it.
+        Jobs that the policy would kill for it.
     lost : float
-        Work of theirs that would be lost, core-seconds.
+        Lost work of these jobs, core-seconds.
     keeps : bool or None
-        Whether the deadline asked for can be promised; None where none was asked for.
+        Whether the requested deadline can be guaranteed; None without one.
     held_by : str
-        The limit of the site that holds the job back at that moment, such as ``QOSMaxJobsPerUserLimit of QOS low``.
+        Limit of the site that delays the job at that moment, such as ``QOSMaxJobsPerUserLimit of QOS low``.
     refused_by : Refusal or None
-        The rule by which the site rejects it.
+        The rule of the site that rejects it.
     """
 
     policy: str
@@ -70,7 +70,7 @@ class Answer:
 
 
 class State(NamedTuple):
-    """Jobs that run, cores that they hold, and jobs that wait, as the log has them."""
+    """Running jobs, cores held, and waiting jobs in the log."""
 
     running: int
     busy: int
@@ -79,23 +79,23 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a deadline would cost. Times in seconds of the log's clock.
+    """Cost of a deadline. Times in seconds of the log's clock.
 
     Attributes
     ----------
     deadline : float
         The deadline.
     possible : bool
-        Whether it can be promised, by a kill if need be.
+        Whether it can be guaranteed, if necessary by killing jobs.
     kills : tuple of int
-        Running jobs that would have to be killed and started over; their promises are kept.
+        Running jobs that must be killed and restarted; their guarantees are kept.
     lost : float
-        Work of theirs that would be lost, core-seconds.
+        Lost work of these jobs, core-seconds.
     start : float
-        Planned start; NaN where it is not possible.
+        Planned start; NaN if the deadline is not possible.
     charge : float
-        QoS charge: mean slowdown of jobs of this size and length under EASY, over the slowdown asked for; NaN where
-        there are no jobs to judge by.
+        QoS charge: mean slowdown of jobs of this size and length under EASY, over the requested slowdown; NaN without
+        such jobs.
     """
 
     deadline: float
@@ -108,25 +108,25 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """When the job would start under a policy without deadlines, and how such expectations turned out so far.
+    """Expected start of the job under a policy without deadlines, and errors of earlier expectations.
 
     Attributes
     ----------
     policy : str
-        Its label.
+        Label of the policy.
     start : float
-        If all jobs took as long as estimated and nobody else came, seconds of the log's clock; NaN where the policy
-        does not say.
+        Expected start if all jobs run as estimated and no others are submitted, seconds of the log's clock; NaN if
+        unknown.
     jobs : int
-        Earlier jobs of the log that had to wait, some of them still, and were asked the same as they came; of those a
-        short wait was expected of, or a long one, as of this one.
+        Number of evaluated earlier jobs that waited, including jobs still waiting, with the same scale of expected
+        wait as this job.
     alike : bool
-        Whether these are of the job's class of size and time asked for; else they are of any.
+        Whether these jobs are of the job's class of size and requested time; else of any class.
     scale : {"share", "seconds"}
-        Of the next four: true waits over the expected ones, or where a short wait is expected, by how many seconds they
-        started later than expected.
+        Scale of the next four: true wait over expected wait, or for short expected waits the delay against the
+        expected start, s.
     early, middle, late, latest : float
-        Quartiles and 90th percentile; NaN where too few have started.
+        Quartiles and 90th percentile; NaN if too few jobs have started.
     """
 
     policy: str
@@ -140,14 +140,14 @@ class Forecast:
     latest: float = float("nan")
 
     def wait(self, value: float, at: float) -> float:
-        """Wait of this job if it does like those of which *value* is a quantile, s; NaN where nobody could act on it.
+        """Return the wait of this job for the quantile *value* of errors, s; NaN if it is too long to be useful.
 
-        That is where it is more than `TIMES` times what is expected, or an hour where less is.
+        It is too long if it exceeds `TIMES` times the expected wait, or `TIMES` hours for shorter expected waits.
 
         Parameters
         ----------
         at : float
-            When the job comes, seconds of the log's clock.
+            Submit time of the job, seconds of the log's clock.
         """
         expected = self.start - at
         found = expected * value if self.scale == "share" else max(expected + value, 0.0)
@@ -155,7 +155,7 @@ class Forecast:
 
 
 TIMES = 10.0
-"""Expected waits, or hours where less is expected, beyond which a bound of a wait is not told."""
+"""Factor of the expected wait (or of one hour, if that is longer) above which a bound of a wait is not reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,38 +169,38 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """Answers of several policies about one job at one moment, and the price of tighter deadlines.
+    """Estimates of several policies for one job at one moment, and the cost of tighter deadlines.
 
     Attributes
     ----------
     at : float
         The moment, seconds of the log's clock.
     cores, walltime : int, float
-        The job; the walltime in seconds.
+        Cores and walltime (s) of the job.
     machine : int
         Cores of the machine.
     deadline : float or None
-        Deadline asked for, seconds of the log's clock.
+        Requested deadline, seconds of the log's clock.
     answers : tuple of Answer
-        One a policy.
+        One answer per policy.
     priced_by : str or None
-        Label of the policy that the prices are of; None where none keeps deadlines.
+        Label of the policy of the prices; None if no policy supports deadlines.
     prices : tuple of Price
-        From the tightest deadline that there is to the earliest one that costs no kill.
+        Prices from the tightest possible deadline to the earliest one without a kill.
     undated : int
-        Jobs that had come and asked for no deadline.
+        Number of submitted jobs without a deadline.
     forecasts : tuple of Forecast
-        One a policy, where none of them keeps deadlines and none was asked for.
+        One forecast per policy, if no policy supports deadlines and none was requested.
     alternatives : tuple of Alternative
-        Then too: the same for a narrower and for a shorter job.
+        In the same case, expected starts of a narrower and of a shorter job.
     owner : mapping of str to str
-        Names of the job's user, account, partition, QOS, as far as they were given.
+        Given names of the job's user, account, partition and QOS.
     calendar : Calendar or None
-        Dates of the log, where it says them.
+        Dates of the log, if it has any.
     demand : Demand or None
-        What the job asks of nodes and pools; None for plain cores.
+        Requested resources of nodes and pools; None for plain cores.
     recorded : State or None
-        State of the machine in the log at that moment, where a policy starts from it.
+        State of the machine in the log at that moment, if a policy starts from it.
     """
 
     at: float
@@ -224,22 +224,22 @@ class Quoted:
         return f"<Quotation of {self.cores:,} cores for {self.walltime:,.15g} s at {self.at:,.15g} s: {asked}>"
 
     def __getitem__(self, policy: str) -> Answer:
-        """The answer of a policy.
+        """Return the answer of a policy.
 
         Raises
         ------
         KeyError
-            When it was not asked.
+            If there is no answer of this policy.
         """
         return {answer.policy: answer for answer in self.answers}[policy]
 
     @property
     def tightest(self) -> float:
-        """The earliest end that the job can have at all, seconds of the log's clock."""
+        """Earliest possible end of the job, seconds of the log's clock."""
         return self.at + self.walltime
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON types; what is not there is null. The moment is there as a date too (``at_date``)."""
+        """Return all data as JSON types, null for missing values; the moment also as a date (``at_date``)."""
         date = None if self.calendar is None else self.calendar.date(self.at).isoformat()
         found: dict[str, Any] = plain({"at_date": date, **asdict(replace(self, calendar=None))})
         del found["calendar"]

@@ -1,4 +1,4 @@
-"""What could be promised to one more job at a moment of a log, under each policy, and at what price."""
+"""Estimated start and earliest guaranteed completion of one more job under each policy, and the cost of deadlines."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gridsim.simulation import Moment, run, state_at
 from gridsim.words import when
 
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
-"""Who is asked when nobody says who."""
+"""Default policies."""
 
 _IMPOSSIBLE = {
     "task": "no node has room for one of its tasks",
@@ -52,10 +52,10 @@ _IMPOSSIBLE = {
     "features": "no node has all the features that it asks for",
     "gpu-kind": "no node has GPUs of such a kind",
 }
-"""Reasons of the specification of machines, 2.5."""
+"""Reasons from the specification of machines, 2.5."""
 
 _PARTS = 4
-"""Steps between the tightest deadline there is and the one that costs nothing."""
+"""Number of steps between the tightest possible deadline and the one without cost."""
 
 
 def quote(
@@ -72,9 +72,9 @@ def quote(
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Quoted:
-    """What could be promised to one more job at a moment of a log.
+    """Estimate when one more job would start, and which completion time could be guaranteed.
 
-    Parameters and errors as those of `gridsim.quote`, which is this with a view that tells the answers.
+    Parameters and errors are those of `gridsim.quote`, which adds a view of the result.
     """
     made = {label: make_policy(what) for label, what in labelled(policies).items()}
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
@@ -134,7 +134,7 @@ def quote(
 
 
 class _Job(NamedTuple):
-    """The job that is asked about; instants in whole microseconds, and whose it is by numbers of the workload."""
+    """The job of the question; instants in whole microseconds, labels by numbers of the workload."""
 
     at: int
     cores: int
@@ -143,9 +143,9 @@ class _Job(NamedTuple):
     demand: Demand | None
 
     def moment(self, workload: Workload, setup: Setup, progress: Callable[[int], None] | None = None) -> Moment:
-        """A replay of the log that stands still as the job comes.
+        """Simulate the log and stop at the submission of the job.
 
-        Under a policy that reads labels the state is that of the log, where the log has one.
+        Under a policy that reads labels, the state is that of the log, if the log contains one.
         """
         labels, demand, recorded = dict(self.labels), self.demand, False
         if capabilities_of(setup.scheduler).site:
@@ -161,7 +161,7 @@ class _Job(NamedTuple):
         return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
 
     def smaller(self) -> Iterator[_Job]:
-        """It with half the tasks (or cores), for half the time, for half of both."""
+        """Return the job with half the tasks (or cores), with half the time, and with half of both."""
         cores, demand = max(1, self.cores // 2), self.demand
         if demand is not None and not demand.cores:
             tasks = max(1, demand.tasks // 2)
@@ -180,7 +180,7 @@ class _Job(NamedTuple):
 
 
 def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform, *, sited: bool) -> int:
-    """Cores of the job, those of its demand where it has one."""
+    """Return the cores of the job, from its demand if it has one."""
     if (cores is None) == (demand is None):
         raise InputError("expected either cores or a demand", field="cores")
     if demand is not None:
@@ -197,7 +197,7 @@ def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform,
 
 
 def _check_demand(label: str, moment: Moment) -> None:
-    """Refuse what a policy cannot look at, and what the empty machine cannot hold."""
+    """Raise an error for a demand that a policy does not support or the empty machine cannot hold."""
     asked = moment.cluster.asked
     if asked is None:
         message = f"the machine of {label} has no nodes or pools of which more than cores can be asked"
@@ -227,21 +227,21 @@ def _check_times(at: float, walltime: float, deadline: float | None, workload: W
 
 
 def _after(at: float, workload: Workload) -> InputError:
-    """For a moment of which nothing is known."""
+    """Return the error for a moment outside the log."""
     calendar = calendar_of(workload.provenance)
     moment, end = when(at, calendar), when(seconds(last_event(workload)), calendar)
     return InputError(f"{moment} is after the last event of the log, {end}: its state is not known", field="at")
 
 
 def busiest_moment(workload: Workload, platform: Platform, options: Run | None = None) -> float:
-    """The submit that meets the longest queue under EASY, the first of several; seconds of the log's clock."""
+    """Return the submission with the longest queue under EASY, the first of several; seconds of the log's clock."""
     submit = seconds(workload.submit)
     waiting = queue_length(run(replace(workload, reactions=None), platform, "easy", options)).at(submit)
     return float(submit[int(np.argmax(waiting))])
 
 
 def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Answer:
-    """What one policy could promise."""
+    """Return the answer of one policy."""
     found = Answer(
         policy=label,
         promise=_promise(moment.cluster.scheduler),
@@ -277,7 +277,7 @@ def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Ans
 
 
 def _expected(moment: Moment, setup: Setup) -> float:
-    """Expected start of the job, seconds of the log's clock; NaN where it is turned away."""
+    """Return the expected start of the job, seconds of the log's clock; NaN if it is rejected."""
     start = expected_start(moment, setup)
     return float("nan") if start >= NEVER else float(seconds(start))
 
@@ -289,12 +289,12 @@ def _promise(scheduler: Any) -> Literal["deadline", "start", "none"]:
 
 
 def _numbers(moment: Moment, offer: Offer) -> tuple[int, ...]:
-    """Job numbers of whom an offer kills."""
+    """Return the numbers of the jobs that an offer kills."""
     return tuple(int(moment.workload.job[victim]) for victim in offer.kills)
 
 
 def _priced_by(moments: Mapping[str, Moment]) -> str | None:
-    """Who says what tighter deadlines cost: the first with QoPS, else the first that keeps deadlines at all."""
+    """Return the policy for costs of tighter deadlines: the first with QoPS, else the first with deadlines."""
     schedulers: dict[str, Any] = {label: moment.cluster.scheduler for label, moment in moments.items()}
     able = [label for label, scheduler in schedulers.items() if keeps_deadlines(scheduler)]
     for label in able:
@@ -305,9 +305,9 @@ def _priced_by(moments: Mapping[str, Moment]) -> str | None:
 
 
 def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float) -> list[Price]:
-    """Prices of deadlines from the tightest one to the earliest that the policy guarantees by itself.
+    """Return prices of deadlines, from the tightest one to the earliest that the policy guarantees without kills.
 
-    Among them the earliest that one kill makes possible, as far as bisection finds it.
+    They include the earliest deadline that is possible with one kill, as found by bisection.
     """
     free = NEVER if np.isnan(answer.guaranteed) else whole(answer.guaranteed)
     estimate = int(moment.workload.estimate[-1])
@@ -339,7 +339,7 @@ def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float)
 
 
 def _usual_slowdown(easy: Setup, workload: Workload, job: _Job) -> float:
-    """Mean slowdown of the category of the job in a schedule of EASY; its walltime stands for its runtime."""
+    """Return the mean slowdown of the job's category under EASY; its walltime is used as its run time."""
     record = easy.run(workload.select(workload.submit <= job.at))
     known = category_slowdowns(record)
     time, core = time_class(np.array([job.estimate])), core_class(np.array([job.cores]), record.cores)
@@ -347,35 +347,35 @@ def _usual_slowdown(easy: Setup, workload: Workload, job: _Job) -> float:
 
 
 def _alternatives(workload: Workload, job: _Job, setups: Mapping[str, Setup]) -> Iterator[Alternative]:
-    """When the job would start if it asked for half the cores, for half the time, for half of both."""
+    """Return the expected starts of the job with half the cores, with half the time, and with half of both."""
     for smaller in job.smaller():
         starts = {label: _expected(smaller.moment(workload, setup), setup) for label, setup in setups.items()}
         yield Alternative(smaller.cores, float(seconds(smaller.estimate)), starts)
 
 
 LABELS = ("user", "account", "partition", "qos")
-"""What may be said of the job."""
+"""Labels that may be given for the job."""
 
 _SHOWN = 5
-"""Names that are told where one is unknown."""
+"""Number of names in the error for an unknown one."""
 
 
 def owned(
     workload: Workload, names: Mapping[str, str], policies: Iterable[Any] = ()
 ) -> tuple[Workload, dict[str, int]]:
-    """Numbers of names by label, and the workload, which knows them.
+    """Return the numbers of names by label, and the workload with these names.
 
     Parameters
     ----------
     names : mapping of str to str
-        Name by label, as in the log; numbers where the log has no names.
+        Name by label, as in the log; numbers if the log has no names.
     policies : iterable of object
-        Names that their sites know are taken too (`gridsim.model.site.Site.names`).
+        Policies; names in their sites are also accepted (`gridsim.model.site.Site.names`).
 
     Raises
     ------
     InputError
-        For a name that neither the log nor a site knows, with those that are near.
+        For a name that is neither in the log nor in a site, with similar names.
 
     Examples
     --------
@@ -394,7 +394,7 @@ def owned(
 
 
 def numbered(workload: Workload, label: str, value: int | str) -> tuple[Workload, int]:
-    """Number of a value of a label, and the workload, which has the label and the name."""
+    """Return the number of a label's value, and the workload with the label and the name."""
     if isinstance(value, str):
         return _numbered(workload, label, value, [value])
     column = workload.labels.get(label, np.full(len(workload), UNKNOWN, dtype=np.int64))
@@ -402,7 +402,7 @@ def numbered(workload: Workload, label: str, value: int | str) -> tuple[Workload
 
 
 def _numbered(workload: Workload, label: str, name: str, of_sites: list[str]) -> tuple[Workload, int]:
-    """Number of one name; one that only a site knows is added."""
+    """Return the number of one name; a name found only in a site is added."""
     column, names = workload.labels.get(label), workload.names.get(label)
     if column is None:
         column, names = np.full(len(workload), UNKNOWN, dtype=np.int64), ("",)
@@ -432,7 +432,10 @@ def _unknown(label: str, name: str, known: list[str]) -> InputError:
 
 
 def last_event(workload: Workload) -> int:
-    """The last submission, start or end in the log, whole microseconds; without starts, jobs start at once."""
+    """Return the last submission, start or end in the log, whole microseconds.
+
+    Without starts, jobs start immediately.
+    """
     start, end = workload.logged_last_start, workload.logged_end
     if start is None or end is None:
         return int((workload.submit + workload.runtime).max(initial=0))
@@ -441,12 +444,12 @@ def last_event(workload: Workload) -> int:
 
 
 def _running_until(workload: Workload, start: IntArray, end: IntArray) -> IntArray:
-    """Until when jobs are known to run that have not ended in the log; `NEVER` for all others."""
+    """Return the instant until which unfinished jobs are known to run; `NEVER` for all others."""
     return np.where((start < NEVER) & (end >= NEVER), start + workload.runtime, NEVER)
 
 
 def recorded_state(workload: Workload, at: int) -> State:
-    """Jobs that run and wait in the log at an instant, whole microseconds: after its ends and its starts.
+    """Return the running and waiting jobs in the log at an instant (whole microseconds), after its ends and starts.
 
     A job of several runs waits until the last one, since the log does not contain the ends of the others.
 
@@ -463,7 +466,7 @@ def recorded_state(workload: Workload, at: int) -> State:
 
 
 def as_recorded(workload: Workload, at: int) -> Workload:
-    """The workload with jobs that start and end as in the log up to an instant.
+    """Return the workload with jobs that start and end as in the log up to an instant.
 
     A policy that reads `RECORDED_WAIT` starts them as recorded. Jobs that exceeded their walltime in the log are not
     killed at it; one that still runs is expected to end next.
@@ -481,7 +484,7 @@ def as_recorded(workload: Workload, at: int) -> Workload:
 
 
 def _schedule(workload: Workload) -> tuple[IntArray, IntArray]:
-    """Starts and ends in the log, which has them."""
+    """Return starts and ends in the log, which must have them."""
     start, end = workload.logged_last_start, workload.logged_end
     assert start is not None
     assert end is not None
@@ -489,6 +492,6 @@ def _schedule(workload: Workload) -> tuple[IntArray, IntArray]:
 
 
 def _withdrawn(workload: Workload) -> IntArray:
-    """When jobs were cancelled that did not start; `NEVER` where they were not."""
+    """Return the instants at which waiting jobs were cancelled; `NEVER` for other jobs."""
     after = workload.labels.get("withdrawn", np.full(len(workload), UNKNOWN))
     return np.where(after >= 0, workload.submit + after * MICROSECOND, NEVER)

@@ -1,4 +1,4 @@
-"""Runs whose result directories are there, compared from their records alone: nothing is simulated."""
+"""Comparison of existing result directories from their records, without simulation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOLD = frozenset(
     {*_LABELS, "job", "cores", "submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown"}
     | {"bounded_slowdown", "cluster", "status"}
 )
-"""Columns of rigid jobs on one pool of cores. With any other one there is more to tell than the table says."""
+"""Columns of rigid jobs on one pool of cores; with other columns the table alone is not sufficient."""
 
 
 class Recorded(NamedTuple):
@@ -40,13 +40,13 @@ class Recorded(NamedTuple):
     Attributes
     ----------
     results : mapping of str to Result
-        By label; records whose tables are Parquet stay there.
+        Results by label; Parquet tables are not loaded into memory.
     options : Run
-        That they share.
+        Common options.
     metrics : mapping of str to mapping
-        Numbers that are beside the records, by label.
+        Metrics stored with the records, by label.
     versions : mapping
-        That the first was made with.
+        Versions of the first run.
     """
 
     results: Mapping[str, Result]
@@ -56,17 +56,18 @@ class Recorded(NamedTuple):
 
 
 def recorded(places: Sequence[str]) -> Recorded:
-    """What result directories hold; of `gridsim compare` each policy.
+    """Return the runs in result directories; for `gridsim compare` one per policy.
 
     Parameters
     ----------
     places : sequence of str
-        Folders, each with a label if one likes (``today=out/easy``).
+        Folders, each with an optional label (``today=out/easy``).
 
     Raises
     ------
     InputError
-        When one is no result directory, of jobs or machines whose table does not tell everything, or of other options.
+        If a folder is not a result directory, has jobs or machines for which the table is not sufficient, or other
+        options.
     """
     told: dict[str, Mapping[str, Any]] = {}
     folders = _labelled(places, told)
@@ -85,7 +86,7 @@ def recorded(places: Sequence[str]) -> Recorded:
 
 
 def _labelled(places: Sequence[str], told: dict[str, Mapping[str, Any]]) -> dict[str, Path]:
-    """Folders of single runs by label; their ``run.json`` is added to *told*."""
+    """Return the folders of single runs by label; add their ``run.json`` to *told*."""
     found: dict[str, Path] = {}
     for text in places:
         label, place = (None, text) if Path(text).is_dir() else label_of(text)
@@ -105,7 +106,7 @@ def _labelled(places: Sequence[str], told: dict[str, Mapping[str, Any]]) -> dict
 def _result(
     folder: Path, told: Mapping[str, Any], held: OrderedDict[Any, npt.NDArray[Any]], earlier: Sequence[Result]
 ) -> Result:
-    """A run; its jobs are those of an earlier one where they come from the same place."""
+    """Return a run, with the jobs of an earlier one if they come from the same source."""
     if "folders" in told:
         raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
     stated, provenance = told["platform"], told["workload"]
@@ -128,7 +129,7 @@ def _result(
 
 
 def _table(folder: Path, held: OrderedDict[Any, npt.NDArray[Any]]) -> tuple[Columns, list[str]]:
-    """The jobs, and the names of the columns."""
+    """Return the jobs, and the names of the columns."""
     path = folder / "jobs.parquet"
     if path.is_file():
         return Columns(path, held), columns_in(path)
@@ -137,7 +138,7 @@ def _table(folder: Path, held: OrderedDict[Any, npt.NDArray[Any]]) -> tuple[Colu
 
 
 class _Text(Columns):
-    """Columns of a table in CSV, all of which are held."""
+    """Columns of a CSV table, all in memory."""
 
     def __init__(self, path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         self.path, self.columns, self.jobs = path, columns, len(next(iter(columns.values())))
@@ -165,7 +166,7 @@ def _options(told: Mapping[str, Any], folder: Path) -> Run:
 
 
 def _numbers(folder: Path, told: Mapping[str, Any]) -> dict[str, float]:
-    """Numbers of the whole run, where they are beside its record."""
+    """Return the metrics of the whole run, if they are stored with its record."""
     if told.get("metrics") != {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}:
         return {}
     if not (folder / "metrics.json").is_file():

@@ -1,6 +1,6 @@
-"""What policies do with many workloads alike: the spread of each number, and in how many of them a policy is ahead.
+"""Results of policies on replicas of a workload: spread of each metric, and comparison by replica.
 
-Nothing is simulated here: that is `gridsim.questions.replicate`.
+`gridsim.questions.replicate` runs the simulations.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Verdict = Literal["does not change", "turned round", "noise"]
 
 
 class Spread(NamedTuple):
-    """A number of a policy over replicas: mean, standard deviation, extremes and quartiles, in the unit of the metric.
+    """Distribution of a metric over replicas: mean, standard deviation, extremes and quartiles, in its unit.
 
-    ``original`` is that of the workload as it is, ``below`` the share of replicas that are lower.
+    ``original`` is the value of the original workload, ``below`` the share of replicas with lower values.
     """
 
     metric: str
@@ -42,13 +42,13 @@ class Spread(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A policy against another one, paired by replica: policy minus other, in the unit of the metric.
+    """Difference of two policies, paired by replica: policy minus other, in the unit of the metric.
 
-    ``original`` is the difference of the workload as it is, ``low`` and ``high`` the 95 % interval of the mean
-    (Student's t over replicas), ``lower`` the replicas in which the policy is lower, ``agree`` those whose difference
-    has the sign of the original one, ``same_sign`` those with the sign of the mean. The verdict is ``does not change``
-    where at least `CERTAIN` of the differences have the sign of their mean and that is the sign of the original,
-    ``turned round`` where it is the opposite one, else ``noise``.
+    ``original`` is the difference for the original workload. ``low`` and ``high`` are the 95 % interval of the mean
+    (Student's t over replicas). ``lower`` is the number of replicas in which the policy is lower, ``agree`` of those
+    with the sign of the original difference, ``same_sign`` of those with the sign of the mean. If at least `CERTAIN`
+    of the differences have the sign of their mean, the verdict is ``does not change`` for the sign of the original,
+    and ``turned round`` for the opposite sign; else it is ``noise``.
     """
 
     metric: str
@@ -68,18 +68,18 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicated:
-    """Numbers of policies on replicas of a workload.
+    """Metrics of policies on replicas of a workload.
 
     Attributes
     ----------
     role : {"shake", "resample"}
-        How replicas came about.
+        Kind of replicas.
     info : mapping
         Role, seed, number of replicas, and the transform with its parameters; JSON types only.
     original : mapping of str to mapping
-        Numbers on the workload as it is, by policy and name.
+        Metrics for the original workload, by policy and name.
     numbers : mapping of str to mapping
-        The same on the replicas: (replicas,) float64 by policy and name, in the order of their numbers.
+        Metrics for the replicas: (replicas,) float64 by policy and name, in the order of the replicas.
     """
 
     role: Role
@@ -89,12 +89,12 @@ class Replicated:
 
     @property
     def replicas(self) -> int:
-        """How many."""
+        """Number of replicas."""
         return int(self.info["replicas"])
 
     @property
     def default(self) -> bool:
-        """Whether nobody asked for it: the report then has one sentence on it."""
+        """True if the replicas were not requested explicitly; the report then has one sentence on them."""
         return bool(self.info.get("default"))
 
     def log_spread(self, metric: str, policy: str, other: str) -> float:
@@ -103,14 +103,14 @@ class Replicated:
         return float(logs.std(ddof=1)) if len(logs) > 1 else math.nan
 
     def spreads(self) -> Iterator[Spread]:
-        """Every number that is known of the workload as it is."""
+        """Return the spread of every metric that is known for the original workload."""
         for policy, numbers in self.numbers.items():
             for metric in numbers:
                 if math.isfinite(self.original[policy].get(metric, math.nan)):
                     yield self.spread(metric, policy)
 
     def spread(self, metric: str, policy: str) -> Spread:
-        """One number under one policy."""
+        """Return the spread of one metric under one policy."""
         values, original = self.numbers[policy][metric], self.original[policy][metric]
         known = values[np.isfinite(values)]
         if not len(known):
@@ -122,14 +122,14 @@ class Replicated:
         return Spread(metric, policy, original, float(known.mean()), sd, *points, below, replicas)
 
     def pairs(self, metric: str) -> Iterator[Pair]:
-        """Every two policies, the one that is lower on the workload as it is first."""
+        """Return all pairs of policies, each with the policy first that is lower for the original workload."""
         labels = sorted(self.numbers, key=lambda label: self.original[label][metric])
         for place, policy in enumerate(labels):
             for other in labels[place + 1 :]:
                 yield self.pair(metric, policy, other)
 
     def pair(self, metric: str, policy: str, other: str) -> Pair:
-        """One policy against another one."""
+        """Return the difference of two policies."""
         mine, theirs = self.numbers[policy][metric], self.numbers[other][metric]
         original = self.original[policy][metric] - self.original[other][metric]
         difference = (mine - theirs)[np.isfinite(mine) & np.isfinite(theirs)]
@@ -148,7 +148,7 @@ class Replicated:
 
 
 def mean_of(metric: str) -> str:
-    """Name of the mean over jobs of a metric that is compared.
+    """Return the name of the mean over jobs of a compared metric.
 
     Examples
     --------
@@ -159,11 +159,11 @@ def mean_of(metric: str) -> str:
 
 
 def settled(found: Sequence[Difference], replicated: Sequence[Replicated]) -> list[Difference]:
-    """Differences after a look at replicas of the workload.
+    """Return the differences, adjusted by the results on replicas of the workload.
 
-    With resampled users the wider interval counts (`gridsim.metrics.compare.widened`). A difference whose sign fewer
-    than `CERTAIN` of the shaken replicas have is *no clear difference*, unless the means over the jobs of each policy
-    have another sign than the paired difference.
+    With resampled users, the wider interval is used (`gridsim.metrics.compare.widened`). If fewer than `CERTAIN` of
+    the shaken replicas have the sign of a difference, it is *no clear difference*. This does not apply if the means
+    over the jobs of each policy and the paired difference have different signs.
     """
     settled: list[Difference] = []
     for metric in dict.fromkeys(it.metric for it in found):
@@ -184,7 +184,7 @@ def _after_shaking(found: Difference, shaken: Replicated) -> Difference:
     if found.verdict not in ("better", "worse"):
         return found
     pair = shaken.pair(mean_of(found.metric), found.policy, found.baseline)
-    if np.sign(pair.original) != np.sign(found.mean):  # its means are over the jobs that each policy ran
+    if np.sign(pair.original) != np.sign(found.mean):  # its means are over the jobs that ran under each policy
         return found
     confirmed = pair.agree >= CERTAIN * pair.replicas
     return found if confirmed else replace(found, verdict="no clear difference")

@@ -1,4 +1,4 @@
-"""The same runs on many workloads made of one, shaken or with its users drawn anew: a run a replica and arm."""
+"""Runs on replicas of a workload, with shifted submit times or resampled users: one run per replica and arm."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
 _MOST = 10_000
-"""Replicas that can be asked for."""
+"""Largest number of replicas."""
 
 SHAKES = 8
-"""Shaken workloads of a comparison by default."""
+"""Default number of shaken workloads of a comparison."""
 
 CHEAP = 5e6
-"""Runs of EASY times jobs below which these are simulated by default: about 10 s on one core."""
+"""Number of EASY runs times jobs below which these are simulated by default: about 10 s on one core."""
 
 _IN_PYTHON = 30.0
-"""Time of a run without a compiled loop against one of EASY with it."""
+"""Run time without a compiled loop relative to that of EASY with it."""
 
 
 class Arm(NamedTuple):
-    """What runs on every replica: a machine, a policy, and what is changed of the jobs when they are a replica."""
+    """Configuration to run on every replica: machine, policy, and changes of the replica's jobs."""
 
     platform: Platform
     policy: Any
@@ -49,20 +49,20 @@ class Arm(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """Workloads made of one: replica k is the same for every policy.
+    """Replicas of a workload: replica k is the same for every policy.
 
     Parameters
     ----------
     role : {"shake", "resample"}
-        How.
+        Kind of replicas.
     transform : object
-        What makes a replica of the workload and a random stream.
+        Transform that creates a replica from the workload and a random stream.
     replicas : int
-        How many.
+        Number of replicas.
     seed : int
-        Of the scenario; replica k draws from its stream of the role and k.
+        Seed of the scenario; the random stream of replica k depends on the role and k.
     default : bool
-        Whether nobody asked for it: the report then has one sentence on it.
+        Whether the family was not requested explicitly; the report then has one sentence on it.
     """
 
     role: Role
@@ -76,12 +76,12 @@ class Family:
             raise InputError(f"{self.replicas} replicas; expected 2 to {_MOST:,}", field=self.role)
 
     def member(self, workload: Workload, replica: int) -> Workload:
-        """Replica number *replica*, from 0."""
+        """Return replica number *replica*, from 0."""
         made: Workload = self.transform.apply(workload, of_replica(self.seed, self.role, replica + 1))
         return made
 
     def written(self) -> dict[str, Any]:
-        """What files say of it; JSON types only."""
+        """Return the description for files; JSON types only."""
         told = {"transform": name_of(type(self.transform)), **asdict(self.transform)}
         told.pop("replica", None)
         found = {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
@@ -91,7 +91,7 @@ class Family:
 def default_shakes(workload: Workload, policies: Iterable[Any]) -> int:
     """Return how many shaken workloads a comparison simulates by default: `SHAKES` if that is cheap, else none.
 
-    Cheap is decided from the number of jobs (or tasks) and the policies' ``effort``, never from the clock.
+    This depends on the number of jobs (or tasks) and the policies' ``effort``, not on measured time.
     """
     size = len(workload) if workload.tasks is None else len(workload.tasks)
     able = [capabilities_of(each) for each in policies]
@@ -109,7 +109,7 @@ def families(
     seed: int = 1,
     default: bool = False,
 ) -> list[Family]:
-    """Families by the number of replicas of each; *default* if nobody asked for the shaken ones.
+    """Return the families by number of replicas; *default* if shaken ones were not requested explicitly.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def families(
 
 @dataclass(frozen=True, slots=True)
 class PendingReplicas:
-    """The runs of a family: workers have them at once, and they are waited for where `found` is called."""
+    """Runs of a family, submitted to workers immediately; `found` waits for the results."""
 
     family: Family
     answers: Mapping[str, Sequence[Awaited[dict[str, float]]]]
@@ -149,16 +149,16 @@ class PendingReplicas:
         cuts: Mapping[str, Any],
         progress: Callable[[str, int], None] | None = None,
     ) -> PendingReplicas:
-        """Begin the runs.
+        """Submit the runs.
 
         Parameters
         ----------
         arms : mapping of str to Arm
-            By label.
+            Arms by label.
         cuts : mapping of str to float
-            ``bound``, ``warmup`` and ``cooldown`` as `gridsim.metrics.summary.metrics` takes them.
+            ``bound``, ``warmup`` and ``cooldown`` as for `gridsim.metrics.summary.metrics`.
         progress : callable, optional
-            Told the label with the replica, and the number of jobs released so far.
+            Called with the label and the replica, and the number of jobs released so far.
         """
 
         def begun(label: str, replica: int) -> Awaited[dict[str, float]]:
@@ -166,7 +166,7 @@ class PendingReplicas:
             what = (workload, family, replica, arms[label], options, dict(cuts))
             return workers.submit(_numbers, *what, name=label, progress=told)
 
-        told = family.member(workload, 0).provenance["transforms"][-1]  # what is refused is refused here
+        told = family.member(workload, 0).provenance["transforms"][-1]  # raises errors of the transform here
         facts = {name: told[name] for name in ("weeks", "users_of_log") if name in told}
         made: dict[str, list[Awaited[dict[str, float]]]] = {label: [] for label in arms}
         for replica in range(family.replicas):
@@ -175,10 +175,10 @@ class PendingReplicas:
         return cls(family, made, facts)
 
     def found(self, original: Mapping[str, Mapping[str, float]]) -> Replicated:
-        """The numbers; *original* are those of the workload as it is."""
+        """Return the metrics; *original* are those of the original workload."""
         numbers = {}
         for label, answers in self.answers.items():
-            if label not in original:  # it was refused
+            if label not in original:  # rejected for the original workload
                 continue
             rows = [answer.result() for answer in answers]
             names = [name for name in original[label] if all(name in row for row in rows)]
@@ -195,7 +195,7 @@ def _numbers(
     cuts: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
-    """Numbers of an arm on one replica."""
+    """Return the metrics of an arm on one replica."""
     made, scheduler = family.member(workload, replica), make_policy(arm.policy)
     if arm.change is not None:
         made = arm.change.apply(made)
@@ -204,7 +204,7 @@ def _numbers(
 
 
 def with_replicas(evidence: Evidence, pending: Sequence[PendingReplicas]) -> Evidence:
-    """The comparison with what the families show, which `run.json` tells of too."""
+    """Return the comparison with the results of the families, also for ``run.json``."""
     if not pending:
         return evidence
     found = tuple(each.found(evidence.metrics) for each in pending)

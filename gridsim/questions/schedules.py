@@ -1,4 +1,4 @@
-"""Schedules as columns of seconds, a row a job: of a record, or of a result directory, whoever made it."""
+"""Schedules as columns in seconds, one row per job, from a record or a result directory of any origin."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gridsim.run_folder import read_run, read_run_table
 from gridsim.tables import read_names
 
 PLACES = ("account", "partition")
-"""Labels that say where a job was sent."""
+"""Labels of the destination of a job."""
 
 _USERS = ("user", "account", "group")
 
 
 class CutRuns(NamedTuple):
-    """Runs that were cut short to make room for others, by row: when each held its cores, s."""
+    """Runs that were killed to free cores for other jobs, by row: start and end, s."""
 
     row: IntArray
     start: FloatArray
@@ -37,12 +37,12 @@ class CutRuns(NamedTuple):
 
 
 class JobSchedule(NamedTuple):
-    """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run.
+    """Columns of one schedule, one row per job in order of arrival; times in seconds, NaN if a job did not run.
 
-    Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
-    others had run. *cut* are runs that were lost before the last one. *prediction* is what each was expected to run.
-    *short_of* is what each lacked when it began to wait, on machines of nodes and pools. *logged_start* and
-    *logged_reason* are the start in the log and the reason recorded there.
+    For a job in a chain of *pieces*, start and end are those of the last piece; *earlier* is the run time of the
+    others. *cut* are the runs that were lost before the last one. *prediction* is the predicted run time. *short_of*
+    is the missing resource at the begin of the wait, on machines of nodes and pools. *logged_start* and
+    *logged_reason* are start and reason in the log.
     """
 
     job: IntArray
@@ -70,12 +70,12 @@ class JobSchedule(NamedTuple):
 
     @classmethod
     def of(cls, record: Record, platform: Platform | None = None) -> JobSchedule:
-        """Schedule of a record of jobs of one task, with the names of users and so on where there are any.
+        """Return the schedule of a record of one-task jobs, with names of users and other labels if known.
 
         Parameters
         ----------
         platform : Platform, optional
-            The machine of the run, which tells its clusters; where left out, it is one.
+            The machine of the run, with its clusters; by default a single cluster.
         """
         workload = record.workload
         users = workload.labels.get("user", np.full(len(record), UNKNOWN))
@@ -111,7 +111,7 @@ class JobSchedule(NamedTuple):
         )
 
     def cut_runs(self, row: int) -> FloatArray:
-        """When a job held its cores before its last run, and was cut short, (k, 2) in seconds, in order of time."""
+        """Return the killed runs of a job before its last run, (k, 2) in seconds, in order of time."""
         if self.cut is None:
             return np.zeros((0, 2))
         own = self.cut.row == row
@@ -119,34 +119,34 @@ class JobSchedule(NamedTuple):
 
     @property
     def ids(self) -> JobIds:
-        """What the jobs are called."""
+        """Ids of the jobs."""
         return JobIds(self.job) if self.named is None else self.named
 
     def row(self, job: int | str) -> int:
-        """Row of a job, by its number or by the id that its user knows, such as ``41206_5`` (`JobIds.row`).
+        """Return the row of a job, by its number or by its id in the log, such as ``41206_5`` (`JobIds.row`).
 
         Raises
         ------
         InputError
-            When there is no such job, or several.
+            If no job, or several jobs match.
         """
         return self.ids.row(job)
 
     @property
     def wait(self) -> FloatArray:
-        """Start minus submit, without the time in which a piece of a chain ran, or a run that was cut short."""
+        """Start minus submit, without the time of earlier pieces of a chain and of killed runs."""
         wait = self.start - self.submit - (0 if self.earlier is None else self.earlier)
         if self.cut is not None:
             np.subtract.at(wait, self.cut.row, self.cut.end - self.cut.start)
         return wait
 
     def longest(self) -> int:
-        """The job that waited longest.
+        """Number of the job with the longest wait.
 
         Raises
         ------
         InputError
-            When no job ran.
+            If no job ran.
         """
         if np.isnan(self.wait).all():
             raise InputError("no job ran, so none waited")
@@ -158,14 +158,14 @@ def _partitions(column: npt.NDArray[Any] | None) -> int:
 
 
 def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArray[Any]:
-    """What each number is called; nothing of `UNKNOWN`."""
+    """Return the name of each number; empty for `UNKNOWN`."""
     known, place = np.unique(values, return_inverse=True)
     texts = ["" if value == UNKNOWN else called(value) for value in known.tolist()]
     return np.array(texts, dtype=object)[place]
 
 
 def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
-    """Row, start and end of each run that was cut short before the last one of its job, whole microseconds."""
+    """Return row, start and end of each killed run before the last one of its job, whole microseconds."""
     promises = record.promises
     if promises is None or not len(promises.killed):
         return None
@@ -176,12 +176,12 @@ def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
 
 
 def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
-    """Schedules of a result directory, of one run or of `gridsim compare`, by policy.
+    """Return the schedules of a result directory, of one run or of `gridsim compare`, by policy.
 
     Raises
     ------
     InputError
-        When it is none, or damaged, or of jobs of several tasks.
+        If it is not a result directory, is damaged, or has DAG jobs.
     """
     folder = Path(folder)
     told = read_run(folder)
@@ -230,7 +230,7 @@ def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
 
 
 def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
-    """Runs that were cut short before the last one of their job; None where no file tells of any."""
+    """Return the killed runs before the last one of each job; None if no file contains any."""
     path = folder / "killed_runs.csv"
     if not path.is_file():
         return None
@@ -242,7 +242,7 @@ def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
 
 
 def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:
-    """Start and reason of each job in the log, where the folder has them."""
+    """Return start and reason of each job in the log, if the folder has them."""
     path = folder / "logged.csv"
     if not path.is_file():
         return {}
@@ -253,5 +253,5 @@ def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:
 
 
 def _earlier(pieces: IntArray, rest: FloatArray) -> FloatArray:
-    """How long the pieces before the last one of each job ran, s: what is between submit and start and was no wait."""
+    """Return the run time of the pieces before the last one of each job, s, which is not part of the wait."""
     return np.where(pieces > 1, np.nan_to_num(rest), 0.0)

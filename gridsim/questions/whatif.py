@@ -1,6 +1,6 @@
-"""What if the machine were larger, the load higher, the estimates better? One policy, the same jobs, each change a run.
+"""Simulation of changes (larger machine, higher load, better estimates) under one policy, one run per change.
 
-What may be changed is in `gridsim.questions.changes`; the answers in words are in `gridsim.report.whatif_text`.
+For the changes see `gridsim.questions.changes`, for the text `gridsim.report.whatif_text`.
 """
 
 from __future__ import annotations
@@ -59,33 +59,34 @@ def whatif(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> WhatIf:
-    """Simulate the workload as it is and under each change.
+    """Simulate the unchanged workload and each change.
 
     Parameters
     ----------
     workload : Workload
         The jobs.
     changes : sequence of Change, optional
-        As `changes_of` makes them; the usual ones where left out.
+        Changes from `changes_of`; by default the default changes.
     policy : str or object
-        Under which all run.
+        Policy of all runs.
     platform : Platform, optional
-        The machine as it is; of the size that the workload's source states where left out.
+        The unchanged machine; by default of the size that the workload's source states.
     now : Record, optional
-        What the policy does with the jobs as they are, where that is known already.
+        Record of the unchanged case, if it exists.
     label : str, optional
-        What the policy is called; where left out, as `gridsim.questions.labels.labelled` does.
+        Label of the policy; by default from `gridsim.questions.labels.labelled`.
     bound, warmup, cooldown : float
-        As `gridsim.metrics.summary.metrics` takes them, s.
+        As for `gridsim.metrics.summary.metrics`, s.
     lenient : bool
-        Whether a change that the policy does not take is left out and told, instead of an error.
+        Whether a change that the policy rejects is reported and omitted instead of raising an error.
     shake, shake_by, resample, resample_load, flurries : int, float, str
-        The same on so many workloads made of this one, and without floods of jobs by one user, as `gridsim.compare`
-        takes them: each change is made of the shaken jobs, or of those drawn anew.
+        Additional runs on replicas of the workload, and without bursts of jobs by one user, as for `gridsim.compare`.
+        Each change is applied to the shaken or resampled jobs.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
     workers : int or Workers
-        Processes that simulate, a change each; 1 for none but this one. Answers are the same with any number.
+        Number of worker processes, each with one change at a time; 1 uses only this process. Results do not depend on
+        it.
 
     Examples
     --------
@@ -112,20 +113,20 @@ def whatif(
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The runs of `whatif`: workers have them at once, and they are waited for where `Pending.whatif` is called.
+    """Runs of `whatif`, submitted to workers immediately; `Pending.whatif` waits for the results.
 
     Attributes
     ----------
     changes : tuple of Change
-        What is now first.
+        Changes, the unchanged case first.
     records : mapping of str to Awaited
-        What comes of each, by label.
+        Pending records by label.
     alike : tuple of PendingReplicas
-        The same on workloads made of this one.
+        Runs on replicas of the workload.
     cleaned : Pending or None
-        The same without floods of jobs by one user.
+        Runs without bursts of jobs by one user.
     policy : str or object
-        Under which all run where a change has no policy of its own.
+        Policy of changes that do not change the policy.
     """
 
     changes: tuple[Change, ...]
@@ -148,7 +149,7 @@ class Pending:
         name: str = "the policy",
         progress: Callable[[str, int], None] | None = None,
     ) -> Pending:
-        """Parameters as those of `whatif`; *name* is that of the policy, for the user."""
+        """Submit the runs; parameters as for `whatif`; *name* is the name of the policy for the user."""
         platform, options = platform or machine(workload), options or Run()
         changes = changes_of(workload, platform) if changes is None else list(changes)
         labels = [each.label for each in changes]
@@ -183,7 +184,7 @@ class Pending:
         options: Run,
         progress: Callable[[str, int], None] | None = None,
     ) -> Pending:
-        """With the runs of the same changes on workloads made of this one, and without floods of jobs where *both*."""
+        """Add the runs of the same changes on replicas of the workload, and without bursts of jobs if *both*."""
         arms = {}
         for it in self.changes:
             scheduler = fitted(make_policy(policy if it.policy is None else it.policy), it.platform)
@@ -212,7 +213,7 @@ class Pending:
         cooldown: float = 0.0,
         lenient: bool = False,
     ) -> WhatIf:
-        """The answers, as `whatif` gives them; *policy* is what it is called."""
+        """Wait for the runs and return the results, as `whatif`; *policy* is the label."""
         as_it_is, *changes = self.changes
         records, refused = {NOW: self.records[NOW].result()}, []
         for change in changes:
@@ -275,21 +276,24 @@ def record_under(
     options: Run,
     progress: Callable[[int], None] | None = None,
 ) -> Record:
-    """What the policy does on a machine that its site is made to fit."""
+    """Return the record of the policy on a machine, with its site adjusted to that machine."""
     return run(workload, platform, fitted(make_policy(policy), platform), options, progress=progress)
 
 
 MATTERS = 0.05
-"""Share of the waiting time of the jobs that request a resource from which a limit on it is reported."""
+"""Share of the waiting time of jobs that request a resource, from which on a limit on it is reported."""
 
 MOST_LIMITS = 3
-"""Limits that are reported of a change."""
+"""Largest number of limits that are reported for a change."""
 
 
 def part_effects(
     changes: Sequence[Change], records: Mapping[str, Record], rows: Any, bound: float
 ) -> dict[str, tuple[PartEffect, ...]]:
-    """Waits of each part of the jobs under each change, against those now; the part is a family of its own (Holm)."""
+    """Return the waits of each part of the jobs under each change, against the baseline.
+
+    Each part is a family (Holm).
+    """
     found: dict[str, list[PartEffect]] = {each.label: [] for each in changes}
     if len(records) < 2:
         return {}
@@ -304,7 +308,7 @@ def part_effects(
 
 
 def _concerned(change: Change) -> set[tuple[str, str]]:
-    """Kinds and values of the parts of the jobs that a change is made for."""
+    """Return kinds and values of the parts of the jobs that a change is made for."""
     nodes = [each.node for each in change.nodes]
     found = {("partition", name) for node in nodes for name in node.partitions} | set(change.owners)
     found |= {("gpu", "") for node in nodes if node.gpus} | {("gpu type", node.gpu_kind) for node in nodes if node.gpus}
@@ -312,9 +316,9 @@ def _concerned(change: Change) -> set[tuple[str, str]]:
 
 
 def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEffect, ...]:
-    """Limits that hold jobs back though the change adds units of what they limit, those with the longest waits first.
+    """Return the limits that delay jobs although the change adds units of the limited resource, longest waits first.
 
-    Only of a policy that knows the limits of its site.
+    Only policies with a site configuration have such limits.
     """
     made = fitted(make_policy(policy if change.policy is None else change.policy), change.platform)
     added = _added(change)
@@ -337,7 +341,10 @@ def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEff
 
 
 def _added(change: Change) -> set[str]:
-    """TRES names of the resources of which a change adds units; limits on the number of jobs concern each addition."""
+    """Return the TRES names of the resources of which a change adds units.
+
+    Limits on job counts concern each addition.
+    """
     found: Counter[str] = Counter({f"{LICENCE}{name}": more for name, more in change.pools})
     for nodes, node in change.nodes:
         found[NODE] += nodes
@@ -350,10 +357,10 @@ def _added(change: Change) -> set[str]:
 
 
 _FINEST = 0.01
-"""Part of the machine in whose steps its size is searched where nobody says how large a node is."""
+"""Default step of the search for a machine size, relative to the machine, if the node size is unknown."""
 
 _LARGEST = 64
-"""Times the machine up to which a size is searched."""
+"""Largest searched size relative to the machine."""
 
 
 def cores_for(
@@ -368,33 +375,33 @@ def cores_for(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Change:
-    """The smallest machine, in steps of a node, on which a number is at most a part of what it is now.
+    """Return the smallest machine, in steps of a node, on which a metric is at most a given part of its present value.
 
     Parameters
     ----------
     part : float
-        Above 0 and below 1: 0.5 halves it.
+        Target relative to the present value, above 0 and below 1: 0.5 halves it.
     metric : str
-        Of `gridsim.metrics.summary.METRICS`, one of which less is better.
+        One of `gridsim.metrics.summary.METRICS` for which lower is better.
     node : int, optional
-        Cores that are added at a time; where left out, those of a node of a policy that knows its nodes, else a
-        hundredth of the machine.
+        Step of the size, cores; by default those of a node if the policy has a node configuration, else 1 % of the
+        machine.
     progress : callable, optional
-        Told the label and the number of jobs released so far.
+        Called with the label and the number of jobs released so far.
     workers : int or Workers
-        Processes that simulate: sizes that may be asked for next are tried beside those that are. The answer is the
-        same with any number.
+        Number of worker processes; likely next sizes are simulated in advance. The result does not depend on the
+        number.
 
     Raises
     ------
     InputError
-        When the number is 0 already or not known, when no machine up to 64 times as large is enough, and when *node*
-        is no whole number of the nodes of the policy.
+        If the metric is already 0 or unknown, if no machine up to 64 times as large is sufficient, or if *node* is not
+        a whole number of nodes of the policy.
 
     Notes
     -----
-    The size is found by doubling what is added and then halving the gap: on most logs waits fall as the machine grows,
-    though not always from one step to the next.
+    The size is found by doubling the addition and then by bisection. On most logs waits decrease as the machine grows,
+    although not always from one step to the next.
     """
     options = options or Run()
     if not 0 < part < 1:
@@ -430,16 +437,16 @@ def cores_for(
 
 @dataclass
 class _Trials:
-    """Values of machines of so many steps more, each simulated once; with several workers some of the next in advance.
+    """Metric by number of added steps, each simulated once; with several workers some sizes are simulated in advance.
 
     Attributes
     ----------
     begin : callable
-        Has a machine simulated.
+        Starts the simulation of a machine.
     workers : int
-        How many are simulated at once.
+        Number of simultaneous simulations.
     most : int
-        Steps beyond which nothing is tried.
+        Largest number of steps.
     """
 
     begin: Callable[[int], Awaited[float]]
@@ -448,7 +455,7 @@ class _Trials:
     _known: dict[int, Awaited[float]] = field(default_factory=dict)
 
     def value(self, more: int, then: Iterable[int]) -> float:
-        """The value; *then* are those that may be asked for next, the likelier first."""
+        """Return the value for *more* steps; *then* are possible next sizes, the likelier first."""
         later = [steps for steps in then if 0 < steps <= self.most]
         for steps in [more, *later][: self.workers]:
             if steps not in self._known:
@@ -457,7 +464,7 @@ class _Trials:
 
 
 def _least(trials: _Trials, wanted: float) -> int | None:
-    """The fewest steps by which a value is no more than is wanted; None where it is not up to the most of them."""
+    """Return the fewest steps for which a value is at most *wanted*; None up to the largest number."""
     low, more = 0, 1
     while trials.value(more, [2 * more, 4 * more]) > wanted:
         low, more = more, 2 * more

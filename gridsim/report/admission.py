@@ -1,4 +1,4 @@
-"""What is told of deadlines: who promised how many, kept them, refused the rest, and what that took from others."""
+"""Text on deadlines: guaranteed, met and refused jobs, and the effect on other jobs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _text = texts("rejections")
 
 
 _MOST = 4
-"""Policies that one sentence names where there are more than one more."""
+"""Largest number of additional policies named in a sentence."""
 
 _HOUR = 3600.0
 
 
 def of_deadlines(comparison: Evidence) -> bool:
-    """Whether any job that counts asks for a deadline."""
+    """Return whether any counted job requests a deadline."""
     return bool(comparison.metrics[comparison.baseline].get("deadline_jobs", 0))
 
 
 def answer(comparison: Evidence) -> list[str]:
-    """How many deadlines each policy guaranteed and kept, or met; what it killed; how other jobs fared."""
+    """Return text on guaranteed, kept and met deadlines of each policy, kills, and the effect on other jobs."""
     if not of_deadlines(comparison):
         return []
     return [
@@ -44,7 +44,7 @@ def answer(comparison: Evidence) -> list[str]:
 
 
 def _promising(comparison: Evidence) -> list[str]:
-    """Policies that make promises, the one with the most deadlines guaranteed first."""
+    """Return the policies with guarantees, the one with the most guaranteed deadlines first."""
     records = comparison.records.items()
     labels = [label for label, record in records if record.promises is not None and record.promises.guarantees]
     return sorted(labels, key=lambda label: -comparison.metrics[label]["deadline_guaranteed"])
@@ -72,7 +72,7 @@ def _guaranteed(comparison: Evidence) -> Iterator[str]:
 
 
 def _counts(comparison: Evidence, labels: list[str], name: str, verb: str, of: str = "") -> list[str]:
-    """A number of each policy, with what it is of at the first one; a last part is for those that are not named."""
+    """Return a number of each policy, the first with its total; the last part covers unnamed policies."""
     values = [comparison.metrics[label][name] for label in labels]
     named = _named(labels)
     parts = [f"{label} {number(value)}" for label, value in zip(named, values, strict=False)]
@@ -84,7 +84,7 @@ def _counts(comparison: Evidence, labels: list[str], name: str, verb: str, of: s
 
 
 def _named(labels: list[str]) -> list[str]:
-    """Policies that a sentence names; never all but one."""
+    """Return the policies named in a sentence; never all but one."""
     return labels if len(labels) <= _MOST + 1 else labels[:_MOST]
 
 
@@ -105,7 +105,7 @@ def _all_kept(comparison: Evidence, promising: list[str]) -> Iterator[str]:
 
 
 def _later(comparison: Evidence) -> Iterator[str]:
-    """How many jobs were offered a later deadline than they asked for, and took it."""
+    """Return how many jobs were offered a later deadline than requested, and accepted it."""
     for label in _promising(comparison):
         numbers = comparison.metrics[label]
         if numbers["offers_made"]:
@@ -132,7 +132,7 @@ def _without_a_deadline(comparison: Evidence) -> Iterator[str]:
 
 
 def caveats(comparison: Evidence) -> list[str]:
-    """That waits are not of the same jobs, and that refusals are chaotic."""
+    """Return the notes that waits are over different jobs, and that refusals depend chaotically on details."""
     return [*_other_jobs(comparison), *_chaotic(comparison)]
 
 
@@ -159,7 +159,7 @@ def _chaotic(comparison: Evidence) -> Iterator[str]:
 
 
 _MOST_RUNS = 4
-"""Runs that the line names where there are more than one more."""
+"""Largest number of additional runs named in the line."""
 
 
 def job_counts(
@@ -169,20 +169,20 @@ def job_counts(
     *,
     every: str = "in every run",
 ) -> list[str]:
-    """The line, or nothing where all counted jobs ran in every run.
+    """Return a line on numbers of jobs; nothing if all counted jobs ran in every run.
 
-    A number that equals the one before it is left out, but for that of the jobs that ran.
+    A number equal to the preceding one is omitted, except that of the jobs that ran.
 
     Parameters
     ----------
     ran : mapping of str to mask
-        Jobs that ran, by the words for the run ("under easy").
+        Jobs that ran, by name of the run ("under easy").
     kept : mask
-        Jobs that are counted.
+        Counted jobs.
     provenance : mapping
-        Numbers of jobs that were read and kept.
+        Provenance, with the numbers of jobs read and kept.
     every : str
-        The words for all runs together.
+        Text for all runs together.
 
     Examples
     --------

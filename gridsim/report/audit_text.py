@@ -1,4 +1,4 @@
-"""An audit of a trace in words: what was counted, what is odd, whether the trace fits its machine."""
+"""Text of the audit of a trace: counts, anomalies, and whether the trace fits its machine."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
 _text = texts("audit")
 
 COLUMNS = text_table("audit", "columns")["cells"]
-"""Headings of the table of demands: as it ran, then as if nobody waited."""
+"""Headings of the table of demands: as recorded, and without waiting."""
 
 _IDLE = 0.1
-"""Share of the capacity up to which a peak is that of no busy machine."""
+"""Share of the capacity below which a peak shows that the machine was not busy."""
 
 _UNITS = {"memory": "MiB"}
 _WORDS = {"gpus": "GPUs", "memory": "MiB of memory"}
 
 
 def facts(audit: Audit) -> Iterator[tuple[str, str]]:
-    """What was counted, each with its name."""
+    """Return the counts with their names."""
     tally = audit.tally
     left = [f"{number(count)} {reason}" for reason, count in tally.left_out.items() if count]
     yield "rows", f"{number(tally.read)} read, {number(tally.kept)} kept, left out: {listed(left) if left else 'none'}"
@@ -65,7 +65,7 @@ def _names(audit: Audit) -> Iterator[tuple[str, str]]:
 
 
 def rows(audit: Audit) -> Iterator[tuple[str, ...]]:
-    """Cells of the table of demands, under `COLUMNS`: shares of the capacity, amounts where that is not known."""
+    """Return the cells under `COLUMNS`: shares of the capacity, or amounts if it is unknown."""
     for demand in audit.demands:
         known = not math.isnan(demand.capacity)
         name = f"{demand.resource} ({demand.kind})" if demand.kind else demand.resource
@@ -90,7 +90,7 @@ def _part(amount: float, capacity: float) -> str:
 
 
 def verdict(audit: Audit) -> Iterator[str]:
-    """What that means, in sentences; the first is about the machine."""
+    """Return the conclusions as sentences; the first is about the machine."""
     yield from _fit(audit)
     yield from (_impossible(it) for it in audit.infeasible)
     if not audit.exact:
@@ -170,7 +170,7 @@ def _impossible(it: Infeasible) -> str:
 
 
 def findings(audit: Audit) -> list[str]:
-    """Names of what is odd, for those who want none of it."""
+    """Return the names of anomalies, for strict checks."""
     tally = audit.tally
     above = [it for it in audit.demands if it.unwaited is not None and it.unwaited.mean > it.capacity]
     beyond = [it for it in audit.demands if it.ran is not None and it.ran.above > 0]
@@ -191,7 +191,7 @@ def findings(audit: Audit) -> list[str]:
 
 
 def as_json(audit: Audit) -> dict[str, Any]:
-    """All of it, in JSON types."""
+    """Return the audit with JSON types."""
     tally = audit.tally
 
     def usage(it: Usage | None) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Dates along an axis: the texts of its ticks, and what a page needs to count dates by itself."""
+"""Dates on an axis: tick labels, and data for date computations on a page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DAY = 86_400
 
 
 def ticks(calendar: Calendar, seconds: Sequence[float]) -> tuple[list[str], str]:
-    """Texts for an axis with ticks at these seconds, ascending, and its label: what they share, and the zone.
+    """Return tick labels for ascending seconds, and the axis label: the common part of the dates, and the zone.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def ticks(calendar: Calendar, seconds: Sequence[float]) -> tuple[list[str], str]
 
 
 def offsets(calendar: Calendar, first: float, last: float) -> list[tuple[float, int]]:
-    """From which second on, between two, local time is how much ahead of UTC, s.
+    """Return the offsets of local time from UTC between two seconds, with the second from which each applies.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def offsets(calendar: Calendar, first: float, last: float) -> list[tuple[float, 
 
 
 def embedded(calendar: Calendar | None, first: float, last: float) -> dict[str, Any] | None:
-    """What a page counts dates between two seconds with: Unix time of second 0, `offsets`, and the name of the zone."""
+    """Return the data for dates on a page: Unix time of second 0, `offsets`, and the name of the zone."""
     if calendar is None:
         return None
     ahead = offsets(calendar, first, last)
@@ -71,7 +71,7 @@ def _offset(calendar: Calendar, second: float) -> int:
 
 
 def _changed(calendar: Calendar, low: float, high: float) -> float:
-    """The second at which the offset changes, between two instants."""
+    """Return the second between two instants at which the offset changes."""
     before = _offset(calendar, low)
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Comparisons of a campaign told: a table for the terminal, CSV, LaTeX and a page. Nothing is tested here.
+"""Report on comparisons of a campaign: table for the terminal, CSV, LaTeX and an HTML page.
 
 Ratios are geometric means over workloads, value over baseline; the tests are those of `gridsim.metrics.campaign`.
 """
@@ -47,7 +47,7 @@ _TITLES = {
 }
 
 _MOST = 3
-"""Values, or metrics, that one sentence names at most."""
+"""Largest number of values, or metrics, named in a sentence."""
 
 _AGREED = {
     "shake": ("shaking does not change it", "within the noise of the input"),
@@ -55,13 +55,13 @@ _AGREED = {
 }
 
 _FEW = 6
-"""Workloads below which Wilcoxon's test cannot be clear at 95 %."""
+"""Number of workloads below which Wilcoxon's test cannot be significant at 95 %."""
 
 _VERDICTS = ("better", "worse", "equivalent", "no clear difference", "too little data")
 
 
 def title(metric: str) -> str:
-    """Name of a metric within a sentence.
+    """Return the name of a metric for use in a sentence.
 
     Examples
     --------
@@ -72,13 +72,13 @@ def title(metric: str) -> str:
 
 
 def label(found: Comparisons, value: Any) -> str:
-    """A value of the factor: a policy's own name, else with that of the factor."""
+    """Return the name of a value of the factor, with the name of the factor unless it is the policy."""
     factor = found.comparing.factor
     return str(value) if factor == "policy" else f"{factor} {value}"
 
 
 def unit(found: Comparisons) -> str:
-    """What the tests are over: a log, a window of the only one, else a workload."""
+    """Return the unit of the tests: a log, a window of a single log, else a workload."""
     how = found.comparing
     if found.nested:
         return " and ".join(how.sources or ())
@@ -86,14 +86,14 @@ def unit(found: Comparisons) -> str:
 
 
 def condition_name(condition: Mapping[str, Any]) -> str:
-    """Values of the factors that make a condition."""
+    """Return the text of the factor values that define a condition."""
     return ", ".join(f"{name} {value}" for name, value in condition.items()) or "all runs"
 
 
 def sentences(found: Comparisons) -> list[str]:
-    """Who is better than the baseline, by how much and how sure that is; who is not; what is missing or not clear.
+    """Return sentences on significant differences from the baseline, other results, and missing or unclear data.
 
-    The first metric is told with its numbers, the others in passing.
+    The first metric is described in detail, the others briefly.
     """
     base = label(found, found.values[0])
     if len(found.values) < 2:
@@ -108,7 +108,7 @@ def sentences(found: Comparisons) -> list[str]:
 
 
 def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
-    """In how many replicas the values have less than the baseline, where replicas were made of workloads."""
+    """Return in how many replicas the values are below the baseline, if there are replicas of workloads."""
     there = [it for it in found.agreements if it.metric == metric and it.pairs]
     if not there:
         return
@@ -124,7 +124,7 @@ def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
 
 
 def _verdict(it: Agreement) -> str:
-    """Of how many workloads the replicas agree."""
+    """Return for how many workloads the replicas agree."""
     if it.workloads == 1:
         sure, unsure = _AGREED[it.role]
         return sure if it.certain else unsure
@@ -132,7 +132,7 @@ def _verdict(it: Agreement) -> str:
 
 
 def _independence(found: Comparisons) -> Iterator[str]:
-    """What is one observation, where workloads are parts of something."""
+    """Return the text on the unit of observation, if workloads are parts of a source."""
     noun = unit(found)
     if found.nested:
         yield _text("averaged_by_source", found=found, noun=noun)
@@ -185,12 +185,12 @@ def _headline(found: Comparisons, metric: str) -> Iterator[str]:
 
 
 def _distance(it: Compared) -> float:
-    """How far a ratio is from 1; nothing where there is none."""
+    """Return the distance of a ratio from 1; 0 if there is none."""
     return abs(math.log(it.test.ratio)) if it.test.ratio > 0 else -1.0
 
 
 def _over(found: Comparisons, overall: Sequence[Compared]) -> str:
-    """How many workloads, of how many parts and conditions each."""
+    """Return the text on the numbers of workloads, parts and conditions."""
     noun = unit(found)
     there = sorted({it.test.workloads - it.test.left_out for it in overall if it.test.workloads})
     most = there[-1] if there else 0
@@ -202,7 +202,7 @@ def _over(found: Comparisons, overall: Sequence[Compared]) -> str:
 
 
 def _parts_each(found: Comparisons) -> str:
-    """How many parts a source has."""
+    """Return the number of parts of a source."""
     how = found.comparing
     names = (name for name in how.replicates or () if name not in (how.sources or ()))
     parts = " and ".join("replica" if name in REPLICAS else name for name in names)
@@ -211,7 +211,7 @@ def _parts_each(found: Comparisons) -> str:
 
 
 def _parts(found: Comparisons, clear: Sequence[Compared], corrected: str) -> list[str]:
-    """Each by how much and how sure; the correction of p is said once."""
+    """Return size and significance of each difference; the correction of p is mentioned once."""
     parts = []
     for place, it in enumerate(clear[:_MOST]):
         sure = f"{_sure(it, found.comparing.confidence)}{'' if place else corrected}"
@@ -238,7 +238,7 @@ def _probability(p: float) -> str:
 
 
 def _unconfirmed(it: Compared, found: Comparisons) -> str:
-    """Whether the test that is less easily misled by a few workloads says otherwise."""
+    """Return whether the test that is more robust to outlying workloads disagrees."""
     doubts = it.test.workloads >= _FEW and it.test.p_wilcoxon_holm >= 1 - found.comparing.confidence
     return "; not confirmed by Wilcoxon's test" if doubts else ""
 
@@ -251,7 +251,7 @@ def _unclear(it: Compared, confidence: float) -> str:
 
 
 def _reversed(found: Comparisons, metric: str, winners: Sequence[Compared], worse: str) -> Iterator[str]:
-    """Conditions in which a winner clearly loses."""
+    """Return the conditions in which a better value is significantly worse."""
     parts = []
     for it in winners:
         lost = [
@@ -267,7 +267,7 @@ def _reversed(found: Comparisons, metric: str, winners: Sequence[Compared], wors
 
 
 def _in_passing(found: Comparisons, metrics: Sequence[str]) -> Iterator[str]:
-    """One sentence on further metrics."""
+    """Return one sentence on further metrics."""
     parts = []
     for metric in metrics[:_MOST]:
         overall = found.overall(metric)
@@ -287,7 +287,7 @@ def _in_passing(found: Comparisons, metrics: Sequence[str]) -> Iterator[str]:
 
 
 def _missing(found: Comparisons) -> Iterator[str]:
-    """Workloads that are in no pair, by the first metric, and pairs without a ratio."""
+    """Return the text on workloads without a pair (first metric), and on pairs without a ratio."""
     overall = found.overall(found.metrics[0])
     short = [it for it in overall if it.missing]
     if short:
@@ -315,18 +315,18 @@ def _few(found: Comparisons) -> Iterator[str]:
 
 
 _MOST_DRAWN = 4
-"""Metrics that are drawn."""
+"""Largest number of metrics with figures."""
 
 _MARKERS = {"better": "s", "worse": "D"}
 
 
 def figures(found: Comparisons) -> Gallery:
-    """Figures of a campaign by name: ``wait-mean``, …"""
+    """Return the figures of a campaign by name: ``wait-mean``, …"""
     return Gallery(lambda: {one.drawing.name: one.drawing.figure for one in pictures(found)})
 
 
 def pictures(found: Comparisons) -> Iterator[Picture]:
-    """The main comparison as pictures: of the first metrics, every value against the baseline."""
+    """Return figures of the main comparison: all values against the baseline, for the first metrics."""
     for metric in found.metrics[:_MOST_DRAWN]:
         rows = [it for it in found.overall(metric) if it.test.ratio > 0 and math.isfinite(it.test.ratio)]
         if rows:
@@ -343,7 +343,7 @@ def pictures(found: Comparisons) -> Iterator[Picture]:
 
 
 def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
-    """Ratios of one metric to the baseline, a row a value of the factor, with their intervals; a line at 1."""
+    """Draw the ratios of one metric to the baseline with intervals, one row per value of the factor."""
     names = short_labels([label(found, it.value) for it in rows])
     base = label(found, found.values[0])
     with drawing(height=1.2 + 0.34 * len(rows)) as (figure, axes):
@@ -373,11 +373,11 @@ def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
 
 
 _WIDEST = 48
-"""Letters of the label of an axis that fit beside the names of the rows."""
+"""Largest number of characters of an axis label next to the names of rows."""
 
 
 def _limits(rows: Sequence[Compared]) -> tuple[float, float]:
-    """From and to: all ratios, with their intervals where these are no wider than a factor of 10 to a side."""
+    """Return the axis limits: all ratios, with intervals up to a factor of 10 to each side."""
     low, high = 0.5, 2.0
     for it in (it.test for it in rows):
         low = min(low, 0.9 * max(it.ratio_low if it.ratio_low == it.ratio_low else it.ratio, it.ratio / 10))
@@ -394,10 +394,10 @@ def _ticks(axes: Axes, low: float, high: float) -> None:
 
 _OF_WHAT = ("metric", "policy", "other", "load", "kind")
 _TESTS = tuple(it.name for it in fields(PolicyComparison) if it.name not in _OF_WHAT)
-"""Columns of the CSV that are attributes of a test."""
+"""Columns of the CSV file that are attributes of a test."""
 
 _MOST_ROWS = 2_000
-"""Of means on the page and in the long LaTeX table; the CSV has all."""
+"""Largest number of rows of means on the page and in the long LaTeX table; the CSV file has all."""
 
 _NOTES = (
     _text("comparison_note"),
@@ -407,7 +407,7 @@ _NOTES = (
 
 
 def _value(metric: str, value: float) -> str:
-    """A value of a metric as people read it."""
+    """Return a formatted value of a metric."""
     if math.isnan(value):
         return "-"
     if metric.endswith("_share"):
@@ -418,13 +418,13 @@ def _value(metric: str, value: float) -> str:
 
 
 def _verdict_shown(it: Compared, margin: float) -> str:
-    """The verdict, and whether a clear difference is a small one."""
+    """Return the verdict, and whether a clear difference is small."""
     clear = it.test.verdict in ("better", "worse")
     return f"{it.test.verdict}, within {percent(margin)}" if clear and it.test.equivalent else it.test.verdict
 
 
 def _fixed(ratio: float) -> str:
-    """A ratio with three digits, also where they are zeros: those beside it have as many.
+    """Return a ratio with three digits, including trailing zeros, as in the rest of the column.
 
     Examples
     --------
@@ -435,19 +435,19 @@ def _fixed(ratio: float) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """From and to, of ratios."""
+    """Return an interval of ratios as text."""
     return "-" if math.isnan(low) else f"{_fixed(low)} to {_fixed(high)}"
 
 
 _SHORT = {"no clear difference": "unclear", "too little data": "too few"}
-"""Verdicts where there is little room."""
+"""Short forms of verdicts."""
 
 
-# ---- the terminal -------------------------------------------------------------------------------------------------
+# ---- terminal -----------------------------------------------------------------------------------------------------
 
 
 def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
-    """Comparisons over all conditions as a rich table; clear ones are bold and have a mark too."""
+    """Return the comparisons over all conditions as a rich table; significant ones are bold and marked."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -476,13 +476,13 @@ def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
 
 
 def _equal(found: Comparisons) -> str:
-    """How *equivalent* is decided."""
+    """Return the text on the criterion for *equivalent*."""
     inside = 200 * found.comparing.confidence - 100
     return f"{inside:.3g} % interval within {percent(found.comparing.margin)}, shown there"
 
 
 def _paired(it: Compared) -> str:
-    """Workloads with a ratio, and those without."""
+    """Return the numbers of workloads with and without a ratio."""
     lost = it.missing + it.test.left_out
     return f"{number(it.test.workloads - it.test.left_out)}" + (f" (-{number(lost)})" if lost else "")
 
@@ -491,7 +491,7 @@ def _paired(it: Compared) -> str:
 
 
 def _columns_of(found: Comparisons, *taken: str) -> list[str]:
-    """Headings of the factors, told apart from those of numbers."""
+    """Return the headings of the factors, made distinct from those of numbers."""
     return [f"{name} (factor)" if name in taken else name for name in (*found.others, found.comparing.factor)]
 
 
@@ -519,7 +519,7 @@ def _mean_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
 
 
 def _write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
-    """Rows, whole or not at all; numbers keep every digit, NaN and None are empty cells."""
+    """Write rows atomically; numbers keep every digit, NaN and None are empty cells."""
 
     def write(temporary: Path) -> None:
         with temporary.open("w", encoding="utf-8", newline="") as file:
@@ -533,7 +533,7 @@ def _write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
 
 
 class _Line(NamedTuple):
-    """A value of the factor in a condition: its mean, and the comparison with the baseline unless it is that."""
+    """Value of the factor in a condition: its mean, and the comparison with the baseline, unless it is the baseline."""
 
     mean: Mean
     compared: Compared | None
@@ -547,7 +547,7 @@ class _Block(NamedTuple):
 
 
 def _by_condition(found: Comparisons) -> dict[str, list[_Block]]:
-    """Means and comparisons of each metric by condition, of as many conditions as are shown."""
+    """Return means and comparisons of each metric by condition, for at most `_MOST_ROWS` rows."""
     most = _conditions_shown(found)
     blocks: dict[str, list[_Block]] = {}
     rows = {
@@ -558,7 +558,7 @@ def _by_condition(found: Comparisons) -> dict[str, list[_Block]]:
         listed_means = list(means)
         size = len(found.values)
         for start in range(0, min(len(listed_means), most * size), size):
-            part = listed_means[start : start + size]  # the baseline, then its comparisons in the same order
+            part = listed_means[start : start + size]  # the baseline, followed by its comparisons in the same order
             lines = [_Line(part[0], None), *(_Line(mean, next(against)) for mean in part[1:])]
             blocks.setdefault(metric, []).append(_Block(condition_name(part[0].condition), lines))
     return blocks
@@ -569,7 +569,7 @@ def _conditions_shown(found: Comparisons) -> int:
 
 
 def _about(found: Comparisons, name: str) -> dict[str, Any]:
-    """What both templates are told."""
+    """Return the common variables of both templates."""
     confidence = f"{100 * found.comparing.confidence:g} %"
     return {
         "found": found,
@@ -595,7 +595,7 @@ def _about(found: Comparisons, name: str) -> dict[str, Any]:
 
 
 class _Tex(str):
-    """Text that is LaTeX already."""
+    """Text that is already LaTeX."""
 
     __slots__ = ()
 
@@ -611,12 +611,12 @@ _TEX = {
     "`": r"\textasciigrave{}",
     '"': "{''}",
     "∞": r"$\infty$",
-    **{character: f"{{{character}}}" for character in "[]*-"},  # not an option, star or dash of what stands before
+    **{character: f"{{{character}}}" for character in "[]*-"},  # no option, star or dash of the preceding command
 }
 
 
 def _tex(text: Any) -> str:
-    """Any text as LaTeX prints it.
+    """Escape a text for LaTeX.
 
     Examples
     --------
@@ -629,14 +629,14 @@ def _tex(text: Any) -> str:
 
 
 def _tex_breakable(text: str) -> _Tex:
-    """A label that may break after its punctuation."""
+    """Escape a label for LaTeX, with line breaks allowed after punctuation."""
     return _Tex(r"\allowbreak{}".join(_tex(part) for part in re.split(r"(?<=[?&=,:(])", text)))
 
 
 def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = False) -> str:
-    """Comparisons over all conditions as a floating table for ``\\input``, or all by condition as a ``longtable``.
+    """Return the comparisons as LaTeX: over all conditions as a floating table, or by condition as a ``longtable``.
 
-    The document loads ``booktabs``, and ``longtable`` for the second.
+    The table is for ``\\input``. The document must load ``booktabs``, and ``longtable`` for the second form.
     """
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -647,7 +647,7 @@ def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = Fa
         comment_start_string="<#",
         comment_end_string="#>",
         finalize=_tex,
-        autoescape=False,  # everything printed goes through _tex
+        autoescape=False,  # all output is escaped by _tex
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -660,11 +660,11 @@ def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = Fa
     )
 
 
-# ---- the page -----------------------------------------------------------------------------------------------------
+# ---- page ---------------------------------------------------------------------------------------------------------
 
 
 def page(found: Comparisons, *, name: str = "campaign") -> str:
-    """The self-contained HTML page: what was found in words, the table, means and comparisons by condition."""
+    """Return the self-contained HTML page: sentences, the table, means and comparisons by condition."""
     templates = environment(prose=prose, breakable=breakable, p=p_shown, ratio=_fixed)
     return templates.get_template("campaign.html.j2").render(
         **_about(found, name),
@@ -700,17 +700,17 @@ def _facts(found: Comparisons) -> Iterator[tuple[str, str]]:
 
 
 def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaign") -> list[Path]:
-    """Write ``comparisons.csv``, ``means.csv``, ``comparisons.tex`` and ``comparisons.html``; returns their paths.
+    """Write ``comparisons.csv``, ``means.csv``, ``comparisons.tex`` and ``comparisons.html``; return their paths.
 
-    With several conditions also ``comparisons-by-condition.tex``, with replicas of workloads ``agreement.csv``. Each is
-    whole or not written at all.
+    With several conditions also write ``comparisons-by-condition.tex``, and with replicas of workloads
+    ``agreement.csv``. Each file is written atomically.
 
     Parameters
     ----------
     folder : path
-        Made where it is missing.
+        The folder; created if missing.
     name : str
-        Of the campaign, for headings and the label of the LaTeX table.
+        Name of the campaign, for headings and the label of the LaTeX table.
     """
     folder = Path(folder)
     _write_csv(folder / "comparisons.csv", _comparison_rows(found))
@@ -721,7 +721,7 @@ def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaig
     if found.conditions > 1:
         texts["comparisons-by-condition.tex"] = latex(found, name=name, by_condition=True)
     else:
-        (folder / "comparisons-by-condition.tex").unlink(missing_ok=True)  # of more conditions, earlier
+        (folder / "comparisons-by-condition.tex").unlink(missing_ok=True)  # from an earlier run with more conditions
     for file, text in texts.items():
         write_text(folder / file, text)
     numbers = ["comparisons.csv", "means.csv", *(["agreement.csv"] if found.agreements else [])]

@@ -1,4 +1,4 @@
-"""Caveats on the numbers of a comparison: machines, cuts, statuses, predictions, and lines of the log left out."""
+"""Notes on the numbers of a comparison: machines, cuts, statuses, predictions, and excluded lines of the log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _text = texts("caveats")
 
 
 def caveats(comparison: Evidence) -> list[str]:
-    """Cuts, kills, rejections, and what was left out of the log or changed in it."""
+    """Return notes on cuts, kills, rejections, and excluded or changed parts of the log."""
     return [
         *_machines(comparison.info),
         *admission.caveats(comparison),
@@ -65,7 +65,7 @@ def _cuts(comparison: Evidence) -> list[str]:
 
 
 def _counted_from(comparison: Evidence) -> str:
-    """Of which dates the jobs are that count, where the log has dates."""
+    """Return the period of the counted jobs as dates, if the log has any."""
     submit, kept = comparison.records[comparison.baseline].workload_given.submit, comparison.kept
     calendar = calendar_of(comparison.info.get("workload", {}))
     if calendar is None or not kept.any():
@@ -102,7 +102,7 @@ def _jobs(count: float) -> str:
 
 
 def _problems(provenance: Mapping[str, Any]) -> list[str]:
-    """Left out and changed lines of the log, each kind with its count."""
+    """Return the excluded and changed lines of the log, each kind with its count."""
     parts = []
     for rule, text in (("skip", "left out"), ("repair", "repaired")):
         found = [entry for entry in provenance.get("problems", ()) if entry["rule"] == rule and entry["count"]]
@@ -118,7 +118,7 @@ def _problems(provenance: Mapping[str, Any]) -> list[str]:
 
 
 def _machines(info: Mapping[str, Any]) -> list[str]:
-    """That policies run on different machines, and how these differ from the machine of the first site.
+    """Return notes on different machines of the policies, and their differences from the first site's machine.
 
     Examples
     --------
@@ -126,7 +126,8 @@ def _machines(info: Mapping[str, Any]) -> list[str]:
     >>> bigger = {"cores": 40, "nodes": [{"more": 2, "node": node}], "pools": {}}
     >>> for line in _machines({"machines": {"now": {"cores": 32, "nodes": [], "pools": {}}, "bigger": bigger}}):
     ...     print(line)
-    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is of each policy's own.
+    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is of each policy's
+    own.
     Compared with now, the machine of bigger has 2 more nodes of 4 cores, in partition batch.
     """
     machines = info.get("machines", {})
@@ -156,7 +157,7 @@ def _node(it: Mapping[str, Any]) -> NodeGroup:
 
 
 def _predictions(records: Mapping[str, Record], metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Of each policy that predicts run times: how well, beside the requests, and which promises broke.
+    """Return notes on the prediction accuracy of each policy compared with the requests, and on broken guarantees.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def _predictions(records: Mapping[str, Record], metrics: Mapping[str, Mapping[st
 
 
 def _beyond(record: Record) -> tuple[float, float]:
-    """Core-hours that jobs held beyond their first predictions, and their share of all that were held."""
+    """Return the core-hours of jobs beyond their first predictions, and their share of all core-hours."""
     assert record.predictions is not None
     ran = record.end_us < NEVER
     held, cores = (record.end_us - record.start_us)[ran], record.given[ran]

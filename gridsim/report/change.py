@@ -1,9 +1,9 @@
-"""By how much one mean is more or less than another, as people read it. One convention, here and nowhere else.
+"""Formatting of relative differences of means, with one convention for all reports.
 
-A change is that of what is told of against a base that is named behind it (*than under easy*, *than now*, *against
-fcfs*): difference over the base's mean. Sentences say less or more and have no signs; tables have signs, and name the
-base in their head. So the mean of *a* may be 50 % less than that of *b*, which is 100 % more than that of *a*: a
-sentence and a table tell of the same one of the two.
+A change is the difference to a base over the mean of the base, which is named after it (*than under easy*, *than now*,
+*against fcfs*). Sentences use "less" or "more" without signs; tables have signs, and name the base in their header.
+The mean of *a* may be 50 % less than that of *b*, which is 100 % more than that of *a*; a sentence and its table use
+the same base.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
 from gridsim.words import duration, percent, times
 
 EXTREME = 100.0
-"""Ratio beyond which, or below whose inverse, the end of an interval is only named as such."""
+"""Ratio above which, or below whose inverse, the end of an interval is given only as a bound."""
 
 ABOVE, BELOW = f"more than {times(EXTREME)}", f"less than {1 / EXTREME:g} times"
-"""Such ends."""
+"""Texts of such bounds."""
 
 _TIMES = 9.0
-"""Share of the base by which a mean is more from which on it is told as so many times the base."""
+"""Increase relative to the base from which on it is given as a multiple of the base."""
 
 
 class Words(NamedTuple):
-    """What is said of a mean below its base, of one above, and of one many times as large."""
+    """Words for a mean below its base, above it, and a multiple of it."""
 
     less: str
     more: str
@@ -39,7 +39,7 @@ HIGHER = Words("lower", "higher", "as high")
 
 
 def at_least(*, timed: bool = True) -> str:
-    """From which change on a class of jobs counts as losing; of SLRs, which are no times, the part alone.
+    """Return the text of the threshold for a loss of a group of jobs; for SLRs only the relative threshold.
 
     Examples
     --------
@@ -52,9 +52,9 @@ def at_least(*, timed: bool = True) -> str:
 def told(
     part: float, words: Words = MORE, shown: Callable[[float], str] = percent, *, many_from: float = 1 + _TIMES
 ) -> str:
-    """A change in words: *part* of the base, or an amount with *shown* to format it.
+    """Return the text of a change: *part* of the base, or an amount formatted by *shown*.
 
-    From *many_from* times the base on, the change is given as so many times the base.
+    Changes from *many_from* times the base on are given as a multiple of the base.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def told(
 
 
 def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
-    """An interval of a change in words, the end that is nearer to no change first.
+    """Return the text of an interval of a change, the end nearer to zero first.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     if low < 0 < high:
         return f"{_end(low, words, shown)} to {_end(high, words, shown)}"
     near, far = sorted((low, high), key=abs)
-    end = told if _beyond(1 + near) else _end  # a bound that both ends exceed is no interval
+    end = told if _beyond(1 + near) else _end  # an interval needs at least one end within the bounds
     first, second = (end(math.copysign(part, far), words, shown).split(" ") for part in (near, far))
     if first == second:
         return " ".join(first)
@@ -106,7 +106,7 @@ def _beyond(ratio: float) -> bool:
 
 
 def signed_span(low: float, high: float) -> str:
-    """An interval in a table, from the ratios at its ends.
+    """Return an interval for a table, from the ratios at its ends.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def signed_span(low: float, high: float) -> str:
 
 
 def times_span(low: float, high: float) -> str:
-    """An interval of a ratio, as a change of many times the base has it.
+    """Return an interval of a ratio as multiples of the base.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def times_span(low: float, high: float) -> str:
 
 
 def signed(ratio: float) -> str:
-    """A change in a table, from the ratio of a mean over its base.
+    """Return a change for a table, from the ratio of a mean to its base.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Several policies on one workload, compared, in every form in which that is told.
+"""Comparison of several policies on one workload, with all forms of output.
 
-The numbers are in `gridsim.questions.evidence`, words in `sentences`, rows in `tables`, pictures in `figures`, the page
-in `page`.
+The data are in `gridsim.questions.evidence`, sentences in `sentences`, rows in `tables`, figures in `figures`, the
+page in `page`.
 """
 
 from __future__ import annotations
@@ -30,71 +30,71 @@ PAGE = "report.html"
 
 _ALWAYS = ("metrics.json", "metrics.csv", "differences.csv", "groups.csv")
 FILES = frozenset((PAGE, whatif_text.FILE, *_ALWAYS, *curves.FILES, *replicas_text.FILES))
-"""Names of all files that may be written beside the folders of policies."""
+"""Names of all files that may be written next to the folders of policies."""
 
 _FRAMES = ("metrics", "differences", "groups")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison(Evidence):
-    """What several policies did with one workload, and the ways to tell it; attributes as `Evidence` has them."""
+    """Comparison of several policies on one workload with its output; for the attributes see `Evidence`."""
 
     @classmethod
     def view(cls, evidence: Evidence) -> Comparison:
-        """The same numbers, to be told.
+        """Return a comparison with output for existing data.
 
         Parameters
         ----------
         evidence : Evidence
-            What the runs showed.
+            The data.
 
         Returns
         -------
         Comparison
-            A view of it.
+            A view of the data.
         """
         return cls(*(getattr(evidence, it.name) for it in fields(evidence)))
 
     def table(self) -> list[tables.Row]:
-        """Rows of the table, best values marked.
+        """Return the rows of the table, with the best values marked.
 
         Returns
         -------
         list of Row
-            In the order in which they are shown.
+            Rows in display order.
         """
         return tables.rows(self.metrics, moldable=self.of_moldable, measures=self.measures)
 
     def by_weight(self) -> list[robustness.WeightCategory]:
-        """Of moldable jobs, changes of the mean response by weight category; nothing of others.
+        """Return changes of the mean response by weight category, for moldable jobs only.
 
         Returns
         -------
         list of WeightCategory
-            A row a category of effective sequential runtime.
+            One row per category of effective sequential run time.
         """
         return robustness.categories(self)
 
     def sentences(self) -> list[str]:
-        """Who wins, who loses, by how much and how sure that is; then what to know about these numbers.
+        """Return the main results with their significance, followed by notes on the numbers.
 
-        Before all that, `warnings`.
+        `warnings` come first.
 
         Returns
         -------
         list of str
-            In plain words, the most important first.
+            Sentences, the most important first.
         """
         told = [*sentences.answer(self), *replicas_text.answer(self), *flurries_text.answer(self)]
         return [*self.warnings(), *told, *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
-        """What must be known before the answer is read: that the site's own policy is far from the log.
+        """Return warnings to be read first, such as poor agreement of the site's own policy with the log.
 
         Returns
         -------
         list of str
-            Nothing where there is nothing of the kind.
+            Warnings; empty if there are none.
         """
         return [] if self.replay is None else list(trust_in(self.replay).warnings)
 
@@ -103,11 +103,11 @@ class Comparison(Evidence):
         return f"<Comparison of {', '.join(self.labels)} on {jobs:,} job{'' if jobs == 1 else 's'}>"
 
     def __str__(self) -> str:
-        """What is compared, and the answer."""
+        """Return the subject of the comparison and the main results."""
         return "\n".join([repr(self), *sentences.answer(self)])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer and the table, the best of each row bold."""
+        """Return the main results and the table as HTML for notebooks, the best value of each row in bold."""
         rows = [
             (row.title, *(f"{cell.text} *" if cell.best else cell.text for cell in row.cells.values()))
             for row in self.table()
@@ -116,23 +116,23 @@ class Comparison(Evidence):
         return card(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=told, marked="*")
 
     def to_pandas(self, what: str = "metrics") -> Any:
-        """Numbers of the comparison as a tidy pandas data frame, one value a row.
+        """Return the numbers of the comparison as a tidy pandas data frame, one value per row.
 
         Parameters
         ----------
         what : {"metrics", "differences", "groups"}
-            Columns ``policy``, ``metric``, ``value`` and ``unit``; attributes of `Difference`, a row a metric and pair;
-            those of `GroupRow`, a row a group and pair.
+            Columns ``policy``, ``metric``, ``value`` and ``unit``; attributes of `Difference`, one row per metric and
+            pair; attributes of `GroupRow`, one row per group and pair.
 
         Returns
         -------
         pandas.DataFrame
-            In seconds, cores and fractions.
+            Data in seconds, cores and fractions.
 
         Raises
         ------
         InputError
-            Where pandas is not installed.
+            If pandas is not installed.
         """
         if what not in _FRAMES:
             raise UnknownNameError("table of a comparison", what, _FRAMES)
@@ -144,67 +144,67 @@ class Comparison(Evidence):
         return frame({it.name: [getattr(row, it.name) for row in rows] for it in fields(kind)}, {})
 
     def _values(self) -> Iterator[tuple[str, str, float, str]]:
-        """Every number: policy, metric, value and unit."""
+        """Return all metrics: policy, metric, value and unit."""
         for label, numbers in self.metrics.items():
             yield from ((label, name, value, described(name, self.measures).unit) for name, value in numbers.items())
 
     @property
     def figures(self) -> Gallery:
         """Figures of the page by name, each a matplotlib ``Figure``; ``save`` writes them as files for a paper."""
-        from gridsim.report.gallery import of_comparison  # matplotlib: only where a figure is made
+        from gridsim.report.gallery import of_comparison  # matplotlib: only if a figure is made
 
         return of_comparison(self)
 
     def draw(self, made: Callable[[str, Callable[[], Any]], Any] | None = None) -> PageParts:
-        """What takes time of the page: its pictures and schedules, for `page`.
+        """Prepare the slow parts of the page: figures and schedules.
 
         Parameters
         ----------
         made : callable, optional
-            Gives a part by its name, in JSON's types, as it was kept or as the work makes it.
+            Returns a part by name, with JSON types, from a cache or by running the work.
 
         Returns
         -------
         PageParts
-            For `page`, from whichever process.
+            Parts for `page`, which can be used in another process.
         """
-        from gridsim.report.page import draw  # matplotlib and Jinja2: only where a page is made
+        from gridsim.report.page import draw  # matplotlib and Jinja2: only if a page is made
 
         return draw(self, made)
 
     def page(self, path: str | Path, *, drawn: PageParts | None = None) -> Path:
-        """Write the self-contained HTML page, atomically; returns its path.
+        """Write the self-contained HTML page, atomically; return its path.
 
-        Below a picture it names the file with its numbers, and links to it if `write` put it in the same folder before.
+        Captions name the file with the numbers of a figure, with a link if `write` has created it in the same folder.
 
         Parameters
         ----------
         path : path
             The file.
         drawn : PageParts, optional
-            What `draw` gave before; drawn now where left out.
+            Result of `draw`; by default drawn now.
 
         Returns
         -------
         Path
             The file.
         """
-        from gridsim.report.page import render  # matplotlib and Jinja2: only where a page is made
+        from gridsim.report.page import render  # matplotlib and Jinja2: only if a page is made
 
         write_text(path, render(self, beside={file.name for file in Path(path).parent.glob("*.csv")}, drawn=drawn))
         return Path(path)
 
     def write(self, folder: str | Path) -> set[str]:
-        """Write ``metrics.json`` and the numbers as tidy CSV files, one value a cell; returns their names.
+        """Write ``metrics.json`` and the numbers as tidy CSV files, one value per cell; return their names.
 
-        ``metrics.csv``, ``differences.csv``, ``groups.csv``, those of `gridsim.report.curves.FILES` that there are
-        numbers for, ``whatif.csv`` where changes were asked, and those of `gridsim.report.replicas_text.files` where
-        other workloads were.
+        The files are ``metrics.csv``, ``differences.csv``, ``groups.csv``, those of `gridsim.report.curves.FILES` with
+        data, ``whatif.csv`` if there are changes, and those of `gridsim.report.replicas_text.files` if there are
+        replicas.
 
         Parameters
         ----------
         folder : path
-            Where to; made where it is not there.
+            The folder; created if missing.
 
         Returns
         -------
@@ -232,12 +232,12 @@ class Comparison(Evidence):
         return written
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in JSON's types, as ``--json`` prints it; numbers that there are not are None.
+        """Return all data with JSON types, as printed by ``--json``; missing numbers are None.
 
         Returns
         -------
         dict of str to object
-            In seconds, cores and fractions.
+            Data in seconds, cores and fractions.
         """
         found: dict[str, Any] = plain(
             {

@@ -1,9 +1,9 @@
-"""Which cores a job would hold, for drawing: a schedule says when and how many, a picture also needs where.
+"""Assignment of cores to jobs for charts, since a schedule contains only times and numbers of cores.
 
-Schedulers never ask this room; cores are interchangeable to them.
+Schedulers do not use this module, since cores are interchangeable for them.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# Types are in the docstrings, since the decorators hide them from type checkers.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class CoreAssignment(NamedTuple):
     size: npt.NDArray[np.int32]
 
     def cores(self, row: int) -> npt.NDArray[np.int64]:
-        """Numbers of the cores that the job in *row* holds, ascending."""
+        """Return the numbers of the cores of the job in *row*, ascending."""
         pieces = range(int(self.offset[row]), int(self.offset[row + 1]))
         held = [np.arange(self.low[piece], self.low[piece] + self.size[piece], dtype=np.int64) for piece in pieces]
         return np.sort(np.concatenate(held)) if held else np.zeros(0, dtype=np.int64)
@@ -43,11 +43,11 @@ class CoreAssignment(NamedTuple):
 def assign_cores(
     start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: IntArray | None = None
 ) -> CoreAssignment:
-    """Cores that each job of a schedule would hold, were they handed out in order of start.
+    """Assign cores to the jobs of a schedule in order of start.
 
-    A job takes the lowest cores of the first contiguous hole that is wide enough, else the widest hole there is and
-    so on for the rest: as few pieces as possible. Jobs hold their cores over ``[start, end)``, so ends come before
-    starts of the same instant; jobs that did not run, or ran for no time, hold none.
+    A job receives the lowest cores of the first contiguous hole that is wide enough. Otherwise it receives the widest
+    hole, and the rest in the same way, so the number of pieces is small. Jobs hold their cores over ``[start, end)``,
+    so ends precede starts of the same instant. Jobs that did not run, or ran for zero time, hold none.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def assign_cores(
     cores : int
         Cores of the machine.
     job : (n,) int64, optional
-        Numbers by which an error names jobs; 1, 2, … where left out.
+        Numbers of jobs for errors; by default 1, 2, …
 
     Raises
     ------
     InputError
-        When the schedule needs more cores than the machine has, naming the job and the time.
+        If the schedule needs more cores than the machine has; with the job and the time.
 
     Examples
     --------
@@ -95,12 +95,13 @@ def assign_cores(
 
 
 FAILED, FREE, FULL = range(3)
-"""What a sweep tells: the job that did not fit, or -1, and the cores free then; whether it had no room for pieces."""
+"""Results of a sweep: the job that did not fit (or -1), the free cores at that time, and whether the arrays are full.
+"""
 
 
 @njit_noalloc
 def sweep(machine, jobs, holes, found, told):  # type: ignore[no-untyped-def]
-    """Hand out cores from a sorted list of holes, over *jobs*: starts, ends, widths, and rows by start and by end.
+    """Assign cores from a sorted list of holes to *jobs*: starts, ends, widths, and rows by start and by end.
 
     *holes* (2, machine + 2) are lowest cores and ends, *found* the first piece and the pieces of each job, and the
     lowest core and the size of each piece.
@@ -141,7 +142,7 @@ def sweep(machine, jobs, holes, found, told):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _wide_enough(holes, known, need):  # type: ignore[no-untyped-def]
-    """First hole of at least *need* cores, else the widest, the first of equals."""
+    """Return the first hole of at least *need* cores, else the widest (the first of equal ones)."""
     widest, width = 0, 0
     for hole in range(known):
         size = holes[1, hole] - holes[0, hole]
@@ -161,7 +162,7 @@ def _close(holes, known, hole):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _give_back(holes, known, low, high):  # type: ignore[no-untyped-def]
-    """Add ``[low, high)`` to the holes, joined with its neighbours where they touch; the new number of holes."""
+    """Add ``[low, high)`` to the holes, merged with adjacent ones; return the new number of holes."""
     after, last = 0, known
     while after < last:
         middle = (after + last) // 2

@@ -1,4 +1,4 @@
-"""Numbers of the figures over jobs and over time: what `figures` draws, and the same as rows of tidy CSV files."""
+"""Data of the figures over jobs and over time, for `figures` and for tidy CSV files."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 BINS = 120
-"""Equal bins of time of the figures over time."""
+"""Number of equal time bins of the figures over time."""
 
 DAYS = 20
-"""Days below which load is not held against performance."""
+"""Number of days below which there is no figure of load and performance."""
 
 PERIODS: Mapping[str, float] = {"day": 86_400.0, "week": 7 * 86_400.0}
-"""Length of the periods by which utilisation is reported, s."""
+"""Length of the periods of reported utilisation, s."""
 
 _POINTS = 400
 
 
 class Distribution(NamedTuple):
-    """Share of jobs with at most so large a value."""
+    """Cumulative distribution: share of jobs with at most a given value."""
 
     value: FloatArray
     share: FloatArray
@@ -42,7 +42,7 @@ class Distribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DistributionRow:
-    """A point of a distribution; the columns of ``distributions.csv``."""
+    """Point of a distribution; a row of ``distributions.csv``."""
 
     metric: str
     policy: str
@@ -52,7 +52,7 @@ class DistributionRow:
 
 @dataclass(frozen=True, slots=True)
 class OverTimeRow:
-    """A bin of time, s; the columns of ``over_time.csv``."""
+    """Time bin, s; a row of ``over_time.csv``."""
 
     quantity: str
     policy: str
@@ -63,7 +63,7 @@ class OverTimeRow:
 
 @dataclass(frozen=True, slots=True)
 class FairnessRow:
-    """A period, s; the columns of ``fairness.csv``, as `FairnessOverTime` has them."""
+    """Period, s; a row of ``fairness.csv``, with the fields of `FairnessOverTime`."""
 
     policy: str
     start: float
@@ -77,7 +77,7 @@ class FairnessRow:
 
 @dataclass(frozen=True, slots=True)
 class LoadRow:
-    """A day; the columns of ``load.csv``: its first instant (s), offered load, mean bounded slowdown and jobs."""
+    """Day, a row of ``load.csv``: its first instant (s), offered load, mean bounded slowdown and jobs."""
 
     policy: str
     start: float
@@ -88,7 +88,7 @@ class LoadRow:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineRow:
-    """What became of how many deadlines; the columns of ``deadlines.csv``."""
+    """Number of deadlines by outcome; a row of ``deadlines.csv``."""
 
     policy: str
     outcome: str
@@ -102,11 +102,11 @@ FILES: Mapping[str, type] = {
     "load.csv": LoadRow,
     "deadlines.csv": DeadlineRow,
 }
-"""Files that there may be beside a page, with their rows."""
+"""Files that may exist next to a page, with their row types."""
 
 
 def distribution(values: FloatArray) -> Distribution:
-    """Points of the distribution of the values that are finite, at most some hundred; none where there is no value."""
+    """Return points of the distribution of the finite values, at most some hundred; empty without values."""
     known = np.sort(values[np.isfinite(values)])
     if not len(known):
         return Distribution(known, known)
@@ -116,15 +116,17 @@ def distribution(values: FloatArray) -> Distribution:
 
 
 def busy_share(records: Mapping[str, Record]) -> dict[str, Steps]:
-    """Busy share of the cores by policy, means of equal bins from the first submission to the last end."""
+    """Return the busy share of the cores by policy, as means of equal bins of the makespan."""
     return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / (record.cores or np.nan)))
 
 
 def busy_share_by(period: str, records: Mapping[str, Record]) -> dict[str, Steps]:
-    """Busy share of the cores by policy, means by ``day`` or ``week``; empty where there are fewer than two of them.
+    """Return the mean busy share of the cores by policy for each ``day`` or ``week``.
 
-    Days begin at midnight of the log's clock and weeks on Monday, or both with the first submission where the log has
-    no dates. The first and the last one are cut to the time from the first submission to the last end.
+    Empty for fewer than two periods.
+
+    Days begin at midnight of the log's clock and weeks on Monday; without dates, both begin at the first submission.
+    The first and the last period are limited to the time from the first submission to the last end.
     """
     record = next(iter(records.values()))
     first, last = _window(records)
@@ -138,7 +140,7 @@ def busy_share_by(period: str, records: Mapping[str, Record]) -> dict[str, Steps
 
 
 def waiting(records: Mapping[str, Record]) -> dict[str, Steps]:
-    """Waiting jobs (ready tasks of DAG jobs) by policy, in the same bins."""
+    """Return the waiting jobs (ready tasks of DAG jobs) by policy, in the same bins."""
     return _over_time(records, queue_length)
 
 
@@ -147,20 +149,20 @@ def _scaled(steps: Steps, factor: float) -> Steps:
 
 
 def _over_time(records: Mapping[str, Record], steps: Callable[[Record], Steps]) -> dict[str, Steps]:
-    """Bins by policy, without those under which nothing happened."""
+    """Return bins by policy, without policies under which nothing happened."""
     binned = {label: steps(record).resample(BINS, *_window(records)) for label, record in records.items()}
     return {label: found for label, found in binned.items() if len(found.times_s)}
 
 
 def _window(records: Mapping[str, Record]) -> tuple[float, float]:
-    """From the first submission to the last end under any policy, s."""
+    """Return the time from the first submission to the last end under any policy, s."""
     first = min(float(record.submit.min()) for record in records.values())
     last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
     return first, last
 
 
 def fairness(comparison: Evidence) -> dict[str, FairnessOverTime]:
-    """Inequality between users over time by policy; empty where the log does not name enough of them, or DAG jobs."""
+    """Return the inequality between users over time by policy; empty for too few users, and for DAG jobs."""
     if comparison.of_dags:
         return {}
     rows = None if comparison.kept.all() else comparison.kept
@@ -172,7 +174,10 @@ def fairness(comparison: Evidence) -> dict[str, FairnessOverTime]:
 
 
 def joints(comparison: Evidence) -> dict[str, Joint]:
-    """Load and slowdown of each day by policy; empty with fewer than `DAYS` of them, and of DAG or moldable jobs."""
+    """Return load and slowdown of each day by policy.
+
+    Empty for fewer than `DAYS` days, and for DAG or moldable jobs.
+    """
     if comparison.of_dags or comparison.of_moldable:
         return {}
     kept = comparison.kept
@@ -184,7 +189,7 @@ def joints(comparison: Evidence) -> dict[str, Joint]:
 
 
 def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[Any, ...]]]]:
-    """Files of `FILES` that there are numbers for: name, columns and rows."""
+    """Return the files of `FILES` with data: name, columns and rows."""
     found: dict[str, Iterator[Any]] = {
         "distributions.csv": _distributions(comparison),
         "over_time.csv": _courses(comparison),

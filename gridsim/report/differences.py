@@ -1,4 +1,4 @@
-"""Sentences about differences of means: how large they are, how certain, and for which pairs there is none."""
+"""Sentences on differences of means: size, significance, and pairs without a significant difference."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _text = texts("comparison")
 CONFIDENCE = 0.95
 
 MOST = 3
-"""Policies that one sentence names at most."""
+"""Largest number of policies named in a sentence."""
 
 _MANY = 2.0
-"""Ratio to the base from which on a mean is as many times as high."""
+"""Ratio to the base from which on a mean is given as a multiple."""
 
 WEEK = 7 * 86_400
 
 
 class Terms(NamedTuple):
-    """Terms for a metric: what jobs do, and forms with ``{policy}``, ``{mean}``, ``{other}``."""
+    """Texts of a metric: verbs for jobs, and templates with ``{policy}``, ``{mean}``, ``{other}``."""
 
     mean: str
     least: str
@@ -44,14 +44,14 @@ class Terms(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """Sentences on one policy against the others: what is shown, and then what is not."""
+    """Sentences on one policy against the others: significant results, then the others."""
 
     shown: list[str]
     others: list[str]
 
 
 def no_common_job(comparison: Evidence) -> list[str]:
-    """The only sentence of a comparison in which no job ran under every policy; nothing of any other."""
+    """Return the only sentence of a comparison in which no job ran under every policy; empty otherwise."""
     if comparison.common.any():
         return []
     if not any((record.ran & comparison.kept).any() for record in comparison.records.values()):
@@ -63,7 +63,7 @@ def no_common_job(comparison: Evidence) -> list[str]:
 def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Findings:
     """Compare the policy with the lowest mean with each other one, in the order of comparisons.
 
-    The policy is called the best only where it is significantly better than every other one that differs from it.
+    The policy is called the best only if it is significantly better than every other policy with different results.
     """
     order = [comparison.baseline, *comparison.others]
     against = [comparison.difference(comparison.headline, winner, other) for other in order if other != winner]
@@ -86,10 +86,10 @@ def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Find
 
 
 def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, parts: list[str]) -> str:
-    """Significant differences as a sentence that begins with *parts*: from the base, then the others.
+    """Return significant differences as a sentence that begins with *parts*: from the baseline, then the others.
 
-    The others are compared with the base too where that is significant. The first has what its p value is corrected
-    for.
+    The others are also compared with the baseline if that difference is significant. The first p value is followed by
+    its correction.
     """
     winner, base, policies = clear[0].policy, comparison.baseline, len(comparison.labels)
     over_common = bool(parts) and not comparison.comparable
@@ -118,7 +118,7 @@ def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, part
 
 
 def _higher(it: Difference) -> str:
-    """By how much the mean of a policy is higher or lower than the baseline's, with its conjunction."""
+    """Return how much higher or lower the mean of a policy is than the baseline's, with a conjunction."""
     if math.isnan(it.ratio):
         return f"{changed(it, change.HIGHER)} than"
     told = change.told(it.ratio - 1, change.HIGHER, many_from=_MANY)
@@ -126,8 +126,8 @@ def _higher(it: Difference) -> str:
 
 
 def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
-    """A difference that is not significant, that has too little data, or that has the other sign."""
-    if it.verdict == "worse":  # over these two policies' jobs; the lowest mean is over the jobs of all policies
+    """Return the text of a difference that is not significant, has too little data, or has the opposite sign."""
+    if it.verdict == "worse":  # over the jobs of these two policies; the lowest mean is over the jobs of all policies
         turned = it.turned()
         return (
             f"Over all jobs that ran under both, the {terms.mean} under {it.baseline} is "
@@ -145,7 +145,7 @@ def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
 
 
 def _although(comparison: Evidence, it: Difference) -> str:
-    """Why a difference is not clear although its own interval excludes equality."""
+    """Return why a difference is not significant although its own interval excludes equality."""
     if not it.p < 1 - CONFIDENCE:
         return ""
     if it.p_holm >= 1 - CONFIDENCE:
@@ -158,7 +158,7 @@ def _although(comparison: Evidence, it: Difference) -> str:
 
 
 def shortage(it: Difference) -> str:
-    """Why there is too little data, as a clause."""
+    """Return why there is too little data, as a clause."""
     if it.jobs < FEWEST_JOBS:
         return f"too few jobs ({it.jobs}, at least {FEWEST_JOBS} are needed)"
     if math.isnan(it.p):
@@ -167,7 +167,7 @@ def shortage(it: Difference) -> str:
 
 
 def _factor(ratio: float) -> str:
-    """An end of an interval of a ratio; beyond a hundredth or a hundred times its size has no meaning."""
+    """Return an end of an interval of a ratio, limited to a hundredth or a hundred times."""
     if ratio < 1 / change.EXTREME:
         return change.BELOW
     if ratio > change.EXTREME:
@@ -176,14 +176,14 @@ def _factor(ratio: float) -> str:
 
 
 def changed(it: Difference, words: change.Words = change.MORE) -> str:
-    """Change of the mean relative to the baseline; an amount where the ratio is undefined."""
+    """Return the change of the mean relative to the baseline; an amount if the ratio is undefined."""
     if math.isnan(it.ratio):
         return change.told(it.mean, words, _amount_of(it))
     return change.told(it.ratio - 1, words)
 
 
 def sure(it: Difference, words: change.Words = change.MORE) -> str:
-    """Interval and p value of `changed`, or of `_higher` if the words are of that."""
+    """Return interval and p value for `changed`, or for `_higher` if *words* are those of it."""
     many = words is change.HIGHER and it.ratio >= _MANY
     interval = change.times_span(it.ratio_low, it.ratio_high) if many else _interval(it, words)
     return f"95 % interval {interval}; {_p(it.p_holm)}"
@@ -196,7 +196,7 @@ def _interval(it: Difference, words: change.Words) -> str:
 
 
 def _amount_of(it: Difference) -> Callable[[float], str]:
-    """Format of an amount of the metric."""
+    """Return the format of an amount of the metric."""
     return duration if it.metric in ("wait", "response") else "{:.3g}".format
 
 
@@ -205,7 +205,7 @@ def _p(p: float) -> str:
 
 
 def saturated(comparison: Evidence) -> Iterator[str]:
-    """Policies whose queue is still growing at the last submission: their means depend on the length of the log."""
+    """Return text on saturated policies, whose queue is still growing at the last submission."""
     labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
     if not labels:
         return
@@ -227,7 +227,7 @@ def _waiting_at_the_end(record: Record) -> float:
 
 
 def intervals_are_of(found: Iterable[Difference], replicated: Sequence[Replicated], record: Record) -> Iterator[str]:
-    """Periods that the intervals are for, if there are any; once per answer, below the first interval."""
+    """Return the periods that the intervals refer to, if there are intervals; once per answer, after the first one."""
     if all(it.verdict == "equal" or math.isnan(it.p) for it in found):
         return
     resampled = next((it for it in replicated if it.role == "resample"), None)
@@ -244,7 +244,7 @@ def intervals_are_of(found: Iterable[Difference], replicated: Sequence[Replicate
 
 
 def _has_few_users_or_weeks(record: Record) -> bool:
-    """Whether the log names users and has too few of them, or is too short, to tell users from policies."""
+    """Return whether users are known but too few, or the log is too short, to separate users from policies."""
     workload = record.workload_given
     user = workload.labels.get("user")
     if user is None or not (user != UNKNOWN).any():
@@ -255,7 +255,7 @@ def _has_few_users_or_weeks(record: Record) -> bool:
 
 
 def group_name(kind: str, group: str) -> str:
-    """Group as a part of a sentence.
+    """Return the name of a group for use in a sentence.
 
     Examples
     --------

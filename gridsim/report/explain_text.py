@@ -1,4 +1,4 @@
-"""The wait of one job in words, as a terminal and the page tell it."""
+"""Text on the wait of one job, for terminal and page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _text = texts("explain")
 
 
 def from_log(found: Explanation) -> list[str]:
-    """The wait of the job in the log, and whether the simulated one is the same; nothing where the log has no starts.
+    """Return text on the wait in the log and its agreement with the simulation; empty if the log has no starts.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def from_log(found: Explanation) -> list[str]:
 
 
 def sentences(found: Explanation, label: str) -> list[str]:
-    """The same in words."""
+    """Return the explanation as sentences."""
     of = f" of user {found.user}" if found.user else ""
     places = [f"{label} {name}" for label in PLACES if (name := getattr(found, label))]
     told_of = f" ({', '.join(places)})" if places else ""
@@ -80,7 +80,7 @@ def _chain(found: Explanation) -> str:
 
 
 def _lost(found: Explanation) -> str:
-    """Time that is no wait: runs that were cut short to make room for others."""
+    """Return text on killed runs, whose time is not part of the wait."""
     return (
         ""
         if not found.cut
@@ -89,12 +89,12 @@ def _lost(found: Explanation) -> str:
 
 
 def _run(found: Explanation) -> str:
-    """What the run is called that the start is of, where it is not the only one."""
+    """Return the name of the run that the start refers to, if there are several."""
     return "run" if found.cut else "piece"
 
 
 def _dates(found: Explanation) -> list[str]:
-    """When it came and started, where the log has dates."""
+    """Return the dates of submission and start, if the log has dates."""
     if not found.submitted:
         return []
     if not found.started:
@@ -107,14 +107,14 @@ def _dates(found: Explanation) -> list[str]:
 
 
 WHOLE = ("machine", "pooled")
-"""Rooms that are all of the machine."""
+"""Scopes that are the whole machine."""
 
 MEANING = text_table("explain", "reasons")
-"""What reasons of Slurm mean; all others are limits, and named after them."""
+"""Meaning of Slurm's reasons; all others are limits and named after them."""
 
 
 def _of(found: Explanation) -> str:
-    """Of how many cores."""
+    """Return the number of eligible cores."""
     if found.room == "nodes" and 0 <= found.reach < found.machine:
         return f" of {number(found.reach)} that it could have (the machine has {number(found.machine)})"
     if found.room in (*WHOLE, "nodes"):
@@ -123,7 +123,7 @@ def _of(found: Explanation) -> str:
 
 
 def _free(found: Explanation) -> str:
-    """How many cores were free when it came, and where."""
+    """Return the number and scope of cores that were free at submission."""
     if found.room == "nodes":
         return f"{_are(found.free)} free on nodes that it could have"
     if found.room == "pooled":
@@ -132,7 +132,7 @@ def _free(found: Explanation) -> str:
 
 
 def _said(found: Explanation) -> list[str]:
-    """What the scheduler says of the wait."""
+    """Return the reasons of the scheduler for the wait."""
     told = [f"When it came, {_free(found)}."]
     if not found.reasons:
         return told
@@ -147,7 +147,7 @@ def _reason(word: str, held: float) -> str:
 
 
 def _why_not(found: Explanation) -> str:
-    """What became of a job that did not run, and why."""
+    """Return the status of a job that did not run, and the reason."""
     if found.refused is not None:
         return f"{found.status} because {refusal(found.refused)}"
     if found.status == "rejected" and found.cores > found.machine:
@@ -156,7 +156,7 @@ def _why_not(found: Explanation) -> str:
 
 
 def refusal(why: Refusal) -> str:
-    """A rule by which a job is turned away, in words.
+    """Return the text of a rejection.
 
     Examples
     --------
@@ -181,12 +181,12 @@ def _amount(value: float, unit: str) -> str:
 
 
 def _called(found: Explanation) -> str:
-    """The id that users know, and the number that files have, where they are not the same."""
+    """Return the id known to users, and the number in files if it is different."""
     return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
 
 
 _LACKED: dict[str, str] = text_table("explain", "lacked")
-"""What a job lacked that is no resource and no pool."""
+"""Texts of missing constraints other than resources and pools."""
 
 
 def _lacked(word: str) -> str:
@@ -231,7 +231,7 @@ def _queue(found: Explanation) -> str:
 
 
 def _whose(found: Explanation) -> str:
-    """Whose jobs passed, the first few users by name."""
+    """Return the owners of the jobs that passed, the first few users by name."""
     shown = [
         f"{number(count)} of {'the same user' if user == found.user else f'user {user}'}"
         for user, count in found.passers[:SHOWN]

@@ -1,7 +1,8 @@
-"""Figures: functions of records and metrics that return a matplotlib `Figure`, and its text as SVG for the page.
+"""Figures: functions that return a matplotlib `Figure` for records and metrics, and its SVG text for the page.
 
-Nothing here computes a metric. Colours are those of Okabe and Ito, told apart by colour-blind readers too, and lines
-differ in their dashes as well; `svg` replaces them by CSS variables, so that one figure is read in light and dark.
+No metrics are computed here. Colours are those of Okabe and Ito, which colour-blind readers can distinguish, and lines
+also differ in their dashes. `svg` replaces colours by CSS variables, so that a figure is readable in light and dark
+mode.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from gridsim.report.calendar import ticks
 from gridsim.report.curves import busy_share, distribution, waiting
 from gridsim.words import duration, percent
 
-if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs it
+if TYPE_CHECKING:  # matplotlib takes 0.5 s to import; only a page needs it
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -36,13 +37,13 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
 
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#f0e442")
-"""Colours of policies in their order (Okabe and Ito 2008, without black); after the last one they begin again."""
+"""Colours of policies in order (Okabe and Ito 2008, without black), used cyclically."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
-"""Of lines, in the order of the policies; after the last one they begin again."""
+"""Dashes of lines in the order of policies, used cyclically."""
 
 INK = "#010203"
-"""Colour of text and of what is drawn like it."""
+"""Colour of text and similar elements."""
 
 _RULE = "#040506"
 _BETTER, _SAME, _WORSE = "#0a0b0c", "#0d0e0f", "#101112"
@@ -56,7 +57,7 @@ ON_PAPER = {
     _SAME: "#b0b0b0",
     _WORSE: "#d55e00",
 }
-"""What stands on white paper in the place of each colour that the page fills in."""
+"""Colours on white paper for the colours that the page sets by style."""
 
 RC: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -83,19 +84,19 @@ RC: dict[Any, Any] = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
 }
-"""Settings of matplotlib for every figure."""
+"""Settings of matplotlib for all figures."""
 
 
 @contextmanager
 def drawing(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
-    """A figure in gridsim's style, and its axes, to draw in.
+    """Return a figure in gridsim's style, and its axes.
 
     Parameters
     ----------
     height : float
-        Inches.
+        Height, inches.
     """
-    import matplotlib  # half a second: only where a figure is made
+    import matplotlib  # 0.5 s: only if a figure is made
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(RC):
@@ -104,18 +105,18 @@ def drawing(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """The figure as an ``<svg>`` element for the page: the same text every time, colours as CSS variables.
+    """Return the figure as an ``<svg>`` element for the page: deterministic, with colours as CSS variables.
 
     Parameters
     ----------
     name : str
-        Distinguishes the ids of this figure from those of others on the page.
+        Prefix that makes the ids of this figure unique on the page.
     """
     import matplotlib
 
     buffer = io.StringIO()
     with matplotlib.rc_context({**RC, "svg.hashsalt": f"gridsim {name}"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's fonts are used, not these
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the page uses the fonts of the reader
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :].rstrip()
@@ -136,7 +137,7 @@ def _variables() -> Iterator[tuple[str, str]]:
 
 
 def waits(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
-    """Share of jobs that waited at most so long, against the wait on a logarithmic axis that begins at "none"."""
+    """Draw the share of jobs by wait, on a logarithmic axis that begins at "none"."""
     figure = _distribution(records, lambda record: record.wait[rows], linear_to=10.0)
     axes = figure.axes[0]
     axes.set_xlabel("wait")
@@ -145,7 +146,7 @@ def waits(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
 
 
 def responses(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
-    """Share of jobs that ended at most so long after they were submitted, on a logarithmic axis."""
+    """Draw the share of jobs by response time, on a logarithmic axis."""
     figure = _distribution(records, lambda record: record.response[rows], linear_to=None)
     axes = figure.axes[0]
     axes.set_xlabel("response")
@@ -158,7 +159,7 @@ def responses(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
 
 
 def slowdowns(records: Mapping[str, Record], rows: Any = slice(None), *, bound: float = 10.0) -> Figure:
-    """Share of jobs whose bounded slowdown is at most so large."""
+    """Draw the share of jobs by bounded slowdown."""
     figure = _distribution(records, lambda record: measure(record, "bounded_slowdown", bound)[rows], linear_to=None)
     axes = figure.axes[0]
     axes.set_xlabel(f"bounded slowdown (bound {bound:g} s)")
@@ -169,7 +170,7 @@ def slowdowns(records: Mapping[str, Record], rows: Any = slice(None), *, bound: 
 
 
 def schedule_lengths(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
-    """Share of DAG jobs whose SLR is at most so large."""
+    """Draw the share of DAG jobs by SLR."""
     figure = _distribution(records, lambda record: measure(record, "slr")[rows], linear_to=None)
     axes = figure.axes[0]
     largest = axes.get_xlim()[1]
@@ -212,7 +213,7 @@ def _distribution(
 
 
 def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | None = None) -> Figure:
-    """Busy share of the machine over time, means of equal bins; or *courses* of it by policy, such as those by day."""
+    """Draw the busy share of the machine over time, as means of equal bins or given *courses* by policy."""
     with drawing() as (figure, axes):
         _over_time(axes, list(records), busy_share(records) if courses is None else courses, _calendar(records))
         axes.set_ylim(0, 1.01)
@@ -222,7 +223,7 @@ def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | No
 
 
 def queue(records: Mapping[str, Record]) -> Figure:
-    """Waiting jobs (ready tasks) over time, means of equal bins."""
+    """Draw the waiting jobs (ready tasks) over time, as means of equal bins."""
     with drawing() as (figure, axes):
         _over_time(axes, list(records), waiting(records), _calendar(records))
         _count_axis(axes)
@@ -232,7 +233,7 @@ def queue(records: Mapping[str, Record]) -> Figure:
 
 
 def load_against_slowdown(found: Mapping[str, Joint]) -> Figure:
-    """Days as points: offered load across, mean bounded slowdown of the jobs that came upwards; a sign a policy."""
+    """Draw days as points: offered load against mean bounded slowdown of submitted jobs, with a symbol per policy."""
     with drawing() as (figure, axes):
         for place, (label, it) in enumerate(found.items()):
             shape: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0}
@@ -250,22 +251,22 @@ def load_against_slowdown(found: Mapping[str, Joint]) -> Figure:
 
 
 _SIGNS = ("o", "s", "^", "D", "v", "P", "X", "p")
-"""Of points, in the order of the policies."""
+"""Symbols of points, in the order of policies."""
 
 
 def inequality(
     found: Mapping[str, FairnessOverTime], labels: Sequence[str], calendar: Calendar | None = None
 ) -> Figure:
-    """Gini coefficient of users' slowdowns over time, a step a period.
+    """Draw the Gini coefficient of users' slowdowns over time, one step per period.
 
     Parameters
     ----------
     found : mapping of str to FairnessOverTime
-        By policy.
+        Fairness by policy.
     labels : sequence of str
-        Policies in the order of their colours.
+        Policies in the order of colours.
     calendar : Calendar, optional
-        What dates the seconds were.
+        Calendar that converts seconds to dates.
     """
     with drawing() as (figure, axes):
         _over_time(axes, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()}, calendar)
@@ -277,7 +278,7 @@ def inequality(
 def largest_share(
     found: Mapping[str, FairnessOverTime], labels: Sequence[str], calendar: Calendar | None = None
 ) -> Figure:
-    """Share of the machine that the largest users held over time; parameters as of `inequality`."""
+    """Draw the share of the machine held by the largest users over time; parameters as for `inequality`."""
     with drawing() as (figure, axes):
         _over_time(axes, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()}, calendar)
         axes.set_ylim(0, 1.01)
@@ -312,10 +313,10 @@ def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps], 
 
 
 def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> None:
-    """Dates below an axis of seconds from *first* on; what all of them share, and the zone, are its label."""
+    """Label an axis of seconds with dates from *first* on; the axis label is their common part and the zone."""
     import matplotlib.dates
 
-    dates = cast("Any", matplotlib.dates)  # which has no types
+    dates = cast("Any", matplotlib.dates)  # without type annotations
     places = dates.AutoDateLocator(tz=calendar.zone, minticks=3, maxticks=7).tick_values(
         calendar.date(first), calendar.date(last)
     )
@@ -327,20 +328,20 @@ def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> No
 
 
 def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores", what: str = "mean wait") -> Figure:
-    """Ratio of mean waits to the baseline's by group, with its interval; to the left of 1 a group wins.
+    """Draw the ratio of mean waits to the baseline's by group, with interval; ratios below 1 are better.
 
-    An interval that leaves the picture is cut at its edge.
+    Intervals are clipped at the edges of the figure.
 
     Parameters
     ----------
     rows : sequence of GroupRow
-        Of one kind of group.
+        Rows of one kind of group.
     labels : sequence of str
-        Policies in the order of their colours.
+        Policies in the order of colours.
     unit : str
-        What the names of the groups mean.
+        Label of the group names.
     what : str
-        What the ratios are of.
+        Name of the compared metric.
     """
     names = list(dict.fromkeys(row.group for row in rows))
     policies = [label for label in labels if any(row.policy == label for row in rows)]
@@ -374,12 +375,12 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
 def job_by_job(
     differences: Sequence[Difference], *, words: tuple[str, str, str] = ("wait less", "the same", "wait longer")
 ) -> Figure:
-    """Shares of the jobs that wait less, equally long and longer, a bar for each pair of policies.
+    """Draw the shares of jobs that wait less, equally long and longer, one bar per pair of policies.
 
     Parameters
     ----------
     words : tuple of str
-        What a lower, an equal and a higher value is called.
+        Names of a lower, an equal and a higher value.
     """
     short = short_labels(list(dict.fromkeys(label for it in differences for label in (it.policy, it.baseline))))
     names = [f"{short[it.policy]} against {short[it.baseline]}" for it in differences]
@@ -391,12 +392,12 @@ def job_by_job(
 
 
 def deadlines(outcomes: Mapping[str, Mapping[str, int]]) -> Figure:
-    """What became of the deadlines asked for, a bar for each policy.
+    """Draw the outcomes of requested deadlines, one bar per policy.
 
     Parameters
     ----------
     outcomes : mapping of str to mapping
-        By label, then as `gridsim.metrics.deadlines.outcomes` answers.
+        Results of `gridsim.metrics.deadlines.outcomes` by label.
     """
     short = short_labels(list(outcomes))
     total = sum(next(iter(outcomes.values())).values())
@@ -418,7 +419,7 @@ _OUTCOMES: Mapping[str, dict[str, Any]] = {
 
 
 def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], FloatArray]], what: str) -> Figure:
-    """Bars of parts that make up a whole, a bar a name, which stands above it."""
+    """Draw stacked bars of shares, one bar per name, which is above it."""
     with drawing(height=1.2 + 0.56 * len(names)) as (figure, axes):
         left = np.zeros(len(names))
         for label, style, shares in parts:
@@ -444,7 +445,7 @@ def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], Flo
 
 
 def legend(axes: Axes, among: Sequence[str] = ()) -> None:
-    """Above the picture, as many side by side as fit; short as those *among* all policies are told apart."""
+    """Add a legend above the figure with as many columns as fit; labels are shortened as for all of *among*."""
     handles, labels = axes.get_legend_handles_labels()
     told = short_labels([*among, *(label for label in labels if label not in among)])
     short = {label: told[label] for label in labels}
@@ -458,7 +459,7 @@ def legend(axes: Axes, among: Sequence[str] = ()) -> None:
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Labels for a legend: where one is long, all lose what they have in common, and what is still long its middle.
+    """Shorten labels for a legend: if one is long, common parts are removed from all, then the middle of long ones.
 
     Examples
     --------
@@ -480,7 +481,7 @@ def short_labels(labels: Sequence[str]) -> dict[str, str]:
 
 
 def _short(label: str) -> str:
-    """A label without its middle where it is long; words of a name stay whole where some are left.
+    """Remove the middle of a long label, at word boundaries if possible.
 
     Examples
     --------
@@ -496,12 +497,12 @@ def _short(label: str) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name that came out of a log, on one line."""
+    """Return a name from a log on one line."""
     return "".join(letter if letter.isprintable() else "�" for letter in name)
 
 
 def _count_axis(axes: Axes) -> None:
-    """From 0; logarithmic above 10 where one line would press the others to the ground."""
+    """Scale an axis from 0; logarithmic above 10 if one line would compress the others."""
     tops = [float(np.max(np.asarray(line.get_ydata()), initial=0.0)) for line in axes.lines]
     if max(tops, default=0) > 10 * max(min(tops, default=0), 10):
         axes.set_yscale("symlog", linthresh=10, linscale=0.6)

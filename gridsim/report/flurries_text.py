@@ -1,4 +1,4 @@
-"""Floods of jobs by one user, in words: who they are of, and whether the answer is another one without them."""
+"""Text on bursts of jobs by one user (flurries): users, and effect on the results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NUMBERS = re.compile(r"[\d.,]+(?: ?(?:%|d|h|min|s|times)\b)*")
 
 
 def named(workload: Workload, user: int) -> str:
-    """A user as people know them."""
+    """Return the name of a user."""
     names = workload.names.get("user")
     return names[user] if names and user < len(names) else str(user)
 
 
 def rows(workload: Workload, rule: WithoutFlurries) -> list[dict[str, Any]]:
-    """The flurries of a workload, with the name of the user and the period as people read it; JSON types only."""
+    """Return the flurries of a workload with the name of the user and the period as text; JSON types only."""
     calendar = calendar_of(workload.provenance)
     return [
         {**it._asdict(), "user": named(workload, it.user), "period": between(it.first, it.last, calendar)}
@@ -37,7 +37,7 @@ def rows(workload: Workload, rule: WithoutFlurries) -> list[dict[str, Any]]:
 
 
 def _told(workload: Workload, found: Sequence[Flurry]) -> str:
-    """Who floods, when, with how much."""
+    """Return user, period and size of flurries as text."""
     calendar = calendar_of(workload.provenance)
     return listed(
         [
@@ -49,13 +49,13 @@ def _told(workload: Workload, found: Sequence[Flurry]) -> str:
 
 
 def caveats(comparison: Evidence) -> list[str]:
-    """That a flood of jobs by one user is in the log, where nobody asked what it does."""
+    """Return a note on flurries in the log, if their effect was not evaluated."""
     workload = comparison.records[comparison.baseline].workload_given
     return in_log(workload, asked=comparison.cleaned is not None)
 
 
 def in_log(workload: Workload, *, asked: bool) -> list[str]:
-    """The same of a workload."""
+    """Return the same note for a workload."""
     found = [] if asked else [it for it, _ in flurries(workload)]
     if not found:
         return []
@@ -63,7 +63,7 @@ def in_log(workload: Workload, *, asked: bool) -> list[str]:
 
 
 def answer(comparison: Evidence) -> Iterator[str]:
-    """What is said without flurries and is not said with them, where they were asked for."""
+    """Return the results without flurries that differ from those with them, if requested."""
     other = comparison.cleaned
     if other is None:
         return
@@ -78,16 +78,16 @@ def answer(comparison: Evidence) -> Iterator[str]:
 
 
 def without(workload: Workload, fewer: int, told: str, said: Sequence[str], now: Sequence[str]) -> Iterator[str]:
-    """What comes of leaving flurries out: numbers, and which sentences change.
+    """Return the effect of excluding flurries: numbers, and changed sentences.
 
     Parameters
     ----------
     fewer : int
-        Jobs that are left.
+        Number of remaining jobs.
     told : str
-        The numbers with and without them.
+        Text with the numbers with and without flurries.
     said, now : sequence of str
-        The answer with and without them.
+        Sentences with and without flurries.
     """
     found = [it for it, _ in flurries(workload)]
     if not found:
@@ -104,5 +104,5 @@ def without(workload: Workload, fewer: int, told: str, said: Sequence[str], now:
 
 
 def _words(sentence: str) -> str:
-    """A sentence without its numbers."""
+    """Return a sentence without its numbers."""
     return _NUMBERS.sub("", sentence)

@@ -1,4 +1,4 @@
-"""Figures by name, for a notebook or a paper: those that the page shows, drawn for white paper, written as files."""
+"""Figures by name for notebooks and papers: those of the page, drawn for white paper, and written to files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["pdf", "svg", "png"]
-"""Formats of files: two of lines and letters, one of points."""
+"""Formats of files: two vector formats and one raster format."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 
 FOLDER = "figures"
-"""Where the command line writes them, in the folder of the results."""
+"""Folder of figures of the command line, in the result folder."""
 
 _DPI = 300
 
@@ -39,7 +39,7 @@ class Gallery(Mapping[str, "Figure"]):
     Parameters
     ----------
     draw : callable
-        Draws all of them, when the first is asked for.
+        Draws all figures when the first one is accessed.
     """
 
     def __init__(self, draw: Callable[[], Mapping[str, Figure]]) -> None:
@@ -70,18 +70,21 @@ class Gallery(Mapping[str, "Figure"]):
         return f"<Gallery: {', '.join(self)}>"
 
     def save(self, folder: str | Path, kind: Kind = "pdf") -> list[Path]:
-        """Write every figure as ``NAME.KIND``, atomically; the same bytes every time. Returns the paths.
+        """Write every figure as ``NAME.KIND``, atomically and deterministically; return the paths.
 
         Parameters
         ----------
         kind : {"pdf", "svg", "png"}
-            PDF with its fonts in it, SVG with letters as outlines, PNG with 300 points an inch.
+            PDF with embedded fonts, SVG with text as outlines, PNG with 300 dpi.
         """
         return [save(figure, Path(folder) / f"{name}.{kind}") for name, figure in self.items()]
 
 
 def of_comparison(comparison: Evidence) -> Gallery:
-    """Figures of the page of a comparison: ``waits``, ``slowdowns``, ``utilisation``, ``queue``, ``by-size`` …"""
+    """Return the figures of the page of a comparison:
+
+    ``waits``, ``slowdowns``, ``utilisation``, ``queue``, ``by-size`` …
+    """
     kept = comparison.kept
     rows = slice(None) if kept.all() else kept
 
@@ -97,12 +100,12 @@ def of_comparison(comparison: Evidence) -> Gallery:
 
 
 def of_run(policy: str, record: Record, platform: Platform) -> Gallery:
-    """Figures of one run: those of a comparison with a single policy."""
+    """Return the figures of one run: those of a comparison with a single policy."""
     return of_comparison(Evidence.of({policy: record}, info={}, platform=platform))
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as the ending of *path* says, atomically; the same bytes every time."""
+    """Write a figure in the format of the extension of *path*, atomically and deterministically."""
     import matplotlib
 
     kind = path.suffix[1:]
@@ -115,7 +118,7 @@ def save(figure: Figure, path: Path) -> Path:
     }
     embedded: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": f"gridsim {path.stem}"}
     with matplotlib.rc_context({**RC, **embedded}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a label may hold any sign
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a label may contain any character
         write_atomically(path, lambda place: figure.savefig(place, format=kind, facecolor="white", **nothing[kind]))
     return path
 
@@ -124,18 +127,18 @@ _PARTS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor
 
 
 def _repaint(figure: Figure) -> None:
-    """Put colours for paper in the place of those that the page fills in by its style."""
+    """Replace the colours that the page sets by style by colours for paper."""
     from matplotlib.colors import to_hex
 
-    figure.draw_without_rendering()  # makes the labels of ticks
+    figure.draw_without_rendering()  # creates the labels of ticks
     for artist in figure.findobj():
         for part in _PARTS:
             value = getattr(artist, f"get_{part}", lambda: None)()
             try:
                 known = ON_PAPER.get(to_hex(value)) if value is not None else None
-            except ValueError:  # several colours, none of which is filled in
+            except ValueError:  # several colours, none of which is replaced
                 continue
             if known is not None:
                 getattr(artist, f"set_{part}")(known)
-    for axes in figure.axes:  # also of ticks that are yet to come
+    for axes in figure.axes:  # also for ticks that are created later
         axes.tick_params(colors=ON_PAPER[RC["text.color"]], grid_color=ON_PAPER[RC["grid.color"]])

@@ -1,16 +1,15 @@
-"""Schedules packed for the page's Gantt chart: typed arrays as text, one set of common columns for all policies.
+"""Packing of schedules for the page's Gantt chart: typed arrays as text, with common columns for all policies.
 
-The drawing itself is `templates/gantt.js`. Times are whole ticks from the first submit; a policy adds to the common
-columns only its waits and the cores that `gridsim.report.core_assignment` gives each job; of moldable jobs also how
-many.
+The chart is drawn by `templates/gantt.js`. Times are whole ticks from the first submission. For each policy there are
+only its waits and the cores assigned by `gridsim.report.core_assignment`; for moldable jobs also their number.
 
-On machines of nodes the chart is one of nodes (`by_node`), and of each resource there is one.
+On machines of nodes there is a chart by node (`by_node`) for each resource.
 
-Of DAG jobs each task is a row: clusters lie one below the other, and edges, critical paths and what is known of the
-network are packed too. The critical path of a job is the chain that attains the rank of the job: from the task of the
-largest upward rank (by estimates, unavoidable delays included) along the successor whose delay and rank make up the
-rest, the first of equal ones, to a task that has none. It depends on the job alone, so it is the same under all
-policies.
+For DAG jobs each task is a row. Clusters are drawn one below the other, and edges, critical paths and network data are
+included. The critical path of a job is the chain that determines the rank of the job. It begins at the task of the
+largest upward rank (by estimates, unavoidable delays included) and follows the successor whose delay and rank equal
+the remainder (the first of equal ones) to a task without successors. It depends only on the job and is the same under
+all policies.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ _text = texts("gantt")
 
 
 TICKS = 2**31 - 1
-"""The largest number of a column of whole ones; larger numbers are floats."""
+"""Largest value of an integer column; larger numbers are floats."""
 
 _PLAIN_BYTES = 200_000
-"""Up to here columns are embedded as they are; beyond they are deflated and the browser inflates them.
+"""Size up to which columns are embedded uncompressed; larger ones are deflated, and the browser inflates them.
 
-Before that the bytes of a column are put in order of their place in a number, all lowest bytes first: those of high
-places are much alike, and a fifth is saved.
+Before compression, the bytes of a column are grouped by significance, lowest first. High bytes are similar, which
+saves a fifth.
 """
 
 
 def encoded(*groups: Mapping[str, Any]) -> bool:
-    """Turn all columns into text; whether that is deflated."""
+    """Convert all columns to text; return whether it is deflated."""
     columns = [column for group in groups for column in _columns(group)]
     packed = sum(int(column["bytes"]) for column in columns) > _PLAIN_BYTES
     for column in columns:
@@ -66,7 +65,7 @@ def encoded(*groups: Mapping[str, Any]) -> bool:
 
 
 def narrowed(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Narrowest type that holds the values; text comes later, when the size of all is known."""
+    """Return the values in the narrowest type; conversion to text follows when the total size is known."""
     if values.dtype.kind == "f" or (len(values) and values.max() > TICKS):
         exact = values.astype("<f8")
         return {"type": "f8", "length": len(exact), "bytes": exact.nbytes, "data": exact}
@@ -91,21 +90,21 @@ def _encode(column: dict[str, Any], deflate: bool) -> None:
 
 
 MOST_JOBS = 150_000
-"""Jobs that a page holds at most."""
+"""Largest number of jobs on a page."""
 
 MOST_ROWS = 450_000
-"""Jobs times policies that a page holds at most."""
+"""Largest number of jobs times policies on a page."""
 
 
 class Window(NamedTuple):
-    """Rows of the workload that the chart shows, and a sentence if they are not all of them."""
+    """Rows of the workload in the chart, and a sentence if these are not all rows."""
 
     rows: slice
     note: str | None
 
 
 def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = MOST_ROWS) -> Window:
-    """Consecutive jobs that fit on the page: all of them, else the stretch with the most waiting under any policy."""
+    """Return consecutive jobs that fit on the page: all, else the period with the most waiting under any policy."""
     record = next(iter(records.values()))
     most = min(jobs, rows // len(records))
     if len(record) <= most:
@@ -122,7 +121,7 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
 
 
 def _during(begin: float, end: float, workload: Workload) -> str:
-    """Two instants as dates, or as times after the first submit."""
+    """Return two instants as dates, or as times after the first submission."""
     calendar = calendar_of(workload.provenance)
     if calendar is not None:
         return between(begin, end, calendar)
@@ -140,22 +139,22 @@ def pack(
     platforms: Mapping[str, Platform] | None = None,
     tick: int = MICROSECOND,
 ) -> dict[str, Any]:
-    """What the page embeds, JSON types only.
+    """Return the data embedded in the page; JSON types only.
 
     Parameters
     ----------
     records : mapping of str to Record
-        By label, all on the same workload.
+        Records by label, all of the same workload.
     first : str, optional
-        The policy to show where there is room for one.
+        The policy to show if there is space for one.
     jobs, rows : int
-        Limits of `window`; of DAG jobs both count tasks.
+        Limits of `window`; for DAG jobs both count tasks.
     platform : Platform, optional
-        Clusters, and of DAG jobs the delays between them; one cluster where left out.
+        Clusters, and for DAG jobs the delays between them; by default one cluster.
     platforms : mapping of str to Platform, optional
-        The machine of policies that see another one.
+        Machines of policies with a different machine.
     tick : int
-        To whole multiples of which delays are rounded up, microseconds.
+        Unit for rounding up delays, microseconds.
     """
     record = next(iter(records.values()))
     if record.tasks is not None:
@@ -207,7 +206,7 @@ def pack(
 def _of_jobs(
     workload: Workload, submit: IntArray, runtime: IntArray, clock: _Clock, labels: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
-    """Columns of what jobs are, whoever schedules them; times in ticks."""
+    """Return columns of properties of jobs, independent of the policy; times in ticks."""
     columns = {
         "job": narrowed(np.diff(workload.job, prepend=0)),
         "submit": narrowed(np.diff(submit, prepend=0)),
@@ -225,27 +224,27 @@ def _of_jobs(
 
 
 def _predicted(prediction: IntArray, clock: _Clock) -> npt.NDArray[Any]:
-    """What was believed when each job came, ticks, in parts where they are coarser; -1 of jobs not taken in."""
+    """Return the predicted run times at submission, ticks, with fractions if needed; -1 for jobs not admitted."""
     taken = np.where(prediction < NEVER, prediction, -clock.tick)
     return taken // clock.tick if not (taken % clock.tick).any() else taken / clock.tick
 
 
 def _ids(workload: Workload) -> dict[str, Any]:
-    """What jobs are called beside their numbers: array or group of parts, task, part; nothing where there are none."""
+    """Return the ids of jobs: array or group of parts, task, part; empty if there are none."""
     ids = JobIds.of(workload)
-    columns = {"whole": ids.group, "task": ids.task, "part": ids.part}  # a group is one of users, in a log
+    columns = {"whole": ids.group, "task": ids.task, "part": ids.part}  # "group" denotes a group of users in a log
     return {name: narrowed(column.astype(np.int64)) for name, column in columns.items() if column is not None}
 
 
 _PLACES = ("account", "partition", "qos")
-"""What else than its user is told of a job, where the workload has names."""
+"""Labels of a job, other than its user, that are shown if the workload has names."""
 
 _COLOURS = {"account": "account", "partition": "partition", "qos": "QOS", "group": "group", "queue": "queue"}
-"""Labels that jobs are coloured by, beside their users."""
+"""Labels that define colours of jobs, in addition to users."""
 
 
 def _several(workload: Workload, label: str) -> bool:
-    """Whether jobs differ in a label, and it is no other one by another name."""
+    """Return whether jobs have different values of a label, which is not equivalent to another one."""
     column = workload.labels.get(label)
     same = {"group": "account", "queue": "qos"}.get(label)
     if column is None or (same in workload.labels and np.array_equal(column, workload.labels[str(same)])):
@@ -254,7 +253,7 @@ def _several(workload: Workload, label: str) -> bool:
 
 
 def _told(workload: Workload, label: str) -> dict[str, Any]:
-    """What a label is called, and names of its numbers where there are any."""
+    """Return the name of a label, and names of its values, if there are any."""
     return {"title": _COLOURS[label], "names": _names(workload, label)}
 
 
@@ -263,24 +262,24 @@ def _bands(bands: Bands) -> list[dict[str, Any]]:
 
 
 def _dates(workload: Workload, origin: int, parts: Sequence[Record]) -> dict[str, Any]:
-    """What the page counts dates with, where the log has any."""
+    """Return the data for dates on the page, if the log has any."""
     last = max(int(part.end_us[part.ran].max(initial=origin)) for part in parts)
     found = embedded(calendar_of(workload.provenance), seconds(origin), seconds(last))
     return {} if found is None else {"dates": found}
 
 
 def _names(workload: Workload, label: str) -> dict[str, str]:
-    """Names of the users (accounts and so on) that have jobs, by number, where the workload has names."""
+    """Return the names of users (accounts and so on) with jobs, by number, if the workload has names."""
     names = workload.names.get(label, ())
     known = np.unique(workload.labels[label]).tolist() if names and label in workload.labels else []
     return {str(value): names[value] for value in known if UNKNOWN < value < len(names) and names[value]}
 
 
 def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform | None) -> dict[str, Any]:
-    """What it takes to explain waits beside what is drawn.
+    """Return additional data for explanations of waits.
 
-    ``complete`` is from when to when (ticks, None for no limit) no job outside the chart held cores or waited, and
-    ``unran`` the status of each shown job that did not run.
+    ``complete`` is the interval (ticks, None for no limit) without running or waiting jobs outside the chart.
+    ``unran`` is the status of each shown job that did not run.
     """
     ends, starts, ran = record.end_us[: shown.start], record.start_us[shown.stop :], record.ran
     before, after = ran[: shown.start], ran[shown.stop :]
@@ -309,7 +308,7 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
 
 
 def placement(record: Record, bands: Bands | None = None) -> CoreAssignment:
-    """Cores that each job of a record is drawn on, within its band where there are any."""
+    """Return the cores that each job of a record is drawn on, within its band if there are bands."""
     workload = record.workload
     if bands is not None:
         times = (record.start_us, record.end_us, record.given)
@@ -318,14 +317,14 @@ def placement(record: Record, bands: Bands | None = None) -> CoreAssignment:
 
 
 class _Clock(NamedTuple):
-    """Ticks of *tick* microseconds from *origin*."""
+    """Clock with ticks of *tick* microseconds from *origin*."""
 
     origin: int
     tick: int
 
     @classmethod
     def of(cls, origin: int, records: list[Record]) -> _Clock:
-        """Whole seconds where they say it all or the log is long, else the finest power of ten that fits 31 bits."""
+        """Return a clock in seconds if exact or the log is long, else in the finest power of ten for 31 bits."""
         last = max((int(record.end_us[record.ran].max(initial=origin)) for record in records), default=origin)
         tick = MICROSECOND
         sparse = all(
@@ -340,16 +339,16 @@ class _Clock(NamedTuple):
         return cls(origin, tick)
 
     def ticks(self, instants: IntArray) -> IntArray:
-        """Instants as ticks, rounded down: what did not overlap still does not."""
+        """Return instants as ticks, rounded down, so that jobs that do not overlap remain so."""
         return (instants - self.origin) // self.tick
 
     def held(self, record: Record) -> IntArray:
-        """Ticks for which each job held its cores; -1 for jobs that did not run."""
+        """Return the ticks for which each job held its cores; -1 for jobs that did not run."""
         return np.where(record.ran, self.ticks(record.end_us) - self.ticks(record.start_us), -1)
 
 
 def _pieces(placed: CoreAssignment, shown: slice, *, sizes: bool = False) -> dict[str, Any]:
-    """Rows that jobs are drawn on; *sizes* of all pieces, else of jobs in several: one has the cores of its job."""
+    """Return the rows that jobs are drawn on; *sizes* of all pieces, else only for jobs in several pieces."""
     count = np.diff(placed.offset)[shown]
     pieces = slice(int(placed.offset[shown.start]), int(placed.offset[shown.stop]))
     told = np.repeat(count, count) > (0 if sizes else 1)
@@ -361,7 +360,7 @@ def _pieces(placed: CoreAssignment, shown: slice, *, sizes: bool = False) -> dic
 
 
 def _axis(axis: Axis, shown: slice) -> dict[str, Any]:
-    """A resource by node: where its bands begin, and what jobs held of it under each policy."""
+    """Return a resource by node: offsets of its bands, and the amounts held by jobs under each policy."""
     edges = np.r_[0, np.cumsum(axis.rows)]
     bands, first = [], 0
     for name, nodes in axis.bands:
@@ -389,14 +388,14 @@ def _node_names(record: Record) -> list[str]:
 def _policy(
     label: str, record: Record, shown: slice, clock: _Clock, submit: IntArray, runtime: IntArray
 ) -> dict[str, Any]:
-    """Waits of the shown jobs (-1: did not run), and how long each ran where that is not common."""
+    """Return the waits of the shown jobs (-1: did not run), and run times if they depend on the policy."""
     part = record.select(shown)
     own = clock.ticks(part.workload.submit)
     packed = {
         "label": label,
         "wait": narrowed(np.where(part.ran, clock.ticks(part.start_us) - own, -1)),
     }
-    if (own != submit).any():  # where users reacted
+    if (own != submit).any():  # users reacted
         packed["later"] = narrowed(own - submit)
     if (part.given != part.workload.cores).any():
         packed["cores"] = narrowed(part.given)
@@ -419,13 +418,13 @@ def _policy(
 
 
 def task_window(records: Mapping[str, Record], most: int = MOST_JOBS) -> Window:
-    """Consecutive jobs whose tasks fit on the page, as rows of jobs; always at least one job.
+    """Return consecutive jobs whose tasks fit on the page, as rows of jobs; always at least one job.
 
-    All of them, else the stretch with the longest responses under any policy.
+    These are all jobs, else the period with the longest responses under any policy.
     """
     record = next(iter(records.values()))
     tasks = _tasks(record)
-    weight = tasks.first + tasks.edge_first[tasks.first] // _EDGES_A_TASK  # edges are four bytes, tasks many
+    weight = tasks.first + tasks.edge_first[tasks.first] // _EDGES_A_TASK  # an edge takes four bytes, a task many
     if weight[-1] <= most:
         return Window(slice(0, len(record)), None)
     total = np.zeros(len(record) + 1)
@@ -445,7 +444,7 @@ _EDGES_A_TASK = 4
 
 
 def task_placement(record: Record, platform: Platform) -> CoreAssignment:
-    """Cores that each task of a record is drawn on; clusters one after the other in tree order."""
+    """Return the cores that each task of a record is drawn on; clusters are adjacent in tree order."""
     tasks, times = _tasks(record), record.tasks
     assert times is not None
     clusters = [cluster.cores for cluster in platform.clusters()]
@@ -455,7 +454,7 @@ def task_placement(record: Record, platform: Platform) -> CoreAssignment:
 
 
 def critical_tasks(record: Record, platform: Platform, tick: int = MICROSECOND) -> npt.NDArray[np.bool_]:
-    """Which tasks are on the critical path of their job; see the head of this module for which chain that is."""
+    """Return a mask of the tasks on the critical path of their job, as defined in the docstring of this module."""
     tasks = _tasks(record)
     chosen = np.zeros(len(tasks), dtype=np.bool_)
     delays = unavoidable_delays(tasks, platform, tick)
@@ -480,7 +479,7 @@ def _tasks(record: Record) -> Tasks:
 
 
 def _by_task(record: Record) -> Record:
-    """The record with every task as a rigid job that is submitted with its job: what the packing of logs takes."""
+    """Return the record with each task as a rigid job, submitted with its job, for the packing of logs."""
     tasks, times, workload = _tasks(record), record.tasks, record.workload
     assert times is not None
     job = tasks.job_rows()
@@ -501,7 +500,7 @@ def _by_task(record: Record) -> Record:
 def _pack_tasks(
     records: Mapping[str, Record], first: str | None, most: int, platform: Platform, tick: int
 ) -> dict[str, Any]:
-    """The same of DAG jobs: a row a task, beside what a log has."""
+    """Return the data of DAG jobs: one row per task, with the additional columns of DAGs."""
     jobs, note = task_window(records, most)
     record = next(iter(records.values()))
     tasks = _tasks(record)
@@ -566,13 +565,13 @@ def _pack_tasks(
 
 
 def _path_ticks(record: Record, clock: _Clock) -> IntArray:
-    """Critical path of each job, ticks of the chart, rounded up."""
+    """Return the critical path of each job, ticks of the chart, rounded up."""
     path = record.workload.runtime if record.critical_path is None else record.critical_path
     return -(-path // clock.tick)
 
 
 def _volumes(tasks: Tasks, platform: Platform, tick: int) -> FloatArray:
-    """Data along each edge, in *tick* of one idle link."""
+    """Return the data volume of each edge, as time (in *tick*) on one idle link."""
     network = platform.network
     if network.transfer == "files":
         sent = np.zeros(len(tasks.edge_to)) if tasks.volume is None else tasks.volume
@@ -582,6 +581,6 @@ def _volumes(tasks: Tasks, platform: Platform, tick: int) -> FloatArray:
 
 
 def _size_classes(cores: int) -> list[int]:
-    """Upper bounds of the size classes that colour the chart, the last one the whole machine."""
+    """Return the upper bounds of the size classes that colour the chart, the last one the whole machine."""
     bounds = [1, 8, 64, 256] if cores <= 4096 else [16, 128, 1024, 8192]
     return [*(bound for bound in bounds if bound < cores), cores]

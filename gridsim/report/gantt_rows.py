@@ -1,8 +1,7 @@
-"""Rows of a chart of schedules: in bands by partition or cluster, and by node, one resource at a time.
+"""Rows of a Gantt chart: bands by partition or cluster, or by node for one resource.
 
-Bands are for drawing: where partitions share nodes the cores of their bands are more than those of the machine. A
-record says on which nodes a job ran and what it held there, GPUs by their numbers; on which of the cores of its node
-it is drawn is chosen for drawing.
+Bands are for display only: if partitions share nodes, their bands have more cores than the machine. A record contains
+the nodes of a job and the amounts held there, and GPUs by number. The cores within a node are chosen for display.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from gridsim.record import Record
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
 
 MOST_BANDS = 10
-"""Partitions with a band of their own; the smaller ones share one more."""
+"""Largest number of partitions with a separate band; the smaller ones share an additional one."""
 
 
 class Bands(NamedTuple):
-    """Bands from above.
+    """Bands, from the top.
 
     Attributes
     ----------
     names : tuple of str
-        What they are of.
+        Names of the bands.
     cores : tuple of int
-        Rows of each.
+        Number of rows of each band.
     of : (n,) int64
-        The band of each job.
+        Band of each job.
     sized : bool
-        Whether each is as high as its part of the machine is large; else as high as its jobs ever need.
+        Whether the height of each band is the size of its part of the machine; else it is the largest use by its jobs.
     """
 
     names: tuple[str, ...]
@@ -47,15 +46,15 @@ class Bands(NamedTuple):
 
 
 def by_partition(records: Mapping[str, Record], platform: Platform | None = None) -> Bands | None:
-    """A band a partition; None where there is but one.
+    """Return one band per partition; None if there is only one.
 
-    It is as high as the partition is large where the machine is kept apart by partitions, else as the most cores that
-    its jobs hold at once under any policy.
+    The height of a band is the size of the partition if partitions are separate pools. Otherwise it is the largest
+    number of cores that its jobs hold at once under any policy.
 
     Parameters
     ----------
     records : mapping of str to Record
-        All on the same workload.
+        Records of the same workload.
     platform : Platform, optional
         The machine.
     """
@@ -90,14 +89,14 @@ def by_partition(records: Mapping[str, Record], platform: Platform | None = None
 
 
 def _sizes(platform: Platform | None) -> dict[str, int]:
-    """Cores of the partitions of a machine that is kept apart by them."""
+    """Return the cores of the partitions of a machine in which they are separate pools."""
     if platform is None or platform.by != PARTITION:
         return {}
     return {cluster.name: cluster.cores for cluster in platform.clusters()}
 
 
 def _together(sizes: IntArray) -> int:
-    """Cores of several partitions; 0 where one is not known."""
+    """Return the total cores of several partitions; 0 if one is unknown."""
     return int(sizes.sum()) if sizes.all() else 0
 
 
@@ -108,7 +107,7 @@ def _name(number: int, names: Sequence[str]) -> str:
 
 
 def most_at_once(start: IntArray, end: IntArray, width: IntArray) -> int:
-    """The most cores that jobs hold at once over ``[start, end)``, microseconds.
+    """Return the largest number of cores that jobs hold at once over ``[start, end)``, microseconds.
 
     Examples
     --------
@@ -124,16 +123,16 @@ def most_at_once(start: IntArray, end: IntArray, width: IntArray) -> int:
 def placed(
     start: IntArray, end: IntArray, width: IntArray, of: IntArray, cores: Sequence[int], *, job: IntArray | None = None
 ) -> CoreAssignment:
-    """Cores that each job (or task) is drawn on, all within its band; bands one below the other.
+    """Return the cores that each job (or task) is drawn on, within its band; bands are adjacent.
 
     Parameters
     ----------
     start, end, width, job
-        As of `gridsim.report.core_assignment.assign_cores`.
+        As for `gridsim.report.core_assignment.assign_cores`.
     of : (n,) int64
-        The band of each.
+        Band of each job.
     cores : sequence of int
-        Rows of each band.
+        Number of rows of each band.
     """
     parts = []
     count = np.zeros(len(start), dtype=np.int64)
@@ -158,20 +157,23 @@ def placed(
 
 
 MOST_ROWS = 200_000
-"""Rows of a chart; what is counted in more of them has rows of several, and the smallest jobs none. Cores are exact."""
+"""Largest number of rows of a chart.
+
+For larger amounts a row stands for several units, and the smallest jobs are omitted; cores are always exact.
+"""
 
 _CORES = "cores"
 
 
 class Held(NamedTuple):
-    """What the jobs of a schedule held of a resource in their last runs.
+    """Amounts of a resource held by jobs in their last runs.
 
     Attributes
     ----------
     placement : CoreAssignment
-        Rows that each job is drawn on.
+        Rows of each job.
     amount : (n,) int64
-        What each held on all its nodes: cores, MiB of memory, thousandths of GPUs.
+        Total amount of each job on all its nodes: cores, MiB of memory, thousandths of GPUs.
     """
 
     placement: CoreAssignment
@@ -179,23 +181,23 @@ class Held(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One resource of all nodes that have any, from above.
+    """Rows for one resource of all nodes that have any, from the top.
 
     Attributes
     ----------
     resource : str
-        What is drawn.
+        The resource.
     unit : int
-        How much of it a row is: cores, MiB of memory, thousandths of a GPU.
+        Amount per row: cores, MiB of memory, thousandths of a GPU.
     node : (k,) int64
-        Places of the nodes in the machine.
+        Indices of the nodes in the machine.
     rows : (k,) int64
-        Rows of each.
+        Number of rows of each node.
     bands : tuple of (str, int)
-        Names, and how many of the nodes each band has: one a node where they are few, else those next to one another
-        that are alike; a single one without a name where they are of too many kinds.
+        Name and number of nodes of each band: one band per node for few nodes, else one for adjacent nodes of the same
+        kind; a single band without a name for too many kinds.
     held : mapping of str to Held
-        By label of a record.
+        Held amounts by label of a record.
     """
 
     resource: str
@@ -207,7 +209,7 @@ class Axis(NamedTuple):
 
 
 class _Pieces(NamedTuple):
-    """Pieces of jobs, in the order of the jobs: rows of the workload, what each lies in, how much it is."""
+    """Pieces of jobs, in the order of jobs: rows of the workload, containing unit, and amount."""
 
     job: IntArray
     of: IntArray
@@ -215,12 +217,12 @@ class _Pieces(NamedTuple):
 
 
 def by_node(records: Mapping[str, Record]) -> tuple[Axis, ...]:
-    """A chart of cores, and one of each other resource of which anything is held.
+    """Return a chart of cores, and one for each other resource in use.
 
     Parameters
     ----------
     records : mapping of str to Record
-        All on the same workload; where they are not all on the same nodes there is nothing to draw by node.
+        Records of the same workload; without common nodes there is no chart by node.
     """
     capacity = next(iter(records.values())).capacity
     if capacity is None or not capacity.nodes or not all(_is_on(capacity, each) for each in records.values()):
@@ -230,7 +232,7 @@ def by_node(records: Mapping[str, Record]) -> tuple[Axis, ...]:
 
 
 def _is_on(capacity: Capacity, record: Record) -> bool:
-    """Whether a record says what its jobs held of these nodes."""
+    """Return whether a record contains allocations on these nodes."""
     other, held = record.capacity, record.allocations
     if other is None or held is None or record.tasks is not None or not other.nodes == held.nodes == capacity.nodes:
         return False
@@ -243,13 +245,13 @@ def _is_on(capacity: Capacity, record: Record) -> bool:
 
 
 def _last_runs(record: Record) -> tuple[Allocations, IntArray]:
-    """Pieces, and which of them are of the last run of a job; what was stopped before it is not drawn."""
+    """Return the pieces, and a mask of those of each job's last run; earlier killed runs are not drawn."""
     held: Any = record.allocations
     return held, np.flatnonzero((held.node >= 0) & (held.start_us == record.start_us[held.job]))
 
 
 def _amounts(capacity: Capacity, records: Mapping[str, Record], name: str) -> Axis | None:
-    """What is counted by node: each node is as high as what it has."""
+    """Return a chart of a resource by node; the height of each node is its capacity."""
     has = capacity.amounts[name]
     there = np.flatnonzero(has)
     place = np.cumsum(has > 0) - 1
@@ -262,7 +264,7 @@ def _amounts(capacity: Capacity, records: Mapping[str, Record], name: str) -> Ax
 
 
 def _gpus(capacity: Capacity, records: Mapping[str, Record]) -> Axis | None:
-    """GPUs, whole ones and shares: a job is drawn on those that it had."""
+    """Return a chart of GPUs, whole ones and shares; jobs are drawn on the GPUs that they held."""
     there = np.flatnonzero(capacity.gpus)
     base = np.cumsum(capacity.gpus) - capacity.gpus
     pieces = {}
@@ -286,16 +288,16 @@ def _axis(
     has: IntArray,
     several: IntArray,
 ) -> Axis | None:
-    """The chart of a resource; None where nobody holds any.
+    """Return the chart of a resource; None if no job holds any.
 
     Parameters
     ----------
     there : (k,) int64
-        The nodes that have any.
+        The nodes with the resource.
     has : (m,) int64
-        What each of that has in which pieces lie.
+        Capacity of each unit that contains pieces.
     several : (k,) int64
-        How many of these each node has.
+        Number of units of each node.
     """
     amounts = [each.amount for each in pieces.values() if len(each.job)]
     if not amounts:
@@ -315,7 +317,7 @@ def _axis(
 
 
 def _bands(capacity: Capacity, there: IntArray) -> tuple[tuple[str, int], ...]:
-    """A band a node, or nodes next to one another that are alike."""
+    """Return one band per node, or for adjacent nodes of the same kind."""
     if len(there) <= MOST_BANDS:
         return tuple((capacity.nodes[node], 1) for node in there)
     kinds = [_kind(capacity, node) for node in there.tolist()]
@@ -330,14 +332,14 @@ def _bands(capacity: Capacity, there: IntArray) -> tuple[tuple[str, int], ...]:
 
 
 def _kind(capacity: Capacity, node: int) -> tuple[object, ...]:
-    """What makes a node another one than that next to it."""
+    """Return the properties that define the kind of a node."""
     words: Sequence[Sequence[object]] = (capacity.gpu_kind, capacity.features, capacity.partitions)
     amounts = (int(column[node]) for column in capacity.amounts.values())
     return (*amounts, int(capacity.gpus[node]), *(column[node] for column in words if column))
 
 
 def _held(record: Record, pieces: _Pieces, rows: IntArray, unit: int) -> Held:
-    """Where each job is drawn, what lies next to one another as one piece."""
+    """Return the rows of each job, with adjacent ones as one piece."""
     found = placed(
         record.start_us[pieces.job],
         record.end_us[pieces.job],

@@ -1,4 +1,4 @@
-"""Templates of reports: sentences in a TOML file for each subject, and what the HTML pages share."""
+"""Templates of reports: TOML files of sentences by subject, and common parts of HTML pages."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def texts(subject: str) -> Callable[..., str]:
 
 @cache
 def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
-    """Templates of pages: whatever is put in is escaped, and what is missing is an error; each is compiled once.
+    """Return the template environment: values are escaped, missing values are errors, and templates are cached.
 
     Parameters
     ----------
     *folders : Path
-        Looked in before gridsim's own.
+        Folders that are searched before gridsim's own.
     **filters : callable
-        Of the templates, by name.
+        Filters by name.
     """
     import jinja2  # 0.1 s: only where a page is made
 
@@ -86,26 +86,26 @@ def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
 
 
 def style(*names: str | Path) -> Markup:
-    """Style sheets of gridsim's own, or in other folders, one after the other."""
+    """Return the style sheets, from gridsim or other folders, concatenated."""
     return Markup("".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))
 
 
 def prose(text: str) -> Markup:
-    """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
+    """Return a sentence as HTML, with numbers kept together with units and text in brackets less prominent."""
     return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(words.together(text)))))
 
 
 LARGE_RATIO = 1e6
-"""From here on ratios are shown as infinite."""
+"""Ratio from which on ratios are shown as infinite."""
 
 
 def breakable(label: str) -> Markup:
-    """A label, escaped, that may break after its punctuation, but not in a time of day."""
+    """Return a label as HTML that may break after punctuation, except within a time of day."""
     return Markup("<wbr>").join(re.split(r"(?<=[?&=,(])|(?<=:)(?!\d)", label))
 
 
 def ratio_shown(value: float) -> str:
-    """A ratio with as many digits as tell something; beyond a million it is as good as infinite.
+    """Return a ratio with its significant digits; above a million as infinite.
 
     Examples
     --------
@@ -120,5 +120,5 @@ def ratio_shown(value: float) -> str:
 
 
 def p_shown(value: float) -> str:
-    """A p value."""
+    """Return a formatted p value."""
     return "-" if value != value else "< 0.001" if value < 0.001 else f"{value:.2g}"

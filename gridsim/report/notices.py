@@ -1,4 +1,4 @@
-"""Sentences on words of a site's files and on requested resources that the simulation does not follow."""
+"""Sentences on settings of a site's files and on requested resources that the simulation ignores."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 
 _MOST = 8
-"""Words that are not followed which a sentence names."""
+"""Largest number of ignored settings named in a sentence."""
 
 
 def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
-    """What is unknown, each with the nearest known word; what lies outside the log; then what is not followed, first
-    what changes the most.
+    """Return sentences on unknown settings, settings outside the log, and ignored settings.
 
-    Said once for all policies with the same of them.
+    Unknown settings have the nearest known name; ignored settings are sorted by effect.
+
+    Policies with the same notices share a sentence.
 
     Examples
     --------
@@ -70,12 +71,12 @@ def _not_followed(notices: Sequence[Notice]) -> str:
 
 
 def caveats(info: Mapping[str, Any]) -> list[str]:
-    """The sentences of what a comparison's ``info`` holds."""
+    """Return the sentences for a comparison's ``info``."""
     return sentences(_of(info))
 
 
 def facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """For the making of a page: every word with how often it occurs."""
+    """Return every setting with its number of occurrences, for the facts on a page."""
     found = _of(info)
     alike = len(set(map(tuple, found.values()))) == 1
     for label, notices in list(found.items())[: 1 if alike else None]:
@@ -102,7 +103,7 @@ def _of(info: Mapping[str, Any]) -> dict[str, list[Notice]]:
 
 
 def demands_left_aside(comparison: Evidence) -> list[str]:
-    """That demands do not count, once for all policies with the same of them."""
+    """Return the sentences on ignored demands, one for all policies with the same ones."""
     groups: dict[str, list[str]] = {}
     for label, record in comparison.records.items():
         told = left_aside(record.workload, comparison.platform_of(label))
@@ -116,7 +117,7 @@ def demands_left_aside(comparison: Evidence) -> list[str]:
 
 
 def left_aside(workload: Workload, platform: Platform | None = None) -> list[str]:
-    """Resources that jobs request, or tasks of DAG jobs, and that the description of the machine lacks.
+    """Return sentences on requested resources of jobs or tasks that the machine description does not have.
 
     Examples
     --------

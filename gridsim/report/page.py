@@ -1,6 +1,6 @@
-"""The page: one HTML file that needs no network, with everything that came out of a log escaped.
+"""HTML page of a comparison: one self-contained file, in which all text from a log is escaped.
 
-Its figures: `gridsim.report.pictures`.
+For the figures see `gridsim.report.pictures`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ METHOD = (
 
 
 class Found(NamedTuple):
-    """One kind of damaged line: how many, where, and what was done."""
+    """Kind of damaged lines: number, positions, and treatment."""
 
     name: str
     number: str
@@ -67,7 +67,7 @@ class Found(NamedTuple):
 
 
 class PageParts(NamedTuple):
-    """What takes time of a page, and can be made before all that it tells is known."""
+    """Slow parts of a page, which can be made before all results are known."""
 
     pictures: list[pictures.Shown]
     over_users: list[pictures.Shown]
@@ -77,12 +77,12 @@ class PageParts(NamedTuple):
 
 
 def draw(comparison: Evidence, made: Callable[[str, Callable[[], Any]], Any] | None = None) -> PageParts:
-    """Pictures and schedules of a page; neither trust nor changes are in them.
+    """Return the figures and schedules of a page, which do not depend on validation and changes.
 
     Parameters
     ----------
     made : callable, optional
-        Gives a part by its name, in JSON's types, as it was kept or as the work makes it.
+        Returns a part by name, with JSON types, from a cache or by running the work.
     """
     made, kept = made or _at_once, comparison.kept
     rows = slice(None) if kept.all() else kept
@@ -111,14 +111,14 @@ def _at_once(_: str, work: Callable[[], Any]) -> Any:
 
 
 def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PageParts | None = None) -> str:
-    """Text of the page.
+    """Return the text of the page.
 
     Parameters
     ----------
     beside : collection of str
-        Files of numbers that will be in the folder of the page, to link to; others are only named.
+        Data files in the folder of the page, which are linked; others are only named.
     drawn : PageParts, optional
-        What `draw` made of the comparison, where it is there.
+        Result of `draw`, if it exists.
     """
     drawn, known = drawn or draw(comparison), trust(comparison)
     templates = environment(
@@ -183,7 +183,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
 
 
 def _lead(comparison: Evidence) -> Iterator[str]:
-    """What was compared, in a few pieces."""
+    """Return the subject of the comparison in a few pieces."""
     record = comparison.records[comparison.baseline]
     yield counted(len(record), "job")
     if record.workload.tasks is not None:
@@ -198,7 +198,7 @@ def _lead(comparison: Evidence) -> Iterator[str]:
     dates = "" if calendar is None else f", {between(first, last, calendar)} {calendar.zone_name}".rstrip()
     yield f"submitted over {duration(last - first)}{dates}"
     load = comparison.metrics[comparison.baseline]["offered_load"]
-    if load == load and record.logged_submit_us is None:  # where users react it is another one under each policy
+    if load == load and record.logged_submit_us is None:  # differs between policies if users react
         yield f"offered load {percent(load)}"
 
 
@@ -207,7 +207,7 @@ def _parts(comparison: Evidence) -> str:
 
 
 def _example(comparison: Evidence) -> list[str]:
-    """Why the job that waited longest under the best policy did; nothing of DAG jobs or where no job waited."""
+    """Return the explanation of the longest wait under the best policy; nothing for DAG jobs or without waits."""
     record = comparison.records[comparison.best]
     if comparison.of_dags or not (record.wait > 0).any():
         return []
@@ -225,7 +225,7 @@ def _example(comparison: Evidence) -> list[str]:
 
 
 def _meanwhile(record: Record, row: int) -> IntArray:
-    """Rows of jobs that waited or ran while one did: those of a long log that say why it waited."""
+    """Return the rows of jobs that waited or ran while one job waited, for long logs with reasons for waiting."""
     since, until = int(record.workload.submit[row]), int(record.start_us[row])
     there = record.ran & (record.workload.submit <= until) & (record.end_us >= since)
     there[row] = True
@@ -233,7 +233,7 @@ def _meanwhile(record: Record, row: int) -> IntArray:
 
 
 def _waited(waits: Mapping[str, float]) -> list[str]:
-    """What a job did under each policy, those of the same wait told together."""
+    """Return the wait of a job under each policy; policies with the same wait are grouped."""
     alike: dict[str, list[str]] = {}
     for label, wait in waits.items():
         did = "did not run" if wait != wait else f"waited {duration(wait)}" if wait else "started at once"
@@ -242,17 +242,17 @@ def _waited(waits: Mapping[str, float]) -> list[str]:
 
 
 def told_of(differences: Iterable[Difference]) -> list[Difference]:
-    """Differences as the sentences tell them: the policy with the lower mean against the other."""
+    """Return the differences as in the sentences: the policy with the lower mean against the other."""
     return [it.turned() if it.mean > 0 else it for it in differences]
 
 
 def _clear_groups(comparison: Evidence) -> list[Any]:
-    """Rows of groups with a verdict of better or worse, for the table below the figures."""
+    """Return the rows of groups with the verdict better or worse, for the table below the figures."""
     return [row for row in comparison.groups if row.verdict in ("better", "worse") and row.kind != "user"]
 
 
 def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was read and how it was run: names and values."""
+    """Return names and values of input and settings."""
     workload = info.get("workload", {})
     if "jobs_read" in workload:
         jobs = f"{number(workload['jobs_kept'])} of {number(workload['jobs_read'])} jobs"
@@ -295,7 +295,7 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _cores_of_jobs(fields: Mapping[str, int], rule: str) -> str:
-    """Which of two columns they are from: the other one is taken where the first says nothing."""
+    """Return the source column of core counts; the other column is used if the first has no value."""
     counts = {"requested": fields.get("requested", 0), "allocated": fields["allocated"]}
     first, other = ("allocated", "requested") if rule == "allocated" else ("requested", "allocated")
     told = f"{first} processors {number(counts[first])} times"
@@ -359,7 +359,7 @@ def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def _signed(value: float, metric: str) -> str:
-    """A difference with its sign, in the unit of the metric."""
+    """Return a difference with its sign, in the unit of the metric."""
     if value != value:
         return "-"
     text = duration(value) if metric in ("wait", "response") else f"{value:.3g}" if abs(value) < 1000 else number(value)

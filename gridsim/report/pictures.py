@@ -1,4 +1,4 @@
-"""The figures of a page, each with its caption and the file of its numbers."""
+"""Figures of a page, each with its caption and data file."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _text = texts("pictures")
 
 
 class Drawing(NamedTuple):
-    """A figure and its name."""
+    """Figure and its name."""
 
     figure: Figure
     name: str
 
 
 class Picture(NamedTuple):
-    """A figure on the page, what it shows in words, and the file with its numbers."""
+    """Figure on the page, with its caption and data file."""
 
     title: str
     text: str
@@ -45,13 +45,13 @@ class Picture(NamedTuple):
     file: str
 
     def shown(self) -> Shown:
-        """The same as the page takes it."""
-        svg = Markup(figures.svg(*self.drawing))  # matplotlib escapes the texts in it
+        """Return the figure in the form for the page."""
+        svg = Markup(figures.svg(*self.drawing))  # matplotlib escapes its texts
         return Shown(self.title, self.text, svg, self.file)
 
 
 class Shown(NamedTuple):
-    """A picture whose figure is an element of the page."""
+    """Figure as an element of the page."""
 
     title: str
     text: str
@@ -60,7 +60,7 @@ class Shown(NamedTuple):
 
 
 def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
-    """Waits, slowdowns, machine and queue; *rows* are the jobs that count."""
+    """Return the figures of waits, slowdowns, machine and queue; *rows* are the counted jobs."""
     records = comparison.records
     names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
     if admission.of_deadlines(comparison):
@@ -110,7 +110,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
 
 
 def _by_period(records: Mapping[str, Record], what: str, names: str) -> Iterator[Picture]:
-    """Utilisation by day and by week, where there are two of them."""
+    """Return the utilisation by day and by week, if there are at least two periods."""
     for period in curves.PERIODS:
         if found := curves.busy_share_by(period, records):
             yield Picture(
@@ -122,7 +122,7 @@ def _by_period(records: Mapping[str, Record], what: str, names: str) -> Iterator
 
 
 def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
-    """Load against performance, where there are days enough."""
+    """Return the figure of load against performance, if there are enough days."""
     found = curves.joints(comparison)
     if not found:
         return
@@ -141,16 +141,16 @@ def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
 
 
 _MOST_DAYS = 1_500
-"""Points of a policy above which the picture shows only some: it could not be read, and be millions of letters."""
+"""Number of points per policy above which only some are drawn, to keep the figure readable and the file small."""
 
 
 def _few(value: float) -> str:
-    """A mean with three digits."""
+    """Return a mean with three digits."""
     return number(value) if value >= 100 else f"{value:.3g}"
 
 
 def over_users(comparison: Evidence) -> Iterator[Picture]:
-    """How users fare against each other over time, where the log names them."""
+    """Return the figures of fairness between users over time, if the log has users."""
     found = curves.fairness(comparison)
     if not found:
         return
@@ -237,11 +237,11 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
 
 
 _FEWEST = 10
-"""Jobs below which their shares are no picture."""
+"""Number of jobs below which there is no figure of shares."""
 
 
 def _pairs_shown(comparison: Evidence) -> list[tuple[str, str]]:
-    """Every policy against the baseline, and the best against every other."""
+    """Return every policy against the baseline, and the best against every other."""
     base, best = comparison.baseline, comparison.best
     pairs = [(label, base) for label in comparison.others]
     return pairs + [(best, label) for label in comparison.others if best not in (base, label)]
@@ -255,7 +255,7 @@ def _shares_told(shares: Sequence[Difference]) -> str:
 
 
 def winners(comparison: Evidence) -> Iterator[Picture]:
-    """Who gains and who loses against the first policy; nothing where there is no other."""
+    """Return the figures of gains and losses against the first policy; empty if there is only one."""
     base = comparison.baseline
     if len(comparison.labels) < 2:
         return
@@ -295,21 +295,21 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
 
 
 MOST = 4
-"""Policies that are told one by one; of more only the first and the best."""
+"""Largest number of policies described individually; of more, only the first and the best."""
 
 NAMED = 3
-"""Groups that are named; more are counted."""
+"""Largest number of named groups; more are counted."""
 
 
 def caption_by_policy(comparison: Evidence, metric: str, text: str, shown: Callable[[float], str]) -> str:
-    """A number of each policy in a sentence; nothing where it is not known.
+    """Return a sentence with a metric of each policy; empty if it is unknown.
 
     Parameters
     ----------
     text : str
-        The sentence, with ``{}`` where the numbers go.
+        The sentence, with ``{}`` for the numbers.
     shown : callable
-        How a number is written.
+        Formats a number.
     """
     labels = comparison.labels
     if len(labels) > MOST:
@@ -324,12 +324,12 @@ def caption_by_policy(comparison: Evidence, metric: str, text: str, shown: Calla
 
 
 def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
-    """Which groups clearly gain and lose under each policy.
+    """Return the groups that significantly gain and lose under each policy.
 
     Parameters
     ----------
     less, more : str
-        What jobs that gain and jobs that lose do: ``wait less``, ``wait longer``.
+        Verbs for gains and losses: ``wait less``, ``wait longer``.
     """
     told, neither = [], []
     for policy in dict.fromkeys(row.policy for row in rows):
@@ -351,7 +351,7 @@ def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
 
 
 def _names(groups: Sequence[GroupRow], among: int) -> str:
-    """Few groups by name, each for itself; of more, how many."""
+    """Return few groups by name, or the number of many."""
     if len(groups) > NAMED:
         return f"{number(len(groups))} of {number(among)} groups"
     return listed([group_name(row.kind, row.group) for row in groups])

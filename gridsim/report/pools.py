@@ -1,4 +1,4 @@
-"""What is told of the parts of a machine: partitions that were not simulated, and clusters that ran nothing."""
+"""Text on parts of a machine: partitions that were not simulated, and clusters that ran no jobs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _MOST = 4
-"""Partitions that a sentence names at most."""
+"""Largest number of partitions named in a sentence."""
 
 
 def answer(comparison: Evidence) -> list[str]:
-    """That partitions are pooled, and why; clusters that ran no job, each with the policies that left it empty."""
+    """Return why partitions are pooled, and which clusters ran no job under which policies."""
     return [*_pooled(comparison), *_emptied(comparison)]
 
 
@@ -39,9 +39,9 @@ def _pooled(comparison: Evidence) -> list[str]:
 
 
 def pooled(workload: Workload, platform: Platform, labels: Sequence[str] = (), *, rows: bool = False) -> str:
-    """That the partitions of the log were not simulated, under some policies or all, and what that means.
+    """Return notes that partitions of the log were not simulated, under some policies or all, and the consequences.
 
-    *rows*: also for what is told by partition.
+    With *rows*, the notes also cover results by partition.
     """
     names = partitions_named(workload)
     whom = f" under {listed(labels)}" if labels else ""
@@ -77,16 +77,16 @@ def _emptied(comparison: Evidence) -> list[str]:
 
 
 def of_one(record: Record, platform: Platform) -> list[str]:
-    """The same of a single run."""
+    """Return the notes for a single run."""
     names = empty(record, platform)
     told = [pooled(record.workload, platform)] if platform.pooled else []
     return told + ([f"{_clusters(names)} ran no job."] if names else [])
 
 
 def empty(record: Record, platform: Platform | None) -> list[str]:
-    """Names of the clusters on which nothing ran, of a machine of several on which something did.
+    """Return the clusters that ran no job, if other clusters did.
 
-    None of a machine on which jobs say themselves where they run.
+    The result is empty for a machine on which jobs specify their cluster.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A trace to publish in words and pictures: its description, and figures that characterise it."""
+"""Description and figures of a trace for publication."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gridsim.workload.audit import Audit
 from gridsim.workload.formats.table.writer import TableColumn
 from gridsim.workload.problems import Problem
 
-if TYPE_CHECKING:  # matplotlib takes half a second to import
+if TYPE_CHECKING:  # matplotlib takes 0.5 s to import
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import
 _text = texts("audit")
 
 PROMPTS = text_table("audit", "prompts")
-"""Sections that only the site can write, with what they are to answer."""
+"""Sections that the site must write, with their questions."""
 
 CAPTIONS = text_table("audit", "captions")
-"""What the figures show."""
+"""Captions of the figures."""
 
 _DAY, _HOUR = 86_400, 3_600
 
 
 def figures(workload: Workload, audit: Audit) -> dict[str, Figure]:
-    """Figures by name, of those in `CAPTIONS` that the trace has the numbers for."""
+    """Return the figures of `CAPTIONS` by name for which the trace has data."""
     found = {"arrivals": _arrivals(workload), "sizes": _sizes(workload), "runtimes": _runtimes(workload)}
     usage = _usage(audit)
     if usage is not None:
@@ -46,7 +46,7 @@ def figures(workload: Workload, audit: Audit) -> dict[str, Figure]:
 
 
 def _arrivals(workload: Workload) -> Figure:
-    """Jobs by hour of the day; since the first submit where nobody knows when that was."""
+    """Return a figure of jobs by hour of the day; by hours since the first submission if dates are unknown."""
     submit, calendar = seconds(workload.submit), calendar_of(workload.provenance)
     hour = (submit % _DAY / _HOUR).astype(np.int64)
     if calendar is not None:
@@ -158,7 +158,7 @@ def description(
     drawn: Sequence[str],
     shifted: bool,
 ) -> str:
-    """The page that comes with a trace, in Markdown; *about* is what the site says, None where it says nothing."""
+    """Return the Markdown page of a trace; *about* is the text of the site, None if there is none."""
     parts = [f"# {title}", _first(workload, facts), *_about(about)]
     parts += ["## Facts", _table(("", ""), _facts(facts))]
     parts += ["## Files", _table(("file", "what it is"), [(f"`{name}`", what) for name, what in FILES.items() if what])]

@@ -1,4 +1,4 @@
-"""A quotation as people read it: lines, tables for a terminal, sentences."""
+"""Text of estimates for one job: lines, tables for a terminal, sentences."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ _LABELS = {"qos": "QOS"}
 
 
 class Quotation(Quoted):
-    """What policies could promise one job at one moment, and how to tell it; attributes as `Quoted` has them."""
+    """Estimates of several policies for one job with their output; for the attributes see `Quoted`."""
 
     __slots__ = ()
 
     @classmethod
     def view(cls, quoted: Quoted) -> Quotation:
-        """The same answers, to be told.
+        """Return estimates with output for existing data.
 
         Parameters
         ----------
         quoted : Quoted
-            What the policies answered.
+            The data.
 
         Returns
         -------
         Quotation
-            A view of it.
+            A view of the data.
         """
         return cls(*(getattr(quoted, it.name) for it in fields(quoted)))
 
     def __str__(self) -> str:
-        """The answers in words."""
+        """Return the estimates as text."""
         return "\n".join([repr(self), *sentences(self)])
 
 
 def state_lines(quotation: Quoted) -> Iterator[str]:
-    """The moment, the job, and the state of the machine under each policy; plain text."""
+    """Return plain-text lines on the moment, the job, and the state of the machine under each policy."""
     dates = quotation.calendar
     date = "" if dates is None else f"{when(quotation.at, dates)} {dates.zone_name}".rstrip() + ", "
     yield f"moment: {date}{clock(quotation.at)} of the log ({quotation.at:,.0f} s)"
@@ -79,7 +79,7 @@ def _state(state: State, machine: int) -> str:
 
 
 def _demanded(demand: Demand) -> str:
-    """What a job asks for beside its cores.
+    """Return the requested resources of a job other than cores.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _amount(name: str, amount: int) -> str:
 
 
 def answers_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """One row a policy: the earliest completion that it could guarantee, and at whose cost."""
+    """Return a table with one row per policy: the earliest guaranteed completion and its cost."""
     labels = [it.policy for it in quotation.answers]
     return either(labels, _answer_columns(quotation), first="policy", width=width)
 
@@ -116,7 +116,7 @@ def _at(quotation: Quoted, instant: float) -> str:
 
 
 def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
-    """Columns beside the labels, by title."""
+    """Return the columns of the table by title, without labels."""
     columns: dict[str, list[str]] = {}
     for it in quotation.answers:
         none = it.promise == "none"
@@ -136,7 +136,7 @@ def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
 
 
 def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """One row a deadline: whom it would kill, and what it would be charged."""
+    """Return a table with one row per deadline: jobs to kill, and the charge."""
     columns: dict[str, list[str]] = {}
     for it in quotation.prices:
         cells = {
@@ -151,7 +151,7 @@ def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
 
 
 def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """One row a policy: the expected start, and where it was for earlier jobs of which the same was expected."""
+    """Return a table with one row per policy: expected start, and starts of earlier jobs with similar expectations."""
     columns: dict[str, list[str]] = {}
     for it in quotation.forecasts:
         early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
@@ -166,7 +166,7 @@ def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
 
 
 def alternatives_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
-    """One row a narrower or shorter job: when it would be expected to start under each policy."""
+    """Return a table with one row per narrower or shorter job: its expected start under each policy."""
     labels: list[str] = []
     columns: dict[str, list[str]] = {}
     asked = {it.policy: it.start for it in quotation.forecasts}
@@ -184,7 +184,7 @@ def _ahead(seconds: float) -> str:
 
 
 def _jobs(numbers: Sequence[int]) -> str:
-    """Jobs by number, so that one is not read as how many."""
+    """Return jobs by number, worded so that a number is not read as a count."""
     return ", ".join(f"job {number}" for number in numbers) if numbers else "none"
 
 
@@ -194,7 +194,7 @@ def _work(core_seconds: float) -> str:
 
 
 def sentences(quotation: Quoted) -> list[str]:
-    """What the tables say, who would be touched, and what the promises rest on."""
+    """Return sentences on the tables, affected jobs, and the assumptions of guarantees."""
     return [
         *_best(quotation),
         *_asked(quotation),
@@ -221,7 +221,7 @@ def _best(quotation: Quoted) -> list[str]:
 
 
 def _asked(quotation: Quoted) -> Iterator[str]:
-    """Who cannot promise the deadline that was asked for."""
+    """Return the policies that cannot guarantee the requested deadline."""
     if quotation.deadline is None:
         return
     asked = f"completion by {_at(quotation, quotation.deadline)}, in {duration(quotation.deadline - quotation.at)}"
@@ -233,7 +233,7 @@ def _asked(quotation: Quoted) -> Iterator[str]:
 
 
 def _delays(quotation: Quoted) -> Iterator[str]:
-    """Who would wait longer for the job."""
+    """Return the jobs that would wait longer."""
     delayed: dict[str, list[str]] = {}
     for it in quotation.answers:
         if it.delayed_job is not None:
@@ -247,7 +247,7 @@ def _delays(quotation: Quoted) -> Iterator[str]:
 
 
 def _kills(quotation: Quoted) -> Iterator[str]:
-    """Whom policies would kill that do so by themselves."""
+    """Return the jobs that would be killed, by policies that kill jobs automatically."""
     for it in quotation.answers:
         if it.kills:
             yield f"{it.policy} would kill {_jobs(it.kills)} for it, which loses {_work(it.lost)} and starts over."
@@ -283,7 +283,7 @@ def _without(quotation: Quoted) -> Iterator[str]:
 
 
 def _forecasts(quotation: Quoted) -> Iterator[str]:
-    """When the job would start, and what such expectations were worth."""
+    """Return sentences on expected starts, and on errors of such expectations."""
     for it in quotation.forecasts:
         answer = quotation[it.policy]
         if answer.refused_by is not None:
@@ -317,13 +317,13 @@ def _expected(quotation: Quoted, it: Forecast) -> str:
 
 
 def _by_share(it: Forecast, nine: bool) -> str:
-    """How long jobs waited, in parts of what was expected."""
+    """Return how long jobs waited relative to the expected wait."""
     told = f"after {percent(it.early)} to {percent(it.late)} of the wait that was expected when they came"
     return told + (f", 9 of 10 within {percent(it.latest)} of it" if nine else "")
 
 
 def _by_seconds(it: Forecast, nine: bool) -> str:
-    """How much later than expected jobs started."""
+    """Return how much later than expected jobs started."""
     told = f"{change.span(it.early, it.late, _SOONER, duration)} than was expected when they came"
     return told + (f", 9 of 10 at most {change.told(it.latest, _SOONER, duration)}" if nine else "")
 

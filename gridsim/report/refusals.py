@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 _text = texts("rejections")
 
 NOTABLE = 0.01
-"""Share of the jobs by which a policy has to turn away more than another one for the answer to begin with it."""
+"""Difference in the share of rejected jobs between policies, from which on it is reported first."""
 
 _MOST = 3
 _HOUR = 3600.0
 
 
 def refused(comparison: Evidence) -> dict[str, int]:
-    """How many jobs each policy rejects; failures of the model of the site are not counted."""
+    """Return how many jobs each policy rejects, without model failures."""
     return {label: int(numbers["unadmitted"] + numbers["rejected"]) for label, numbers in comparison.metrics.items()}
 
 
 def answer(comparison: Evidence) -> list[str]:
-    """Who turns away notably more jobs than another policy; nothing where all run about as many.
+    """Return text on policies that reject notably more jobs than others; empty for similar numbers.
 
-    Deadlines are answered for elsewhere, with what is refused for them.
+    Jobs refused because of deadlines are reported elsewhere.
     """
     turned, jobs = refused(comparison), comparison.metrics[comparison.baseline]["submitted"]
     fewest = min(turned.values())
@@ -58,7 +58,7 @@ def answer(comparison: Evidence) -> list[str]:
 
 
 def _instead(comparison: Evidence) -> str:
-    """How to ask what users would do, where limits may be what turned jobs away."""
+    """Return how to model the reactions of users, if limits may have caused rejections."""
     asked = comparison.info.get("options", {}).get("limits", "refuse")
     if asked != "refuse" or not any(map(_too_long, comparison.records.values())):
         return ""
@@ -66,12 +66,12 @@ def _instead(comparison: Evidence) -> str:
 
 
 def _too_long(record: Record) -> bool:
-    """Whether any job was turned away for the time that it asks for."""
+    """Return whether any job was rejected for its requested time."""
     return record.reasons is not None and any(why.unit == "s" for why in record.reasons.refused.values())
 
 
 def caveats(comparison: Evidence) -> Iterator[str]:
-    """Jobs that only the simulation rejects; jobs above a time limit, and those rejected by other limits."""
+    """Return notes on jobs rejected only in the simulation, above a time limit, or by other limits."""
     yield from failures(model_failures(comparison.records, comparison.info.get("own"), comparison.kept))
     for label, record in comparison.records.items():
         if record.beyond is not None:
@@ -83,7 +83,9 @@ def caveats(comparison: Evidence) -> Iterator[str]:
 
 
 def failures(found: Mapping[str, ModelFailures]) -> Iterator[str]:
-    """Jobs that ran in the log but that the simulation rejects, policies with the same of them together.
+    """Return sentences on jobs that ran in the log but are rejected in the simulation.
+
+    Policies with the same ones are grouped.
 
     Examples
     --------
@@ -129,7 +131,7 @@ def _jobs(which: npt.NDArray[np.bool_]) -> str:
 
 
 def preempted(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Of each policy that cut runs short: how many, what work that lost, and whose jobs took the room.
+    """Return sentences on preempted runs of each policy: number, lost work, and owners of the preempting jobs.
 
     Examples
     --------
@@ -147,7 +149,7 @@ def preempted(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
 
 
 def preempted_in_log(logged: LoggedRuns | None, metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """How many runs were preempted on the machine itself, beside those of each policy; nothing where nobody knows.
+    """Return the number of preempted runs in the log and under each policy; empty if the log has no such data.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether an answer survives other workloads alike, in words, in a table, and as files."""
+"""Robustness of results over replicas of the workload: sentences, a table, and files."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ HEAD = ("as it is", "mean", "sd", "least", "most")
 
 
 class Line(NamedTuple):
-    """A row of the table: a mean under a policy, and its values as people read them, in the order of `HEAD`."""
+    """Row of the table: a mean under a policy, and its formatted values in the order of `HEAD`."""
 
     title: str
     cells: tuple[str, ...]
 
 
 def _compared(comparison: Evidence) -> list[str]:
-    """Names of the means of what is compared, the headline first."""
+    """Return the names of the compared means, the main metric first."""
     return [mean_of(name) for name in comparison.compared]
 
 
 def answer(comparison: Evidence) -> list[str]:
-    """In how many replicas the best policy stays ahead of the others: a sentence a metric compared."""
+    """Return in how many replicas the best policy remains better than the others, one sentence per compared metric."""
     if len(comparison.records) < 2:
         return []
     return [told for each in comparison.replicated for told in _told(comparison, each)]
@@ -74,7 +74,7 @@ def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
 
 
 def lead(found: Replicated) -> str:
-    """How the replicas came about, as a sentence begins."""
+    """Return the beginning of a sentence on the kind of replicas."""
     if found.role == "shake":
         by = duration(float(found.info["by"]))
         return f"Shaken {found.replicas} times, every submit time by up to {by}"
@@ -84,12 +84,12 @@ def lead(found: Replicated) -> str:
 
 
 def caveats(comparison: Evidence) -> list[str]:
-    """Where users drawn anew are few, or the weeks that they are put into."""
+    """Return notes on few users or weeks for resampling."""
     return [told for found in comparison.replicated for told in few(found.info)]
 
 
 def few(info: Mapping[str, Any]) -> Iterator[str]:
-    """The same of one family, from the users and weeks of its log."""
+    """Return the same notes for one family, from the users and weeks of its log."""
     users, weeks = info.get("users_of_log", FEW_USERS), info.get("weeks", FEW_WEEKS)
     if users < FEW_USERS or weeks < FEW_WEEKS:
         yield _text("few_users", users=users, weeks=weeks, few_users=FEW_USERS, few_weeks=FEW_WEEKS)
@@ -102,7 +102,7 @@ def _part(it: Pair) -> str:
 
 
 def lines(comparison: Evidence, found: Replicated) -> list[Line]:
-    """Rows of the table: each mean that is compared, under each policy."""
+    """Return the rows of the table: each compared mean, under each policy."""
     return [
         Line(f"{TITLES.get(metric, metric).removeprefix('bounded ')}, {policy}", cells(found.spread(metric, policy)))
         for metric in _compared(comparison)
@@ -111,24 +111,24 @@ def lines(comparison: Evidence, found: Replicated) -> list[Line]:
 
 
 def cells(it: Spread) -> tuple[str, ...]:
-    """Values of a row of the table, as people read them, in the order of `HEAD`."""
+    """Return the formatted values of a row, in the order of `HEAD`."""
     return tuple(shown(it.metric, value) for value in (it.original, it.mean, it.sd, it.least, it.most))
 
 
 def caption(found: Replicated) -> str:
-    """What the table is of."""
+    """Return the caption of the table."""
     return f"Means. {lead(found)}"
 
 
 def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> RenderableType:
-    """The same for a terminal."""
+    """Return the table for a terminal."""
     rows = lines(comparison, found)
     columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
     return sheet([row.title for row in rows], columns, width=width, caption=caption(found))
 
 
 def files(comparison: Evidence) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
-    """Name, columns and rows of each file: spreads of all numbers, and every two policies by what is compared."""
+    """Return name, columns and rows of each file: spreads of all metrics, and all pairs for the compared ones."""
     for found in comparison.replicated:
         yield from tables(found, _compared(comparison), comparison.measures)
 
@@ -136,14 +136,14 @@ def files(comparison: Evidence) -> Iterator[tuple[str, Sequence[str], Sequence[S
 def tables(
     found: Replicated, compared: Sequence[str], measures: Mapping[str, Metric] | None = None
 ) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
-    """The same of one family, by the means *compared*."""
+    """Return the files of one family, for the *compared* means."""
     spreads = [(*it, described(it.metric, measures).unit) for it in found.spreads()]
     yield f"{found.role}.csv", (*Spread._fields, "unit"), spreads
     yield f"{found.role}_pairs.csv", Pair._fields, [it for metric in compared for it in found.pairs(metric)]
 
 
 def as_dict(comparison: Evidence, found: Replicated) -> dict[str, Any]:
-    """Everything in JSON's types."""
+    """Return all data with JSON types."""
     return {
         **found.info,
         "spreads": [it._asdict() for it in found.spreads()],

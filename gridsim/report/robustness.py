@@ -1,4 +1,4 @@
-"""What is told of moldable jobs by weight: how much each category gains or loses, and whether any is worse off."""
+"""Text on moldable jobs by weight: gains and losses of each category."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 _text = texts("comparison")
 
 FEWEST = 10
-"""Jobs below which a category is left out."""
+"""Number of jobs below which a category is omitted."""
 
 _MOST = 3
-"""Categories that a sentence names at most."""
+"""Largest number of categories named in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightCategory:
-    """A category of jobs by weight, or all jobs: change of the mean response under each policy but the first.
+    """Category of jobs by weight, or all jobs: change of the mean response under each policy except the first.
 
     Attributes
     ----------
     name : str
-        Core-seconds of its jobs; ``all`` for all jobs.
+        Range of core-seconds of its jobs; ``all`` for all jobs.
     jobs : int
-        Jobs that ran under both of the first two policies.
+        Number of jobs that ran under both of the first two policies.
     changes : mapping of str to float
-        Mean response under the policy over that under the first one, less 1: negative is better.
+        Mean response under the policy over that under the first one, minus 1; negative is better.
     verdicts : mapping of str to str
         ``better``, ``worse``, ``no clear difference``, ``too little data``.
     """
@@ -46,7 +46,7 @@ class WeightCategory:
 
 
 def categories(comparison: Evidence) -> list[WeightCategory]:
-    """Categories with at least `FEWEST` jobs, lightest first, then all jobs; none where jobs are not moldable.
+    """Return categories with at least `FEWEST` jobs, lightest first, then all jobs; empty if jobs are not moldable.
 
     References
     ----------
@@ -64,7 +64,10 @@ def categories(comparison: Evidence) -> list[WeightCategory]:
 
 
 def _rows(comparison: Evidence) -> list[GroupRow]:
-    """Rows of the weight categories against the first policy, without small ones; worse only by what matters."""
+    """Return the rows of weight categories against the first policy, without small ones.
+
+    Worse only above the threshold.
+    """
     return [
         row if row.verdict != "worse" or comparison.loses(row) else replace(row, verdict="no clear difference")
         for row in comparison.groups
@@ -82,7 +85,7 @@ def _category(name: str, rows: Sequence[GroupRow]) -> WeightCategory:
 
 
 def answer(comparison: Evidence) -> Iterator[str]:
-    """One sentence: whether some category of jobs by weight takes longer than under the first policy."""
+    """Return one sentence on whether a weight category takes longer than under the first policy."""
     rows = _rows(comparison)
     verdicts = [_Verdict(label, [row for row in rows if row.policy == label]) for label in comparison.others]
     verdicts = [it for it in verdicts if it.rows]
@@ -109,11 +112,11 @@ class _Verdict(NamedTuple):
 
     @property
     def undecided(self) -> bool:
-        """Whether nothing is worse for sure, and of most categories nothing is sure."""
+        """True if no category is significantly worse, and most categories are inconclusive."""
         return not self.worse and 2 * self.unknown > len(self.rows)
 
     def alone(self, baseline: str) -> str:
-        """The verdict with what happened."""
+        """Return the verdict with its changes."""
         longer = [row for row in self.rows if row.ratio > 1]
         of = f"{len(self.rows)} weight categor{'y' if len(self.rows) == 1 else 'ies'} of jobs"
         few = f"; {self.unknown} of them {'has' if self.unknown == 1 else 'have'} too little data to tell"
@@ -130,7 +133,7 @@ class _Verdict(NamedTuple):
 
 
 def _together(verdicts: Sequence[_Verdict], baseline: str) -> str:
-    """Which policies are robust, which are not, and of which the log is too short to say."""
+    """Return which policies are robust, which are not, and for which the log is too short."""
     lost = [f"{it.policy} (clearly worse in {len(it.worse)} of {len(it.rows)})" for it in verdicts if it.worse]
     unknown = [it.policy for it in verdicts if it.undecided]
     kept = [
@@ -147,13 +150,13 @@ def _together(verdicts: Sequence[_Verdict], baseline: str) -> str:
 
 
 def _span(rows: Sequence[GroupRow]) -> str:
-    """Least and largest change."""
+    """Return the smallest and the largest change."""
     changes = sorted(row.ratio - 1 for row in rows)
     return change.span(changes[0], changes[-1], change.LONGER)
 
 
 def _named(rows: Sequence[GroupRow]) -> str:
-    """The categories that lose most, with their changes."""
+    """Return the categories with the largest losses, with their changes."""
     most = sorted(rows, key=lambda row: -row.ratio)[:_MOST]
     parts = [f"{row.group} core-seconds by {percent(row.ratio - 1)}" for row in most]
     return ", ".join(parts if len(rows) <= _MOST else [*parts, f"{len(rows) - _MOST} more"])

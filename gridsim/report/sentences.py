@@ -1,4 +1,4 @@
-"""What a comparison shows, in sentences: of waits, of schedule length ratios, and of groups of jobs."""
+"""Sentences on a comparison: waits, schedule length ratios, and groups of jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _text = texts("comparison")
 
 
 NOTABLE = 2.0
-"""Ratio from which on a group is named without a significant difference, and the longest wait too."""
+"""Ratio from which on a group, or the longest wait, is named without a significant difference."""
 
 NOTABLE_SECONDS = 60.0
 """Difference of the means, s, below which no ratio of a group counts."""
@@ -40,11 +40,11 @@ WEIGHTED = 1.25
 """Ratio of the means weighted by core-seconds from which on they are reported."""
 
 _KINDS = {"size": "cores", "length": "run time", "user": "user", "work": "work"}
-"""Kinds of groups that are compared, with what jobs are grouped by."""
+"""Kinds of compared groups, with the property that defines them."""
 
 
 class GroupTerms(NamedTuple):
-    """What the jobs of a group do: ``wait`` longer, ``waited`` in this log, and the words of a change."""
+    """Verbs for the jobs of a group: ``wait`` longer, ``waited`` in this log, and the words of a change."""
 
     present: str
     past: str
@@ -52,9 +52,9 @@ class GroupTerms(NamedTuple):
 
 
 class _Losses(NamedTuple):
-    """Groups that lose significantly, groups that lose in this log, and how many of all have too little data.
+    """Groups that lose significantly, groups that lose in this log, and number of groups with too little data.
 
-    *slight*: a group loses significantly, but by less than what counts as a loss.
+    *slight*: a group loses significantly, but by less than the threshold.
     """
 
     significant: list[GroupRow]
@@ -66,7 +66,7 @@ class _Losses(NamedTuple):
 
 
 def next_to_the_headline(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator[str]:
-    """What belongs directly behind the sentence that names the best policy."""
+    """Return the sentences that directly follow the one on the best policy."""
     rows = _losses(comparison, winner).significant
     for baseline in dict.fromkeys(row.baseline for row in rows):
         own = [row for row in rows if row.baseline == baseline]
@@ -78,7 +78,7 @@ def next_to_the_headline(comparison: Evidence, winner: str, terms: GroupTerms) -
 
 
 def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator[str]:
-    """What is said of groups without a significant difference."""
+    """Return the sentence on groups without a significant difference."""
     found = _losses(comparison, winner)
     if not found.groups:
         return
@@ -98,7 +98,7 @@ def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator
 
 
 def _losses(comparison: Evidence, winner: str) -> _Losses:
-    """Groups under the best policy against each other one; of a group the comparison with the baseline comes first."""
+    """Return the losses of groups under the best policy against each other one; the baseline comes first."""
     rows = [row for row in comparison.groups if row.policy == winner and row.kind in _KINDS]
     by_group: dict[tuple[str, str], list[GroupRow]] = {}
     for row in sorted(rows, key=lambda row: (row.baseline != comparison.baseline, -_ratio(row))):
@@ -117,7 +117,7 @@ def _losses(comparison: Evidence, winner: str) -> _Losses:
 
 
 def _ranked(rows: Sequence[GroupRow]) -> list[GroupRow]:
-    """Rows by jobs times difference, the largest first."""
+    """Return rows sorted by jobs times difference, largest first."""
     return sorted(rows, key=lambda row: -row.jobs * (row.policy_mean - row.baseline_mean))
 
 
@@ -131,7 +131,7 @@ def _is_notable(row: GroupRow, of_dags: bool) -> bool:
 
 
 def _jobs(row: GroupRow) -> str:
-    """Jobs of a group with their number: *the 57 jobs of 257 to 338 cores*."""
+    """Return the jobs of a group with their number: *the 57 jobs of 257 to 338 cores*."""
     return f"the {counted(row.jobs, 'job')}{group_name(row.kind, row.group).removeprefix('jobs')}"
 
 
@@ -142,7 +142,7 @@ def _change(row: GroupRow, terms: GroupTerms) -> str:
 
 
 def _as_many(ratio: float, terms: GroupTerms) -> str:
-    """A ratio above 1: from twice the base on as many times the base."""
+    """Return a ratio above 1 as text, from twice the base on as a multiple."""
     return change.told(ratio - 1, terms.words, many_from=NOTABLE)
 
 
@@ -175,7 +175,7 @@ def _rest(rows: Sequence[GroupRow]) -> list[str]:
 
 
 def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
-    """The longest wait, where it is much longer than under another policy."""
+    """Return the longest wait, if it is much longer than under another policy."""
     longest = _of_common(comparison, "max")
     mine = longest[winner]
     others = [
@@ -189,7 +189,7 @@ def _longest(comparison: Evidence, winner: str) -> Iterator[str]:
 
 
 def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
-    """The mean weighted by core-seconds, where it is longer although the plain mean is shorter."""
+    """Return the mean weighted by core-seconds, if it is longer although the plain mean is shorter."""
     weighted = _of_common(comparison, "mean_by_area", "wait")
     for label in (comparison.baseline, *comparison.others):
         mine, theirs = weighted[winner], weighted[label]
@@ -200,7 +200,7 @@ def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
 
 
 def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Mapping[str, float]:
-    """A number of each policy over the jobs that ran under every one, as the means of the headline are."""
+    """Return a metric of each policy over the jobs that ran under every one, as for the main means."""
     metric = metric or comparison.headline
     if comparison.comparable:
         return {label: it.get(f"{metric}_{part}", math.nan) for label, it in comparison.metrics.items()}
@@ -213,7 +213,7 @@ def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Ma
 
 
 def answer_of_dags(comparison: Evidence) -> list[str]:
-    """Whose schedule length ratio is lowest and by how much, what cannot be told, and who loses."""
+    """Return sentences on the lowest schedule length ratio, inconclusive results, and losing groups."""
     if none := no_common_job(comparison):
         return none
     means = comparison.means
@@ -251,7 +251,7 @@ _ONE_JOB = _text("one_job")
 
 
 def _slr(value: float) -> str:
-    """An SLR in words, with its digits.
+    """Return an SLR as text.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def _alone_of_dags(comparison: Evidence, label: str, counted: int) -> str:
 
 
 def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
-    """One job under several policies: when it is done, and what that is of its critical path."""
+    """Return the completion of a single job under several policies, relative to its critical path."""
     took = {label: duration(numbers["response_mean"]) for label, numbers in comparison.metrics.items()}
     slower = sorted((it for it in against if it.same < 1), key=lambda it: it.baseline_mean)
     parts = [f"{took[it.baseline]} ({_slr(it.baseline_mean)}) under {it.baseline}" for it in slower[:MOST]]
@@ -288,7 +288,7 @@ def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -
 
 
 def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
-    """Only where another policy treats the worst-treated job better."""
+    """Return the worst SLR, if it is lower under another policy."""
     other = best(comparison.metrics, "worst_slr")
     mine, theirs = (comparison.metrics[label]["worst_slr"] for label in (winner, other))
     if not theirs < mine:
@@ -306,17 +306,17 @@ def _individual_dags(winner: str, against: Sequence[Difference]) -> str:
 _WAITS = Terms(**text_table("comparison", "waits"))
 
 _RESPONSES = Terms(**text_table("comparison", "responses"))
-"""Of moldable jobs, where a policy also decides how long they run."""
+"""Terms for moldable jobs, whose run time also depends on the policy."""
 
 _GROUPS_WAIT = GroupTerms("wait", "waited", change.LONGER)
 _GROUPS_TAKE = GroupTerms("take", "took", change.LONGER)
 
 
 def answer(comparison: Evidence) -> list[str]:
-    """Which policy has the lowest mean wait (of DAG jobs: SLR; of moldable jobs: response), and for which jobs not.
+    """Return the policy with the lowest mean wait (DAG jobs: SLR; moldable jobs: response), and exceptions.
 
-    Before that, which policies reject notably more jobs and how many deadlines each guarantees; after it, which
-    categories of moldable jobs lose, and which clusters ran nothing.
+    First come policies that reject notably more jobs, and guaranteed deadlines. Categories of moldable jobs that lose,
+    and clusters without jobs, come last.
     """
     return [
         *refusals.answer(comparison),
@@ -358,7 +358,7 @@ def _alone(comparison: Evidence, label: str) -> str:
 
 
 def _slowdown(comparison: Evidence, winner: str) -> list[str]:
-    """Only if another policy has a significantly lower bounded slowdown."""
+    """Return a sentence only if another policy has a significantly lower bounded slowdown."""
     other = best(comparison.metrics, "bounded_slowdown_mean")
     if other == winner:
         return []
@@ -372,7 +372,7 @@ def _slowdown(comparison: Evidence, winner: str) -> list[str]:
 
 
 def _individual_jobs(comparison: Evidence, winner: str, terms: Terms) -> list[str]:
-    """How many single jobs wait longer than under the policy where most of them do."""
+    """Return how many single jobs wait longer than under the policy with the most such jobs."""
     others = [label for label in comparison.labels if label != winner]
     against: Sequence[Difference] = [comparison.difference(comparison.headline, winner, other) for other in others]
     worst = max(against, key=lambda it: it.worse)

@@ -1,6 +1,6 @@
-"""Tables of a terminal in which every value stays on one line: what is too wide folds its labels, else is parted.
+"""Terminal tables without line breaks in values: wide tables have folded labels, or are split.
 
-What stands in the tables is of those who ask for them: `gridsim.report.tables`, `whatif_text`, `quotation`, ….
+The content is defined by the callers: `gridsim.report.tables`, `whatif_text`, `quotation`, ….
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:  # rich is imported where a table is made
 
 
 WIDTH = 80
-"""Characters of a line where nobody says how many there are."""
+"""Default line width, characters."""
 
 _BREAKS = re.compile(r"(?<=[?&, ])|(?<=\w\()|(?<=:)(?!\d)")
-"""Where a label may be broken: not in a time of day."""
+"""Positions where a label may be broken: not within a time of day."""
 
 _KEPT = "\u00a0"
-"""For the space between a number and its unit, which is no place either."""
+"""Non-breaking space between a number and its unit."""
 
 _BETWEEN = 2
 _EDGES = 2
 _LONGEST = 24
-"""Characters that a label gets before it is broken, and a part of a title before that is."""
+"""Least width of a label before it is broken, and of a part of a title."""
 
 _MOST_LABEL = 30
-"""Characters of a part of a label before it is broken, and of labels where there is more than one table anyway."""
+"""Largest width of a part of a label before it is broken, and of labels if the table is split anyway."""
 
 Columns = Mapping[str, Sequence["Text | str"]]
 
@@ -40,22 +40,22 @@ Columns = Mapping[str, Sequence["Text | str"]]
 def sheet(
     labels: Sequence[str], columns: Columns, *, first: str = "", width: int = WIDTH, caption: str = ""
 ) -> RenderableType:
-    """A row a label, values to the right; one table where they fit, else several below each other.
+    """Return a table with one row per label; if it is too wide, several tables below each other.
 
     Parameters
     ----------
     labels : sequence of str
-        What the rows are of; those wider than their column are broken after punctuation.
+        Labels of the rows; those wider than their column are broken after punctuation.
     columns : mapping of str to sequence
-        Values by title, a value a label; never broken.
+        Values by title, one per label; never broken.
     first : str
-        Title of the labels.
+        Title of the column of labels.
     width : int
-        Characters of a line.
+        Line width, characters.
     caption : str
-        What stands below.
+        Text below the table.
     """
-    from rich.console import Group  # only where a table is printed
+    from rich.console import Group  # only if a table is printed
 
     parts = list(_parted([first, *labels], columns, width))
     return Group(
@@ -69,29 +69,29 @@ def sheet(
 def either(
     labels: Sequence[str], columns: Columns, *, first: str = "", width: int = WIDTH, caption: str = ""
 ) -> RenderableType:
-    """`sheet`, with labels side by side where they fit only so."""
+    """Return `sheet`, with rows and columns exchanged if it fits only in that form."""
     if not fits([first, *labels], columns, width) and fits(*(turned := transposed(labels, columns)), width):
         return sheet(*turned, width=width, caption=caption)
     return sheet(labels, columns, first=first, width=width, caption=caption)
 
 
 def transposed(labels: Sequence[str], columns: Columns) -> tuple[list[str], dict[str, list[Text | str]]]:
-    """Rows as columns."""
+    """Exchange rows and columns."""
     return list(columns), {label: [column[row] for column in columns.values()] for row, label in enumerate(labels)}
 
 
 def fits(labels: Sequence[str], columns: Columns, width: int = WIDTH) -> bool:
-    """Whether one table is wide enough, no word of a label being broken."""
+    """Return whether one table fits without breaking words of labels."""
     return _room(columns, width) >= _narrowest(labels)
 
 
 def _room(columns: Columns, width: int, *, folded: bool = True) -> int:
-    """Characters that are left for the labels, under titles that are as narrow as can be, or of one line."""
+    """Return the characters left for the labels, with titles folded or on one line."""
     return width - _EDGES - sum(_width(title, cells, folded) + _BETWEEN for title, cells in columns.items())
 
 
 def _narrowest(labels: Sequence[str]) -> int:
-    """Characters that the labels need when they are broken: all of the short ones, of long ones the longest part."""
+    """Return the width of broken labels: the full width of short ones, the longest part of long ones."""
     longest = max(map(len, labels), default=0)
     parts = max((len(part) for label in labels for part in _parts(label)), default=0)
     return min(longest, max(min(parts, _MOST_LABEL), _LONGEST))
@@ -102,17 +102,17 @@ def _width(title: str, cells: Sequence[Text | str], folded: bool) -> int:
 
 
 def _heading(title: str, cells: Sequence[Text | str], folded: bool) -> list[str]:
-    """Lines of a title, as narrow as the values below allow where it is folded."""
+    """Return the lines of a title; if folded, as narrow as the values below it."""
     if not folded:
         return [title]
-    tail = title[len(title.rstrip()) :]  # below it there are marks
+    tail = title[len(title.rstrip()) :]  # above marks of values
     words = max((len(part) for part in _parts(title)), default=0)
     widest = max(map(len, cells), default=0)
     return [line + tail for line in broken(title.rstrip(), max(min(words, _LONGEST), widest - len(tail), 1))]
 
 
 def _parted(labels: Sequence[str], columns: Columns, width: int) -> Iterator[Columns]:
-    """As many columns at a time as fit beside the labels."""
+    """Return column groups that fit next to the labels."""
     if fits(labels, columns, width):
         yield columns
         return
@@ -151,7 +151,7 @@ def _table(labels: Sequence[str], columns: Columns, *, first: str, width: int, c
 
 
 def broken(label: str, width: int) -> list[str]:
-    """Lines of at most *width* characters, broken at spaces and after punctuation; inside a word only if it is wider.
+    """Break a label into lines of *width* characters at spaces and punctuation, within words only if needed.
 
     Examples
     --------
@@ -169,12 +169,12 @@ def broken(label: str, width: int) -> list[str]:
 
 
 def _parts(label: str) -> list[str]:
-    """Parts of a label that stay whole while there is room for them."""
+    """Return the parts of a label that are kept whole if possible."""
     return [part.rstrip() for part in _BREAKS.split(together(label, _KEPT))]
 
 
 def _pieces(label: str, width: int) -> Iterator[str]:
-    """Parts of a label that stay whole, at ``=`` only where they would be wider than *width*."""
+    """Return the parts of a label that are kept whole, split at ``=`` only if wider than *width*."""
     for part in _BREAKS.split(together(label, _KEPT)):
         for piece in [part] if len(part.rstrip()) <= width else re.split(r"(?<=[=/])", part):
             yield from (piece[start : start + width] for start in range(0, len(piece), width))

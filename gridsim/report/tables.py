@@ -1,4 +1,4 @@
-"""Policies by metrics as rows: for a terminal of 80 columns, and the same for the page."""
+"""Table of metrics by policy, for a terminal of 80 columns and for the page."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 SHOWN: Mapping[str, str] = text_table("metrics", "shown")
-"""Metrics of the table with their short titles, in its order."""
+"""Metrics of the table with short titles, in order."""
 
 SHOWN_DAGS: Mapping[str, str] = text_table("metrics", "shown_dags")
-"""The same of DAG jobs."""
+"""Metrics for DAG jobs."""
 
 SHOWN_MOLDABLE: Mapping[str, str] = text_table("metrics", "shown_moldable")
-"""The same of moldable jobs."""
+"""Metrics for moldable jobs."""
 
 SHOWN_DEADLINES: Mapping[str, str] = text_table("metrics", "shown_deadlines")
-"""What comes first where jobs ask for deadlines; rows without a number other than 0 are left out."""
+"""First metrics if jobs request deadlines; rows with zeros only are omitted."""
 
 SHOWN_PREEMPTION: Mapping[str, str] = text_table("metrics", "shown_preemption")
-"""What comes last where a policy preempts."""
+"""Last metrics if a policy preempts."""
 
 SHOWN_RESOURCES: Mapping[str, str] = text_table("metrics", "shown_resources")
-"""What comes last on machines of nodes and pools, by resource."""
+"""Last metrics on machines of nodes and pools, by resource."""
 
 _OF_WAITS = ("waits_short_of", "waits_by_reason")
-"""Shares of one total: a part that a policy does not name is 0 where it names any."""
+"""Shares of one total; a missing part is 0 if the policy has other parts."""
 
 _MOST_OF_WAITS = 4
 
@@ -51,7 +51,7 @@ _SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
 _SHORT_DAGS = ("mean_slr", "worst_slr", "makespan", "utilisation")
 _SHORT_MOLDABLE = ("response_mean", "response_p95", "wait_mean", "utilisation")
 _SHORT_DEADLINES = ("deadline_guaranteed", "deadline_met", "wait_mean", "utilisation")
-"""Metrics that fit side by side when there are many policies."""
+"""Metrics that fit side by side for many policies."""
 
 _ONLY_IF_ANY = ("killed_walltime", "rejected", "unadmitted", "model_failures")
 
@@ -61,17 +61,17 @@ _SHARES = (
 )
 
 _OF_JOBS_RUN = ("wait_", "response_", "bounded_slowdown_", "mean_", "worst_", "sd_", "queue_length_", "makespan")
-"""Beginnings of metrics that are lower for who runs fewer jobs."""
+"""Prefixes of metrics that are lower for policies that run fewer jobs."""
 
 _MARKS = {"better": "*", "worse": "!"}
 
 _MOST_CHANGES = 4
-"""Policies whose changes by category fit side by side."""
+"""Number of policies whose changes by category fit side by side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value, as shown, and whether it is the best of its row."""
+    """Formatted value, and whether it is the best of its row."""
 
     value: float
     text: str
@@ -90,7 +90,7 @@ class Row:
 
 
 def shown(metric: str, value: float, measures: Mapping[str, Metric] | None = None) -> str:
-    """A value of a metric as people read it.
+    """Return a formatted value of a metric.
 
     Examples
     --------
@@ -112,11 +112,11 @@ def shown(metric: str, value: float, measures: Mapping[str, Metric] | None = Non
 def rows(
     metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False, measures: Mapping[str, Metric] | None = None
 ) -> list[Row]:
-    """Rows of `SHOWN` for the metrics of each policy; counts that are 0 everywhere are left out.
+    """Return the rows of `SHOWN` for the metrics of each policy, without counts that are 0 everywhere.
 
-    Of DAG jobs those of `SHOWN_DAGS`, of *moldable* ones those of `SHOWN_MOLDABLE`. Those of `SHOWN_DEADLINES` come
-    first where jobs ask for deadlines, *measures* last. Where admission turned jobs away, no wait is
-    marked as the best: they are not waits of the same jobs.
+    For DAG jobs the rows are those of `SHOWN_DAGS`, for *moldable* jobs those of `SHOWN_MOLDABLE`. `SHOWN_DEADLINES`
+    comes first if jobs request deadlines, *measures* last. If admission rejected jobs, no wait is marked as the best,
+    since waits are over different jobs.
     """
     titles = SHOWN_MOLDABLE if moldable else SHOWN
     if any("mean_slr" in numbers for numbers in metrics.values()):
@@ -150,7 +150,7 @@ def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
 
 
 def _preemption_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
-    """Runs preempted and work lost, each followed by whose jobs took the room, of which there are most."""
+    """Return preempted runs and lost work, each followed by the most frequent owners of preempting jobs."""
     if not any("preempted_runs" in numbers for numbers in metrics.values()):
         return
     for name, title in SHOWN_PREEMPTION.items():
@@ -162,7 +162,7 @@ def _preemption_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row
 
 
 def _resource_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
-    """What was held, lost and stranded of each resource, and what jobs that waited were short of, most of them."""
+    """Return held, lost and stranded amounts of each resource, and the most frequent missing resources."""
     names = list(dict.fromkeys(name for numbers in metrics.values() for name in numbers))
     for base, title in SHOWN_RESOURCES.items():
         keys = [name for name in names if name == base or name.startswith(f"{base}[")]
@@ -175,18 +175,18 @@ def _resource_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
 
 
 def _of_resource(numbers: Mapping[str, float], base: str, key: str) -> float:
-    """A number by resource; NaN where it is not known."""
+    """Return a metric by resource; NaN if unknown."""
     if key in numbers:
         return numbers[key]
     if base in _OF_WAITS:
         return 0.0 if any(name.startswith(f"{base}[") for name in numbers) else math.nan
-    if base == "resource_used":  # without exclusive use it is what was held
+    if base == "resource_used":  # without exclusive use equal to the held amount
         return _of_resource(numbers, "resource_utilisation", key.replace(base, "resource_utilisation", 1))
     return numbers["utilisation"] if key == "resource_utilisation[cores]" else math.nan
 
 
 def _fair(name: str) -> bool:
-    """Whether a metric says something of a policy whichever jobs it ran."""
+    """Return whether a metric is comparable between policies that ran different jobs."""
     return not name.startswith(_OF_JOBS_RUN)
 
 
@@ -198,7 +198,7 @@ def _row(
     mark: bool = True,
     measures: Mapping[str, Metric] | None = None,
 ) -> Row:
-    """A row; every value that reads like the best one is marked, none where all read alike or none is to be."""
+    """Return a row; all values displayed like the best one are marked, unless all are equal or *mark* is false."""
     what = described(name, measures)
     better = what.better if mark else None
     texts = {label: shown(name, value, measures) for label, value in values.items()}
@@ -212,9 +212,9 @@ def _row(
 
 
 def terminal(table: Sequence[Row], *, width: int = WIDTH) -> RenderableType:
-    """The rows for a terminal; metrics downwards where the policies fit side by side, else policies downwards.
+    """Return the table for a terminal, with policies as columns if they fit, else as rows.
 
-    The best of each metric is bold and has an asterisk, so that it is seen without colour too.
+    The best value of each metric is bold and has an asterisk, which is visible without colours.
     """
     from rich.text import Text
 
@@ -240,7 +240,10 @@ def _differs(row: Row) -> bool:
 
 
 def changes(found: Sequence[WeightCategory], *, width: int = WIDTH) -> RenderableType:
-    """Change of the mean response by weight category for a terminal, of the first policies; clear ones marked."""
+    """Return changes of the mean response by weight category for a terminal, for the first policies.
+
+    Clear ones are marked.
+    """
     from rich.text import Text
 
     labels = list(found[-1].changes)[:_MOST_CHANGES]
@@ -258,13 +261,13 @@ def changes(found: Sequence[WeightCategory], *, width: int = WIDTH) -> Renderabl
 
 
 def changed(category: WeightCategory, label: str) -> str:
-    """Change of a category under a policy as people read it."""
+    """Return the formatted change of a category under a policy."""
     value = category.changes.get(label, math.nan)
     return "-" if math.isnan(value) else percent(value, sign=True)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """CSV text; NaN and None as empty cells."""
+    """Return CSV text; NaN and None are empty cells."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -1,4 +1,4 @@
-"""How near a replay of a log comes to what the machine did, in sentences and for JSON."""
+"""Validation against the recorded schedule, as sentences and JSON data."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _text = texts("validation")
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What is known of a replay of the log against what the log says did happen.
+    """Agreement of a simulation with the recorded schedule.
 
     Attributes
     ----------
     sentences : tuple of str
-        For the reader, the first one alone if there is no more room.
+        Sentences; the first one is sufficient if space is limited.
     numbers : mapping of str to float
-        The same for programs: seconds, shares and counts by name.
+        Data: seconds, shares and counts by name.
     policy : str
-        Label of the policy that it is about; empty where it is not said.
+        Label of the simulated policy; empty if it is not named.
     own : bool
-        Whether that is the site's own.
+        Whether it is the site's own policy.
     far : bool
-        Whether its replay is so far from the log that the first sentence is a warning, to be told before any answer.
+        Whether the agreement is so poor that the first sentence is a warning, to be placed before the results.
     """
 
     sentences: tuple[str, ...]
@@ -47,22 +47,22 @@ class Trust:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is told before the answer."""
+        """Sentences before the results."""
         return self.sentences[:1] if self.far else ()
 
     @property
     def rest(self) -> tuple[str, ...]:
-        """What is told behind the answer."""
+        """Sentences after the results."""
         return self.sentences[1:] if self.far else self.sentences
 
 
 def trust(comparison: Evidence) -> Trust | None:
-    """Return what is known of the simulation against the recorded log; None if the log has no starts."""
+    """Return the agreement of the simulation with the log; None if the log has no starts."""
     return None if comparison.replay is None else trust_in(comparison.replay)
 
 
 def trust_in(replay: Replay) -> Trust:
-    """A replay of the log in words, and as numbers."""
+    """Return the agreement of a simulation with the log as sentences and data."""
     one = replay.agreement
     numbers = {
         "jobs": one.jobs,
@@ -98,24 +98,24 @@ def _how_far(replay: Replay) -> str:
 
 
 def _first(replay: Replay) -> str:
-    """Up to when waits are counted, where that is not plain."""
+    """Return the end of the counted waits, if it is not obvious."""
     return " to their first start" if replay.several_runs else ""
 
 
 def interval(one: Agreement) -> str:
-    """Interval of the median error of a start in brackets, where there is one."""
+    """Return the interval of the median error of a start in brackets, if there is one."""
     if math.isnan(one.median_low):
         return ""
     return f" (95 % interval {duration(one.median_low)} to {duration(one.median_high)})"
 
 
 def _more(replay: Replay) -> str:
-    """Where to learn more: of a log of Slurm that was not replayed by Slurm's rules, how that is done."""
+    """Return advice for a Slurm log that was not simulated with Slurm's rules."""
     log: Mapping[str, Any] = replay.provenance
     if replay.own or log.get("format") != "sacct":
         return "More: gridsim calibrate."
     not_so = f"{replay.policy} is not" if replay.alone else "none of them is"
-    if log.get("clusters"):  # each has rules of its own
+    if log.get("clusters"):  # each cluster has separate rules
         return f"Those machines ran Slurm, and {not_so} Slurm's: gridsim calibrate replays one --cluster by its rules."
     words = "…" if "files" in log else Path(str(log.get("source", "sacct.txt"))).name
     words += f" --cluster {log['cluster']}" if "clusters_left_out" in log else ""
@@ -123,11 +123,11 @@ def _more(replay: Replay) -> str:
 
 
 _SENTENCES = 5
-"""Sentences on each disagreement: what was asked for, the room there was, who stood before."""
+"""Number of sentences on each disagreement: request, free cores, and jobs ahead."""
 
 
 def sentences(found: Calibration) -> list[str]:
-    """The answer in words: how far the site's own policy is off, else the best one, and for whom most."""
+    """Return sentences on the errors of the site's own policy, else of the best one, and on the worst class."""
     one = found.overall[found.of]
     own = ", the site's own policy," if found.own else ", which comes nearest," if len(found.overall) > 1 else ","
     told = [
@@ -151,7 +151,7 @@ def sentences(found: Calibration) -> list[str]:
 
 
 def alone(name: str, kind: str) -> str:
-    """Name of a class where its kind is said already.
+    """Return the name of a class without its kind.
 
     Examples
     --------
@@ -162,7 +162,10 @@ def alone(name: str, kind: str) -> str:
 
 
 def _worst(found: Calibration) -> tuple[str, str, Agreement] | None:
-    """The class with the largest median error, of those with enough jobs; None where none is worse than all jobs."""
+    """Return the class with the largest median error among those with enough jobs.
+
+    None if none is worse than all jobs.
+    """
     by_class = found.by_class.items()
     classes = [(kind, name, one) for kind, each in by_class for name, one in each.items() if one.jobs >= _FEWEST_JOBS]
     worst = max(classes, key=lambda entry: entry[2].median, default=None)
@@ -174,12 +177,12 @@ _FEWEST_JOBS = 10
 
 
 def why(found: Calibration) -> list[list[str]]:
-    """What the replay shows of the wait of each of the jobs that are furthest apart, in words."""
+    """Return the explanations of the simulated waits of the jobs with the largest errors."""
     return [explain_text.sentences(waiting, found.of)[:_SENTENCES] for _, waiting in found.apart]
 
 
 def as_dict(found: Calibration) -> dict[str, Any]:
-    """For JSON."""
+    """Return the validation with JSON types."""
     return {
         "best": found.best,
         "own": found.own,
@@ -195,7 +198,7 @@ def as_dict(found: Calibration) -> dict[str, Any]:
 
 
 def _preempted(found: Calibration) -> dict[str, Any]:
-    """Runs preempted in the log and under each policy."""
+    """Return the runs preempted in the log and under each policy."""
     if found.logged_runs is None:
         return {}
     policies = {name: dict(one) for name, one in found.preempted.items()}

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _text = texts("caveats")
 
 REACTING_TO_CHANGES = _text("reacting_to_changes")
-"""What is said of questions that are asked of users who react."""
+"""Note on changes for users who react."""
 
 _MORE = 1.005
-"""Times the load from which on it counts as raised."""
+"""Load factor from which on the load counts as raised."""
 
 
 def caveats(comparison: Evidence) -> list[str]:
-    """What users who react do to the numbers; of a fixed log, what it hides, where the load is higher than it was."""
+    """Return notes on the effect of users who react, and on fixed submit times under a higher load."""
     if comparison.of_dags:
         return []
     if any(record.logged_submit_us is not None for record in comparison.records.values()):
@@ -62,7 +62,7 @@ def _moved(label: str, record: Record) -> str:
 
 
 def _done(comparison: Evidence) -> str:
-    """Responses and makespans of the policies, and how much sooner the same jobs end than under the first."""
+    """Return responses and makespans of the policies, and how much earlier the same jobs end than under the first."""
     parts = []
     first = comparison.records[comparison.baseline]
     common = comparison.common
@@ -88,7 +88,7 @@ def _fixed(comparison: Evidence) -> Iterator[str]:
 
 
 def _reasons(comparison: Evidence) -> Iterator[str]:
-    """Why the jobs come faster than the machine has seen, or than it can serve them."""
+    """Return why jobs arrive faster than in the log, or faster than the machine can run them."""
     raised = [text for entry in _transforms(comparison.info) if (text := _raised(entry))]
     if raised:
         yield f"the load was raised ({', '.join(raised)})"
@@ -96,7 +96,7 @@ def _reasons(comparison: Evidence) -> Iterator[str]:
     stated = record.workload.cores_stated
     if stated is not None and record.cores < stated:
         yield f"the machine was made smaller ({number(record.cores)} of {number(stated)} cores)"
-    # Who turns jobs away has a short queue, whatever comes.
+    # Policies that reject jobs have short queues at any load.
     open_to_all = [label for label, numbers in comparison.metrics.items() if not numbers["unadmitted"]]
     behind = [label for label in open_to_all if not keeps_up(comparison.records[label])]
     if behind:
@@ -109,7 +109,7 @@ def _transforms(info: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _raised(entry: Mapping[str, Any]) -> str:
-    """A transform as a user types it where it raised the load; empty where not."""
+    """Return a transform as written by the user if it raised the load; else empty."""
     name = str(entry.get("transform"))
     if name in ("duplicate", "expand"):
         return f"{name}?load={entry['load']:g}" if entry["load"] > _MORE else ""
@@ -121,13 +121,13 @@ def _raised(entry: Mapping[str, Any]) -> str:
 
 
 def _extreme(record: Record) -> str:
-    """How to see users who react; nothing where the jobs name no users."""
+    """Return how to simulate users who react; empty if the jobs have no users."""
     user = record.workload.labels.get("user")
     return "" if user is None or not (user >= 0).any() else " --users react shows the other extreme."
 
 
 def inequality(found: Mapping[str, FairnessOverTime]) -> str:
-    """What Gini coefficients over time say: how unequal under each policy, and who is more even how often."""
+    """Return sentences on Gini coefficients: inequality under each policy, and periods with less inequality."""
     first = next(iter(found.values()))
     known = np.isfinite(first.gini)
     for it in found.values():
@@ -147,7 +147,7 @@ def inequality(found: Mapping[str, FairnessOverTime]) -> str:
 
 
 def large_users_held(found: Mapping[str, FairnessOverTime], users: int) -> str:
-    """How much of the machine the largest users held under each policy, mean over time and most in a period."""
+    """Return the share of the machine held by the largest users under each policy, mean over time and maximum."""
     parts = [
         f"{label} {percent(float(it.share.mean()))} on average and {percent(float(it.share.max()))} at most"
         for label, it in found.items()
@@ -162,7 +162,7 @@ def _many(length: str) -> str:
 
 
 def _period(found: FairnessOverTime) -> str:
-    """Length of the periods as a noun."""
+    """Return the length of the periods as a noun."""
     length = float(found.edges_s[1] - found.edges_s[0])
     named = {7 * 86_400: "week", 86_400: "day", 3_600: "hour", 60: "minute", 1: "second"}
     return named.get(round(length), f"stretch of {duration(length)}")

@@ -1,4 +1,4 @@
-"""The page of `gridsim whatif`: sentences, a table, and pictures of waits; one file that needs no network."""
+"""Page of `gridsim whatif`: sentences, a table, and figures of waits, in one self-contained file."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _text = texts("whatif")
 
 
 def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = ()) -> str:
-    """Text of the page.
+    """Return the text of the page.
 
     Parameters
     ----------
     title : str
-        Of which log.
+        Title of the log.
     command : str
-        What it was made by.
+        The command line.
     caveats : sequence of str
-        What else to know, behind the answer.
+        Notes after the results.
     """
     templates = environment(prose=prose, breakable=breakable, lines=lines)
     return templates.get_template("whatif.html.j2").render(
@@ -59,12 +59,12 @@ def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = 
 
 
 def figures(found: WhatIf) -> Gallery:
-    """Figures of the answers by name, for a notebook or a paper."""
+    """Return the figures by name, for a notebook or a paper."""
     return Gallery(lambda: {one.drawing.name: one.drawing.figure for one in pictures(found)})
 
 
 def pictures(found: WhatIf) -> Iterator[Picture]:
-    """What there is to see: waits against cores where more than one size was asked, and every change."""
+    """Return the figures: waits against cores if there are several sizes, and all changes."""
     curves = _curves(found)
     if curves:
         told = [
@@ -89,7 +89,7 @@ def pictures(found: WhatIf) -> Iterator[Picture]:
 
 
 def sizes(found: WhatIf) -> Figure:
-    """Mean wait against the cores of the machine: a line for each type of node of which there are several numbers."""
+    """Draw mean wait against cores of the machine, one line per node type with several numbers."""
     curves = _curves(found)
     with drawing() as (figure, axes):
         for (name, shown), color in zip(curves.items(), itertools.cycle(PALETTE)):
@@ -112,7 +112,7 @@ def sizes(found: WhatIf) -> Figure:
 
 
 def changes(found: WhatIf) -> Figure:
-    """Mean wait under each change with its interval, a row a change; a line at the wait as it is."""
+    """Draw the mean wait under each change with its interval, one row per change, and a line at the present wait."""
     shown = [one for one in found.outcomes if one.label == NOW or one.wait is not None]
     with drawing(height=1.2 + 0.34 * len(shown)) as (figure, axes):
         axes.axvline(_mean(found[NOW]), color=INK, linewidth=1)
@@ -135,9 +135,9 @@ def _rows(axes: Axes, shown: Sequence[Effect]) -> None:
 
 
 def _curves(found: WhatIf) -> dict[str, list[Effect]]:
-    """Machines that differ from the present one by the number of nodes of one type, smallest first, by that type.
+    """Return machines with other numbers of nodes of one type, smallest first, by type.
 
-    Types with a single number of nodes are left out: two points are no curve.
+    Types with a single other number are omitted, since two points are no curve.
     """
     now, by_type = found[NOW], dict[frozenset[NodeGroup], list[Effect]]()
     for one in found.outcomes:
@@ -153,12 +153,12 @@ def _curves(found: WhatIf) -> dict[str, list[Effect]]:
 
 
 def _mean(one: Effect) -> float:
-    """Mean wait of the jobs that ran as it is too, s."""
+    """Return the mean wait of the jobs that also ran in the unchanged case, s."""
     return one.numbers["wait_mean"] if one.wait is None else one.wait.policy_mean
 
 
 def _interval(one: Effect) -> tuple[float, float] | None:
-    """Mean wait as low and as high as the change from now may be, s; None where that is not known."""
+    """Return the mean wait at both ends of the interval of the change, s; None if unknown."""
     if one.wait is None or not math.isfinite(one.wait.ratio_low * one.wait.ratio_high):
         return None
     return one.wait.ratio_low * one.wait.baseline_mean, one.wait.ratio_high * one.wait.baseline_mean
@@ -169,7 +169,7 @@ _MOST = 6
 
 
 def _hours(top: float) -> tuple[list[float], Any]:
-    """Ticks of times that people know, from none to *top* seconds, and what they are called."""
+    """Return ticks at round times from 0 to *top* seconds, and their labels."""
     step = next((step for step in _STEPS if top / step <= _MOST), 30 * 86_400 * math.ceil(top / _MOST / 30 / 86_400))
     ticks = [float(step * place) for place in range(int(top / step) + 1)]
     return ticks, ["none", *map(duration, ticks[1:])]

@@ -1,4 +1,4 @@
-"""Answers to "what if" as people read them: sentences, tables for a terminal and a page, rows of CSV files."""
+"""Text of what-if results: sentences, tables for a terminal and a page, rows of CSV files."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ PARTS_FILE = "whatif_parts.csv"
 PARTS_CAPTION = "Mean wait by partition and requested resource"
 
 _MOST_PARTS = 3
-"""Parts that are named in sentences for a change."""
+"""Largest number of parts named in sentences on a change."""
 
 _MEBIBYTES = 1024
 
 
 def node_text(node: NodeGroup) -> str:
-    """What a node has, its features and its partitions.
+    """Return the resources, features and partitions of a node as text.
 
     Examples
     --------
@@ -67,7 +67,10 @@ def node_text(node: NodeGroup) -> str:
 
 
 def nodes_text(nodes: Sequence[NodeChange]) -> str:
-    """Nodes that are added and removed, such as "Added: 2 nodes of 8 cores and 1 GPU, in partition gpu"; else empty."""
+    """Return text on added and removed nodes, such as "Added: 2 nodes of 8 cores and 1 GPU, in partition gpu".
+
+    Else empty.
+    """
     told = []
     for word, sign in (("Added", 1), ("Removed", -1)):
         those = [f"{counted(abs(it.more), 'node')} of {node_text(it.node)}" for it in nodes if it.more * sign > 0]
@@ -76,7 +79,7 @@ def nodes_text(nodes: Sequence[NodeChange]) -> str:
 
 
 def _part_sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[str]:
-    """Nodes that a change adds, waits of the jobs that it is made for, limits that bind; *by* words a difference."""
+    """Return text on added nodes, waits of the affected jobs, and binding limits; *by* formats a difference."""
     if one.nodes:
         yield nodes_text(one.nodes)
     for each in _named_parts(one):
@@ -87,7 +90,7 @@ def _part_sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[st
 
 
 def _named_parts(one: Effect) -> list[PartEffect]:
-    """Parts that a change is made for, and those that wait longer for it; each set of jobs once.
+    """Return the parts that a change is made for, and those that wait longer because of it; each set of jobs once.
 
     Requested resources come before partitions.
     """
@@ -116,7 +119,7 @@ def _binding_limit(effect: LimitEffect) -> str:
 
 
 def _units(resource: str, count: int) -> str:
-    """What units of a resource are called.
+    """Return the name of units of a resource.
 
     Examples
     --------
@@ -133,12 +136,12 @@ def _units(resource: str, count: int) -> str:
 
 
 def _part_names(found: WhatIf) -> list[str]:
-    """Names of the parts, as the changes have them."""
+    """Return the names of the parts, as in the changes."""
     return list(dict.fromkeys(it.part.name for one in found.outcomes for it in one.parts))
 
 
 def part_rows(found: WhatIf) -> tuple[list[str], dict[str, list[str]]]:
-    """Names of parts, and their mean waits now and under each change, by its label; no columns where there are none."""
+    """Return names of parts, and their mean waits now and under each change, by label; empty if there are no parts."""
     names = _part_names(found)
     columns: dict[str, list[str]] = {}
     for one in found.outcomes[1:]:
@@ -155,13 +158,13 @@ def _part_mean(waits: dict[str, Difference], name: str, *, now: bool = False) ->
 
 
 def part_table(found: WhatIf, *, width: int = WIDTH) -> RenderableType | None:
-    """The same for a terminal; None where there are no parts."""
+    """Return the table of parts for a terminal; None if there are no parts."""
     names, columns = part_rows(found)
     return either(names, columns, width=width, caption=f"{PARTS_CAPTION}.") if columns else None
 
 
 def part_file_rows(found: Sequence[WhatIf]) -> Iterator[list[Any]]:
-    """Header and rows of `PARTS_FILE`: one row for each policy, change and part."""
+    """Return header and rows of `PARTS_FILE`: one row for each policy, change and part."""
     compared = ("wait_now", "wait", "ratio", "ratio_low", "ratio_high", "p_holm", "verdict")
     yield ["policy", "change", "kind", "part", "jobs", *compared]
     for each in found:
@@ -174,7 +177,7 @@ def part_file_rows(found: Sequence[WhatIf]) -> Iterator[list[Any]]:
 
 
 def _parts_as_dict(one: Effect) -> dict[str, Any]:
-    """Nodes, parts and limits of a change in JSON's types."""
+    """Return nodes, parts and limits of a change with JSON types."""
     return {
         "nodes": [each.to_dict() for each in one.nodes],
         "parts": [
@@ -199,7 +202,7 @@ _COMPARED = ("wait_mean", "bounded_slowdown_mean")
 
 
 def _replica_answers(found: WhatIf) -> Iterator[str]:
-    """In how many replicas each change does the same as in the log: a sentence a mean that is compared."""
+    """Return in how many replicas each change has the same effect as in the log, one sentence per compared mean."""
     for alike in found.replicated:
         for place, metric in enumerate(_COMPARED):
             pairs = [alike.pair(metric, label, NOW) for label in alike.numbers if label != NOW]
@@ -214,7 +217,7 @@ def _replica_answers(found: WhatIf) -> Iterator[str]:
 
 
 def _replica_caveats(found: WhatIf) -> Iterator[str]:
-    """Where users drawn anew are few; that a flood of jobs is in the log, or what it does to the answer."""
+    """Return notes on few resampled users, and on bursts of jobs or their effect."""
     for alike in found.replicated:
         yield from replicas_text.few(alike.info)
     if found.now is not None:
@@ -222,7 +225,7 @@ def _replica_caveats(found: WhatIf) -> Iterator[str]:
 
 
 def replica_lines(found: Replicated) -> list[replicas_text.Line]:
-    """Rows of the table: each mean that is compared, as it is and under each change."""
+    """Return the rows of the table: each compared mean, in the unchanged case and under each change."""
     return [
         replicas_text.Line(
             f"{TITLES[metric].removeprefix('bounded ')}, {label}", replicas_text.cells(found.spread(metric, label))
@@ -233,21 +236,21 @@ def replica_lines(found: Replicated) -> list[replicas_text.Line]:
 
 
 def replica_table(found: Replicated, *, width: int = WIDTH) -> RenderableType:
-    """The same for a terminal."""
+    """Return the table of replicas for a terminal."""
     rows = replica_lines(found)
     columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
     return sheet([row.title for row in rows], columns, width=width, caption=replicas_text.caption(found))
 
 
 def replica_files(found: WhatIf) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
-    """Name, columns and rows of each file, as `gridsim.report.replicas_text.files`, by change in place of policy."""
+    """Return name, columns and rows of each file, as `replicas_text.files`, by change instead of policy."""
     for alike in found.replicated:
         for name, columns, rows in replicas_text.tables(alike, _COMPARED):
             yield name, [{"policy": "change", "other": "against"}.get(it, it) for it in columns], rows
 
 
 def _replicas_as_dict(found: WhatIf) -> list[dict[str, Any]]:
-    """Everything in JSON's types."""
+    """Return all data of replicas with JSON types."""
     return [
         {
             **alike.info,
@@ -263,16 +266,16 @@ def _renamed(told: dict[str, Any]) -> dict[str, Any]:
 
 
 FILE = "whatif.csv"
-"""Name of the file with the numbers."""
+"""Name of the data file."""
 
 FILES = frozenset((FILE, PARTS_FILE, "whatif.json", "whatif.html", *replicas_text.FILES))
 """Names of all files that `gridsim whatif` may write."""
 
 SHOWN = text_table("whatif", "shown")
-"""Metrics of the table with what they are called there."""
+"""Metrics of the table with their titles."""
 
 NOTE = _text("note")
-"""How to read the table."""
+"""Explanation of the table."""
 
 _REAL = text_table("whatif", "significance")
 
@@ -281,7 +284,7 @@ _WAITS = change.Words("less", "longer", "as long")
 
 
 class Line(NamedTuple):
-    """A row of the table on a page; ``verdict`` is empty where nothing was changed."""
+    """Row of the table on a page; ``verdict`` is empty for the unchanged case."""
 
     change: str
     cells: tuple[str, ...]
@@ -292,7 +295,7 @@ class Line(NamedTuple):
 
 
 def lines(found: WhatIf) -> list[Line]:
-    """Rows of one policy, what is now first."""
+    """Return the rows of one policy, the unchanged case first."""
     return [_line(one) for one in found.outcomes]
 
 
@@ -310,12 +313,12 @@ def _line(one: Effect) -> Line:
 
 
 def _less(wait: Difference) -> str:
-    """By how much jobs wait less or longer than now."""
+    """Return how much less or longer jobs wait than now."""
     return change.told(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.told(wait.ratio - 1, _WAITS)
 
 
 def _against_now(wait: Difference) -> str:
-    """A change with what it is measured against: "32 % less than now", "14 times as long as now"."""
+    """Return a change with its base: "32 % less than now", "14 times as long as now"."""
     less = _less(wait)
     return f"{less} {'as' if less.endswith(_WAITS.many) else 'than'} now"
 
@@ -331,8 +334,8 @@ def _signed(seconds: float) -> str:
 
 
 def table(found: Sequence[WhatIf], *, width: int = WIDTH) -> RenderableType:
-    """The same for a terminal; policies one below the other, their names above where there are several."""
-    from rich.console import Group  # only where a table is printed
+    """Return the table for a terminal; policies are below each other, with their names if there are several."""
+    from rich.console import Group  # only if a table is printed
 
     blocks: list[RenderableType] = []
     for each in found:
@@ -345,7 +348,7 @@ def table(found: Sequence[WhatIf], *, width: int = WIDTH) -> RenderableType:
 
 
 def lead(found: Sequence[WhatIf]) -> list[str]:
-    """The answer of a table of several policies, the best one last: what helps most, and what another policy does."""
+    """Return the main results of a table of several policies (the best one last)."""
     best = found[-1]
     told = [*_most(best)]
     if len(found) > 1:
@@ -356,7 +359,7 @@ def lead(found: Sequence[WhatIf]) -> list[str]:
 
 
 def _most(best: WhatIf) -> Iterator[str]:
-    """What shortens the waits most under the best policy, of what is clear and at no job's cost."""
+    """Return the change that shortens waits most under the best policy, if it is significant and no jobs lose."""
     now = best[NOW].numbers["wait_mean"]
     clear = [
         one
@@ -374,7 +377,7 @@ def _most(best: WhatIf) -> Iterator[str]:
 
 
 def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
-    """Whether another policy does as much as the largest machine of the table."""
+    """Return whether another policy has the same effect as the largest machine of the table."""
     sizes = [one for one in baseline.outcomes if one.cores > baseline[NOW].cores]
     wait = best[NOW].numbers["wait_mean"]
     if baseline[NOW].cores != best[NOW].cores or not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
@@ -388,24 +391,24 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
 
 
 def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
-    """What was made of sizes that are no whole nodes."""
+    """Return text on sizes that were rounded to whole nodes."""
     rounded = list(dict.fromkeys(one for each in found for one in each.rounded))
     if rounded:
         yield f"The machine grows by whole nodes: {listed(rounded)}."
 
 
 def _of_same_jobs(ran: Iterable[npt.NDArray[np.bool_]]) -> bool:
-    """Whether the same jobs ran in all of these runs, so that their mean waits are comparable."""
+    """Return whether the same jobs ran in all of these runs, so that their mean waits are comparable."""
     return len({mask.tobytes() for mask in ran}) <= 1
 
 
 def _not_taken(one: Effect) -> float:
-    """Jobs that were turned away, or that the machine is too small for."""
+    """Return text on jobs that were rejected, or too large for the machine."""
     return one.numbers["unadmitted"] + one.numbers["rejected"]
 
 
 def _fewer(one: Effect, now: Effect) -> int:
-    """How many jobs less than now run."""
+    """Return how many fewer jobs run than now."""
     return round(_not_taken(one) - _not_taken(now))
 
 
@@ -426,7 +429,7 @@ def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
 
 
 def csv_text(found: Sequence[WhatIf]) -> str:
-    """One row a policy and change: numbers of the run, and the difference of its mean wait from that now."""
+    """Return CSV text, one row per policy and change: metrics of the run, and difference of its mean wait from now."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     compared = ("wait_difference", "ratio", "ratio_low", "ratio_high", "p_holm", "verdict")
@@ -446,7 +449,7 @@ def csv_text(found: Sequence[WhatIf]) -> str:
 
 
 def sentences(found: WhatIf) -> list[str]:
-    """The answers in words: each change of the mean wait, and how sure it is."""
+    """Return the results as sentences: the change of the mean wait with its significance."""
     known = None if found.replay is None else trust_in(found.replay)
     before, behind = ((), ()) if known is None else (known.warnings, known.rest)
     told = [*_each(found), *_saturated(found), *_periods(found), *_replica_answers(found), *_without_flurries(found)]
@@ -462,7 +465,7 @@ def sentences(found: WhatIf) -> list[str]:
 
 
 def _without_flurries(found: WhatIf) -> Iterator[str]:
-    """What is said without floods of jobs by one user, where that was asked for."""
+    """Return the results without bursts of jobs by one user, if requested."""
     other = found.cleaned
     if other is None or found.now is None or other.now is None:
         return
@@ -476,7 +479,7 @@ def _without_flurries(found: WhatIf) -> Iterator[str]:
 
 
 def _each(found: WhatIf) -> list[str]:
-    """Waits now and with each change."""
+    """Return the waits now and with each change."""
     now = found[NOW]
     told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
     if not _ran(now):
@@ -500,12 +503,12 @@ def _each(found: WhatIf) -> list[str]:
 
 
 def _ran(one: Effect) -> int:
-    """Number of counted jobs that ran."""
+    """Return the number of counted jobs that ran."""
     return round(one.numbers["completed"] + one.numbers["killed_walltime"])
 
 
 def _jobs(found: WhatIf) -> Iterator[str]:
-    """The line that reconciles the numbers of jobs, and jobs that only the simulation rejects."""
+    """Return the line that reconciles the numbers of jobs, and jobs rejected only in the simulation."""
     if found.now is not None and found.kept is not None:
         ran = {label if label == NOW else f"with {label}": mask for label, mask in found.ran.items()}
         yield from job_counts(ran, found.kept, found.now.workload_given.provenance)
@@ -513,7 +516,7 @@ def _jobs(found: WhatIf) -> Iterator[str]:
 
 
 def _saturated(found: WhatIf) -> Iterator[str]:
-    """Changes under which the queue is still growing at the last submission."""
+    """Return the changes under which the queue is still growing at the last submission."""
     labels = [one.label if one.label == NOW else f"with {one.label}" for one in found.outcomes if one.saturated]
     if labels:
         yield _text("saturated", found=found, labels=labels)
@@ -526,7 +529,7 @@ def _periods(found: WhatIf) -> Iterator[str]:
 
 
 def as_dict(found: WhatIf) -> dict[str, Any]:
-    """For JSON."""
+    """Return the results with JSON types."""
     return {
         "policy": found.policy,
         "changes": [

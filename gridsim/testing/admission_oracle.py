@@ -1,8 +1,8 @@
-"""A second MSB, MRT, QoPS and FQoPS with everything that follows admission: slow and obviously right.
+"""Reference implementation of MSB, MRT, QoPS and FQoPS, including all steps after admission: simple and slow.
 
-Written after the specification of deadline admission, whose sections and decisions (D1 to D32) the comments name. The
-machine and its event loop are those of `gridsim.testing.oracle`; times are whole microseconds, prices and factors are
-fractions, a place is found by trying every candidate. Nothing is shared with `gridsim.policy`.
+It follows the specification of deadline admission; comments refer to its sections and decisions (D1 to D32). The
+machine and its event loop are those of `gridsim.testing.oracle`. Times are whole microseconds, prices and factors are
+fractions, and placement tries every candidate. No code is shared with `gridsim.policy`.
 
 References
 ----------
@@ -33,12 +33,12 @@ Plan = dict[Job, int]
 """Planned start of every waiting job, whole microseconds."""
 
 FOR_GOOD = NEVER
-"""Duration of a placement whose cores must stay free for ever."""
+"""Duration of a placement whose cores must stay free indefinitely."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What an admission may look at: the instant, the machine, who runs until when, and the present plan."""
+    """Input of an admission: the instant, the machine, running jobs with expected ends, and the present plan."""
 
     now: int
     cores: int
@@ -46,17 +46,17 @@ class View:
     plan: Plan
 
     def order(self) -> list[Job]:
-        """The waiting jobs by planned start, section 2.5."""
+        """Return the waiting jobs by planned start, section 2.5."""
         return sorted(self.plan, key=lambda job: (self.plan[job], job.row))
 
     def earliest(self, job: Job, placed: Plan, *, for_good: bool = False) -> int:
-        """Earliest place beside the running jobs and those in *placed*, section 2.3."""
+        """Return the earliest place beyond the running jobs and those in *placed*, section 2.3."""
         intervals = self.held + [(start, start + other.estimate, other.cores) for other, start in placed.items()]
         return earliest(intervals, self.cores, job.cores, FOR_GOOD if for_good else job.estimate, self.now)
 
 
 Search = Callable[[View, Job], Plan | None]
-"""A new plan with the job in it, or None for no; the job's `granted` is what it asks for."""
+"""Returns a new plan that includes the job, or None; the job's `granted` is the requested deadline."""
 
 
 # -- heuristics, section 4 -------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ RANKS: dict[str, Callable[[Job], int]] = {
     "edf": lambda job: job.granted,
     "fcfs": lambda job: job.submit,
 }
-"""Keys of a job by the name of the heuristic, lower first, ties by job order."""
+"""Sort keys of a job by name of the heuristic, lower first, ties by job order."""
 
 
 def _ranked(jobs: Iterable[Job], heuristic: str) -> list[Job]:
@@ -74,7 +74,7 @@ def _ranked(jobs: Iterable[Job], heuristic: str) -> list[Job]:
 
 
 def _due(job: Job) -> int:
-    """Latest end that binds a search. A promise that an overrun has broken binds none; the job keeps its rank."""
+    """Return the latest end that binds a search; a broken guarantee does not bind, but the job keeps its rank."""
     return NEVER if job.broken else job.granted
 
 
@@ -88,7 +88,7 @@ Price = Fraction | float
 
 
 def _share(part: int, of: int) -> Price:
-    """Share of a slack that a wait uses up; beyond all measure where there is none and it waits."""
+    """Return the share of a slack that a wait uses; infinite for a wait without slack."""
     if of > 0:
         return Fraction(part, of)
     return math.inf if part else Fraction(0)
@@ -101,7 +101,7 @@ PRICES: dict[str, Callable[[Job, int, int | None], Price]] = {
     "slowdown": lambda job, start, old: Fraction(start - job.submit, job.estimate),
     "disturbance": lambda job, start, old: Fraction(0 if old is None else max(0, start - old)),
 }
-"""Terms of the price of a plan by name: of a job, its planned start, and its planned start before."""
+"""Terms of the price of a plan by name, for a job, its planned start, and its previous planned start."""
 
 
 def _price(view: View, plan: Plan, price: str) -> Price:
@@ -110,14 +110,14 @@ def _price(view: View, plan: Plan, price: str) -> Price:
 
 
 def _cheaper(new: Price, old: Price) -> bool:
-    """Strictly, beyond a relative tolerance of 1e-9 (D7)."""
+    """Return whether a price is lower, beyond a relative tolerance of 1e-9 (D7)."""
     if math.isinf(new) or math.isinf(old):
         return new < old
     return old - new > Fraction(1, 10**9) * Fraction(old)
 
 
 def _cheapest(view: View, plans: Iterable[Plan], price: str) -> Plan | None:
-    """The cheapest of some plans, the first of equals."""
+    """Return the cheapest of some plans, the first of equal ones."""
     best: Plan | None = None
     for plan in plans:
         if best is None or _cheaper(_price(view, plan, price), _price(view, best, price)):
@@ -126,15 +126,15 @@ def _cheapest(view: View, plans: Iterable[Plan], price: str) -> Plan | None:
 
 
 def msb(view: View, job: Job, *, price: str = "slack", order: str = "ast") -> Plan | None:
-    """Modified slack-based: the cheapest of the plans that have the new job at each position of the order.
+    """Return the cheapest of the plans with the new job at each position of the order (modified slack-based).
 
     Parameters
     ----------
     price : str
         A name of `PRICES`.
     order : str
-        ``ast``: ascending scheduled time, everyone before the new job stays where it is; or a name of `RANKS`: everyone
-        is placed anew (D6).
+        ``ast``: ascending scheduled time, with unchanged places before the new job; or a name of `RANKS`: all jobs are
+        placed again (D6).
     """
     waiting = view.order() if order == "ast" else _ranked(view.plan, order)
     plans = (_inserted(view, job, waiting, position, order == "ast") for position in range(len(waiting) + 1))
@@ -142,7 +142,7 @@ def msb(view: View, job: Job, *, price: str = "slack", order: str = "ast") -> Pl
 
 
 def _inserted(view: View, job: Job, waiting: list[Job], position: int, stay: bool) -> Plan | None:
-    """The plan with the job at a position; None if somebody who is placed misses the deadline."""
+    """Return the plan with the job at a position; None if a placed job misses its deadline."""
     before, behind = waiting[:position], waiting[position:]
     plan: Plan = {other: view.plan[other] for other in before} if stay else {}
     for other in [job, *behind] if stay else [*before, job, *behind]:
@@ -158,7 +158,7 @@ def _inserted(view: View, job: Job, waiting: list[Job], position: int, stay: boo
 
 @dataclass
 class _Vertex:
-    """A partial schedule, who is left in heuristic order, and which of them is tried next."""
+    """Partial schedule, remaining jobs in heuristic order, and index of the next candidate."""
 
     placed: Plan
     left: list[Job]
@@ -182,11 +182,11 @@ def mrt(
     heuristic : str
         A name of `RANKS`, or ``edf+est``: deadline + *weight* * earliest start in the partial schedule.
     backtracks : int
-        Most extensions that may be undone, for either reason (D10, D11).
+        Largest number of undone extensions, for either reason (D10, D11).
     window : int, optional
-        How many of the jobs left are tested for strong feasibility; all where left out.
+        Number of remaining jobs tested for strong feasibility; by default all.
     hole_filling : bool
-        Whether a job may be placed where its cores do not stay free for good (D12).
+        Whether a job may be placed where its cores do not stay free indefinitely (D12).
     """
 
     def place(other: Job, placed: Plan) -> int:
@@ -241,20 +241,20 @@ def qops(
     append_slot: bool = True,
     price: str = "slack",
 ) -> Plan | None:
-    """QoPS: reorder a tail of the plan, all of it first, then half of it, and so on, forgiving a few violations.
+    """Reorder a tail of the plan (QoPS): the whole plan, then half of it, and so on, with a few allowed violations.
 
     Parameters
     ----------
     heuristic : str
         A name of `RANKS`.
     k_factor : int
-        Most violations in a slot (D15).
+        Largest number of violations in a slot (D15).
     slots : {"first-feasible", "first-slot-only", "best"}
-        The first slot that works; only the one that reorders all; the cheapest of those that work, by *price*.
+        The first feasible slot; only the slot that reorders all; the cheapest of the feasible slots, by *price*.
     insertion : {"first", "sorted"}
-        Where the new job goes in slots after the first (D16).
+        Position of the new job in slots after the first (D16).
     append_slot : bool
-        Whether the last slot is the one that moves nobody (D13).
+        Whether the last slot moves no job (D13).
     """
     waiting = view.order()
     tails = _tails(len(waiting), append_slot)
@@ -266,7 +266,7 @@ def qops(
 
 
 def _tails(waiting: int, append_slot: bool) -> list[int]:
-    """How many jobs each slot reorders: all, half, a quarter, … 1, 0."""
+    """Return the number of jobs that each slot reorders: all, half, a quarter, … 1, 0."""
     tails = [waiting]
     while tails[-1] > 1:
         tails.append(tails[-1] // 2)
@@ -276,7 +276,7 @@ def _tails(waiting: int, append_slot: bool) -> list[int]:
 def _slot(
     view: View, job: Job, waiting: list[Job], tail: int, heuristic: str, k_factor: int, insertion: str
 ) -> Plan | None:
-    """One slot: the front of the plan stays, the rest is placed by the heuristic and mended where it fails."""
+    """Evaluate one slot: keep the front of the plan, place the rest by the heuristic, and repair failures."""
     first = len(waiting) - tail
     sequence = [(other, view.plan[other]) for other in waiting[:first]]
     if first == 0 or insertion == "sorted":
@@ -300,12 +300,12 @@ def _slot(
     return dict(sequence)
 
 
-# -- what follows admission, sections 6 and 7 ------------------------------------------------------------------------
+# -- after admission, sections 6 and 7 -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Terms:
-    """Parameters that every algorithm has; those of the feedback count for FQoPS alone."""
+    """Parameters of all algorithms; those of the feedback apply only to FQoPS."""
 
     relaxation: float = 5
     artificial_floor: float = 86400
@@ -319,7 +319,7 @@ class _Terms:
 
 
 class Guarantor(Machine):
-    """A machine that promises deadlines."""
+    """Machine that guarantees deadlines."""
 
     def __init__(self, jobs: list[Job], cores: int, search: Search, terms: _Terms, **options: Any) -> None:
         super().__init__(jobs, cores, "conservative", **options)
@@ -340,7 +340,7 @@ class Guarantor(Machine):
         self.trail(now)
 
     def ask(self, job: Job, now: int) -> None:
-        """A job with a deadline: admission, then a victim, then an offer."""
+        """Process a job with a deadline: admission, then a victim, then an offer."""
         if self.admit(job, job.deadline, self.view(now)) or not self.terms.feedback:
             return
         if self.terms.kill_restart and self.evict(job, now):
@@ -348,7 +348,7 @@ class Guarantor(Machine):
         self.negotiate(job, now)
 
     def relax(self, job: Job, now: int) -> None:
-        """A job without one gets an artificial deadline, which is doubled rather than refused (section 6.4, D22)."""
+        """Give a job without a deadline an artificial one, which is doubled instead of refused (section 6.4, D22)."""
         terms, view = self.terms, self.view(now)
         relaxed = math.floor(decimal(terms.relaxation) * job.estimate)
         response = max(whole(terms.artificial_floor), relaxed)
@@ -370,7 +370,7 @@ class Guarantor(Machine):
         return View(now, self.cores, held, {job: job.planned for job in self.promised()})
 
     def tried(self, job: Job, deadline: int, view: View) -> Plan | None:
-        """The plan that keeps a deadline; nothing is promised yet."""
+        """Return the plan that keeps a deadline, without a guarantee."""
         before = job.granted, job.broken
         job.granted, job.broken = deadline, False
         plan = self.search(view, job)
@@ -393,7 +393,7 @@ class Guarantor(Machine):
     # -- feedback ----------------------------------------------------------------------------------------------------
 
     def negotiate(self, job: Job, now: int) -> None:
-        """The earliest deadline that bisection finds, offered with slack, and the user's answer (7.1 to 7.3)."""
+        """Offer the earliest deadline found by bisection, with slack, and process the user's answer (7.1 to 7.3)."""
         view, asked, tick = self.view(now), job.deadline, self.tick
         start = view.earliest(job, view.plan)
         low, high, plan = asked, start + job.estimate, {**view.plan, job: start}
@@ -417,7 +417,7 @@ class Guarantor(Machine):
     # -- kill and restart --------------------------------------------------------------------------------------------
 
     def victims(self, now: int) -> list[Job]:
-        """Who may be killed, the least work lost first (section 7.4)."""
+        """Return the candidates for a kill, the least lost work first (section 7.4)."""
         most = math.inf if self.terms.max_kills is None else self.terms.max_kills
         able = [
             job
@@ -427,7 +427,7 @@ class Guarantor(Machine):
         return sorted(able, key=lambda job: (job.cores * (now - job.start), job.row))
 
     def evict(self, job: Job, now: int) -> bool:
-        """Kill one running job for the new one, if its own promise survives that."""
+        """Kill one running job for the new one, if the guarantee of the killed job can be kept."""
         for victim in self.victims(now):
             plan = self.revised(job, victim, now)
             if plan is not None:
@@ -441,14 +441,14 @@ class Guarantor(Machine):
         return False
 
     def revised(self, job: Job, victim: Job, now: int) -> Plan | None:
-        """The plan with the new job in it and the victim behind, later than now (D27)."""
+        """Return the plan with the new job, and with the victim later than now (D27)."""
         if victim.granted >= NEVER:
             return None
         view = self.view(now, without=victim)
         plan = self.tried(job, job.deadline, view)
         if plan is None:
             return None
-        # The new job's deadline counts while the victim looks for a place.
+        # The new job's deadline counts while the victim is placed.
         job.granted = job.deadline
         both = self.tried(victim, victim.granted, replace(view, plan=plan))
         job.granted = NEVER
@@ -457,14 +457,14 @@ class Guarantor(Machine):
     # -- after admission ---------------------------------------------------------------------------------------------
 
     def squeeze(self, now: int) -> None:
-        """Compression of what is promised; whoever has no promise is behind all that."""
+        """Compress the plan of guaranteed jobs; jobs without a guarantee follow."""
         everyone, self.waiting = self.waiting, self.promised()
         super().squeeze(now)
         self.waiting = everyone
         self.trail(now)
 
     def replan(self, now: int) -> None:
-        """After an overrun (section 6.3): whoever is now planned to end too late has a broken promise."""
+        """Replan after an overrun (section 6.3); guarantees of jobs that are planned to end too late are broken."""
         everyone, self.waiting = self.waiting, self.promised()
         super().replan(now)
         for job in self.waiting:
@@ -473,7 +473,7 @@ class Guarantor(Machine):
         self.trail(now)
 
     def trail(self, now: int) -> None:
-        """Jobs without a promise are placed anew behind the plan, in job order."""
+        """Place jobs without a guarantee again after the plan, in job order."""
         placed = self.view(now)
         for job in sorted(set(self.waiting) - set(placed.plan), key=lambda job: job.row):
             job.planned = placed.earliest(job, placed.plan)
@@ -500,7 +500,7 @@ SEARCHES: Mapping[str, Callable[..., Plan | None]] = {"msb": msb, "mrt": mrt, "q
 
 
 def terms_of(algorithm: str, parameters: Mapping[str, Any]) -> tuple[Search, Any]:
-    """The search of an algorithm with its parameters, and what follows it with those that all have."""
+    """Return the search of an algorithm with its parameters, and the parameters of all algorithms."""
     if algorithm not in SEARCHES:
         raise InputError(
             f"the oracle knows no algorithm '{algorithm}'; known: {', '.join(SEARCHES)}", field="algorithm"
@@ -522,21 +522,21 @@ def admitted(
     watch: Watcher | None = None,
     **parameters: Any,
 ) -> Record:
-    """Schedule of a small workload under guaranteed deadlines, by the second implementation.
+    """Return the schedule of a small workload under guaranteed deadlines, by the reference implementation.
 
     Parameters
     ----------
     cores : int
         Size of the machine; wider jobs are rejected.
     algorithm : {"msb", "mrt", "qops", "fqops"}
-        Who decides; their parameters are those of `msb`, `mrt` and `qops`.
+        Admission algorithm; parameters are those of `msb`, `mrt` and `qops`.
     tick : float
-        First overrun that is assumed of a job that outlives its estimate, and the step of offered deadlines, s.
+        First assumed overrun of a job that exceeds its estimate, and the step of offered deadlines, s.
     watch : callable, optional
-        Told the plan after each instant.
+        Called with the plan after each instant.
     **parameters
-        Of the algorithm; ``relaxation``, ``artificial_floor`` (s), ``artificial_fallback`` and ``unadmitted`` of all;
-        ``retry_count``, ``slack_factor``, ``kill_restart`` and ``max_kills`` of ``fqops``.
+        Parameters of the algorithm; ``relaxation``, ``artificial_floor`` (s), ``artificial_fallback`` and
+        ``unadmitted`` of all; ``retry_count``, ``slack_factor``, ``kill_restart`` and ``max_kills`` of ``fqops``.
 
     Examples
     --------

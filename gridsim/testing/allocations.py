@@ -1,4 +1,4 @@
-"""Where jobs ran, as a table of any program says it (``allocations.csv``)."""
+"""Allocations of jobs in the table ``allocations.csv`` of any program."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _IGNORED = ("task",)
 
 
 def parse_allocations(lines: Iterable[str], path: Path) -> Allocations:
-    """Pieces of a table: ``job, run, node, tasks, <resource>…, gpus, start, end``, a row each.
+    """Return the pieces in a table with columns ``job, run, node, tasks, <resource>…, gpus, start, end``.
 
-    `Allocations.job` has the numbers of the jobs as they stand. Run and tasks may be left out: runs are
-    then numbered in order of time. An empty node is none: what belongs to the machine as a whole.
+    `Allocations.job` has the job numbers of the table. Run and tasks are optional; runs are then numbered in order of
+    time. An empty node denotes resources of the machine as a whole.
 
     Raises
     ------
     InputError
-        Where a line cannot be understood, naming line and field.
+        For an invalid line, with line and field.
     """
     rows = csv_rows(lines, path)
     header = [name.strip() for name in next(rows, (1, []))[1]]
@@ -50,7 +50,7 @@ def parse_allocations(lines: Iterable[str], path: Path) -> Allocations:
 
 
 def _cell(name: str, text: str, path: Path, line: int) -> Any:
-    """Value of a cell: a name, seconds, GPUs with what is held of each, or a whole number."""
+    """Return the value of a cell: a name, seconds, GPUs with held shares, or an integer."""
     if name in ("node", *_IGNORED):
         return text
     try:

@@ -1,6 +1,6 @@
-"""What is true of schedules of particular policies, checked by replaying a record: for tests on small workloads.
+"""Properties of schedules of particular policies, checked on records of small workloads in tests.
 
-Times are whole microseconds here. What is true of every schedule is in `gridsim.testing.invariants`.
+Times are whole microseconds. For properties of every schedule see `gridsim.testing.invariants`.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from gridsim.record import Record
 
 
 def work(record: Record) -> int:
-    """Cores times the time they were held, summed over all jobs, core-microseconds."""
+    """Return cores times held time, summed over all jobs, core-microseconds."""
     ran = record.ran
     return int((record.workload.cores[ran] * (record.end_us - record.start_us)[ran]).sum())
 
 
 def fcfs_order_kept(record: Record) -> bool:
-    """Whether no job starts before one that was submitted earlier: FCFS, and nothing else that backfills."""
+    """Return whether no job starts before an earlier one: FCFS, without backfilling."""
     start = record.start_us[record.ran]
     return bool((start >= np.maximum.accumulate(start)).all()) if len(start) else True
 
 
 def _instants(record: Record) -> list[int]:
-    """Every instant at which a job arrives, starts or ends."""
+    """Return every instant at which a job arrives, starts or ends."""
     ran = record.ran
     times = [record.workload.submit[ran], record.start_us[ran], record.end_us[ran]]
     return [int(instant) for instant in np.unique(np.concatenate(times))]
 
 
 def _held(record: Record, now: int) -> list[tuple[int, int]]:
-    """Expected end and cores of each job that runs just after *now*."""
+    """Return expected end and cores of each job that runs just after *now*."""
     workload, expected = record.workload, record.start_us + record.workload.estimate
     running = (record.start_us <= now) & (record.end_us > now)
     return [(int(expected[row]), int(workload.cores[row])) for row in np.flatnonzero(running)]
 
 
 def _head(record: Record, now: int) -> int | None:
-    """Row of the first job that still waits after the decisions of *now*."""
+    """Return the row of the first job that still waits after the decisions of *now*."""
     waiting = record.ran & (record.workload.submit <= now) & (record.start_us > now)
     return int(np.argmax(waiting)) if waiting.any() else None
 
 
 def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
-    """Instants (microseconds) after which the head of a first-come queue waits beside free cores, and its job number.
+    """Return instants (microseconds) after which the first job of an FCFS queue waits despite free cores.
 
-    Empty for FCFS and for everything that backfills with one reservation or more in first-come order.
+    The result is empty for FCFS, and for backfilling with one or more reservations in FCFS order.
     """
     found = []
     for now in _instants(record):
@@ -62,7 +62,7 @@ def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
 
 
 def shadow_times(record: Record) -> Iterator[tuple[int, int, int]]:
-    """Instant, row of the head of the queue, and when the running jobs' estimates promise it enough cores."""
+    """Return instant, row of the first job in the queue, and its shadow time by estimates."""
     for now in _instants(record):
         head = _head(record, now)
         if head is None:
@@ -79,7 +79,7 @@ def shadow_times(record: Record) -> Iterator[tuple[int, int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A start that was promised (*planned*) and not kept (*start*), microseconds."""
+    """Promised start (*planned*) that was not kept (*start*), microseconds."""
 
     job: int
     planned: int
@@ -87,7 +87,7 @@ class Promise:
 
 
 def heads_delayed(record: Record) -> list[Promise]:
-    """Heads that started after the earliest shadow time they ever had: EASY without overruns has none."""
+    """Return first jobs that started after their earliest shadow time; empty for EASY without overruns."""
     best: dict[int, int] = {}
     for _, head, shadow in shadow_times(record):
         best[head] = min(shadow, best.get(head, NEVER))
@@ -96,6 +96,6 @@ def heads_delayed(record: Record) -> list[Promise]:
 
 
 def promises_broken(record: Record, planned: Mapping[int, int]) -> list[Promise]:
-    """Jobs that started later than *planned* says, a start (microseconds) by job number."""
+    """Return the jobs that started later than in *planned*, starts (microseconds) by job number."""
     starts = dict(zip(record.workload.job.tolist(), record.start_us.tolist(), strict=True))
     return [Promise(job, promised, starts[job]) for job, promised in planned.items() if starts[job] > promised]

@@ -1,7 +1,7 @@
-"""What must be true of where jobs ran, given what they ask of nodes and pools: invariants on columns, no simulation.
+"""Invariants of allocations with respect to requests for nodes and pools, checked on columns without simulation.
 
-Whoever scheduled them; section 5.2 of the specification of machines. That nothing of a node is held twice, and that
-all pieces of a run are held over exactly its time, is in `gridsim.testing.pieces`.
+They apply to any scheduler; see section 5.2 of the specification of machines. `gridsim.testing.pieces` checks that
+resources are not held twice, and that pieces of a run have exactly its start and end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def reasons(demands: Demands, rows: IntArray, capacity: Capacity) -> npt.NDArray[np.object_]:
-    """Why the empty machine cannot hold the demands of some rows: words, empty where it can (section 4.5)."""
+    """Return why the empty machine cannot hold the demands of some rows, empty if it can (section 4.5)."""
     asked = demands.select(rows)
     counts = (asked.plain, asked.tasks, asked.gpu, asked.min_nodes, asked.max_nodes, asked.tasks_per_node)
     words = (asked.features.of, asked.partitions.of, asked.gpu_kinds.of, asked.exclusive)
@@ -35,7 +35,7 @@ def reasons(demands: Demands, rows: IntArray, capacity: Capacity) -> npt.NDArray
 
 
 def _reason(demand: Demand, capacity: Capacity) -> str:
-    """First reason why the empty machine cannot hold a demand (section 4.5); empty if it can."""
+    """Return the first reason why the empty machine cannot hold a demand (section 4.5); empty if it can."""
     tasks, each, pools, count = demand.tasks, demand.each, dict(demand.pools), len(capacity.nodes)
     if demand.cores and count:
         tasks, each = demand.cores, {"cores": 1}
@@ -74,12 +74,12 @@ def _reason(demand: Demand, capacity: Capacity) -> str:
 
 
 def of_sizes(demands: Demands, cores: IntArray) -> Demands:
-    """Demands of jobs that got other sizes than they ask for: as many tasks as these cores are (section 4.6).
+    """Return the demands of jobs with other sizes than requested: as many tasks as cores (section 4.6).
 
     Parameters
     ----------
     cores : (n,) int64
-        Cores that each job got.
+        Cores allocated to each job.
     """
     none = np.zeros(len(demands), dtype=np.int64)
     each, pooled = demands.each.get("cores", none), demands.pools.get("cores", none)
@@ -91,7 +91,7 @@ def of_sizes(demands: Demands, cores: IntArray) -> Demands:
 def over_pools(
     demands: Demands, runs: Runs, rows: IntArray, capacity: Capacity, tolerance: int, limit: int
 ) -> Iterator[Violation]:
-    """Pools of which more was held than there is.
+    """Yield violations of pools with larger use than capacity.
 
     Parameters
     ----------
@@ -114,20 +114,20 @@ def over_pools(
 def misplaced_tasks(
     held: Allocations, rows: IntArray, demands: Demands, capacity: Capacity, limit: int
 ) -> Iterator[Violation]:
-    """Tasks that are not where they can be, or do not hold what they ask for.
+    """Yield violations of tasks on ineligible nodes, or with other amounts than requested.
 
     Parameters
     ----------
     held : Allocations
-        With the numbers of jobs for their rows.
+        Pieces, with job numbers instead of rows.
     rows : (k,) int64
         Row of *demands* of each piece; -1 for those of unknown jobs.
     demands : Demands
-        What jobs ask for.
+        Requests of jobs.
     capacity : Capacity
-        The nodes that there are.
+        Nodes of the machine.
     limit : int
-        Offenders to name of each kind.
+        Largest number of listed jobs of each kind.
     """
     checks = _Checks(held, rows, demands, capacity, limit)
     yield from checks.counts()
@@ -138,7 +138,7 @@ def misplaced_tasks(
 
 
 class _Checks:
-    """Pieces on nodes that are there, of known jobs, as columns; several of one run on one node are taken together."""
+    """Pieces of known jobs on existing nodes as columns; several pieces of a run on a node are combined."""
 
     def __init__(self, held: Allocations, rows: IntArray, demands: Demands, capacity: Capacity, limit: int) -> None:
         self.held, self.demands, self.capacity, self.limit = held, demands, capacity, limit
@@ -161,7 +161,7 @@ class _Checks:
         self.told: Mask = self.total((held.tasks < 0).astype(np.int64)) == 0
 
     def total(self, column: IntArray) -> IntArray:
-        """Sum of a column of the table over what is taken together."""
+        """Return the sum of a column over combined pieces."""
         found: IntArray = np.zeros(self.count, dtype=np.int64)
         known = self.piece >= 0
         np.add.at(found, self.piece[known], column[known])
@@ -169,15 +169,15 @@ class _Checks:
 
     @cached_property
     def undisturbed(self) -> Mask:
-        """Which have their node to themselves from start to end."""
+        """Which pieces have their node exclusively from start to end."""
         return undisturbed(self.node, self.start, self.end)
 
     def found(self, kind: str, bad: Mask, detail: Callable[[int], str] | None = None) -> Iterator[Violation]:
-        """The violation of what *bad* marks, if there is any."""
+        """Yield the violation of the pieces in *bad*, if there are any."""
         return marked(kind, bad, self.job, self.start, self.limit, detail)
 
     def counts(self) -> Iterator[Violation]:
-        """Tasks of each run add up, on as many nodes as it may have, with no more on one than it may."""
+        """Check that tasks of each run add up, on an allowed number of nodes, with the allowed number per node."""
         demands, row = self.demands, self.row
         wanted = np.where(demands.tasks > 0, demands.tasks, demands.plain)
         runs = int(self.run.max(initial=-1)) + 1
@@ -202,7 +202,7 @@ class _Checks:
         yield from self.found("wrong-tasks", few | apart | crowded, detail)
 
     def hosts(self) -> Iterator[Violation]:
-        """Nodes have the features asked for, are in a partition named, and have GPUs of an accepted kind."""
+        """Check that nodes have the requested features, partition and type of GPU."""
         capacity, demands = self.capacity, self.demands
         kinds = tuple((kind,) for kind in capacity.gpu_kind)
         featured = self._matches(demands.features, capacity.features, lambda wanted, has: wanted <= has)
@@ -228,7 +228,7 @@ class _Checks:
         nodes: tuple[tuple[str, ...], ...],
         agree: Callable[[frozenset[str], frozenset[str]], bool],
     ) -> Mask:
-        """Whether the words of each one's job and its node agree; they do where nobody says those of nodes."""
+        """Return whether requirement and node agree for each piece; always true if the nodes have no such data."""
         if not nodes:
             return np.ones(self.count, dtype=np.bool_)
         kinds = {has: number for number, has in enumerate(dict.fromkeys(nodes))}
@@ -240,7 +240,7 @@ class _Checks:
         return found
 
     def amounts(self) -> Iterator[Violation]:
-        """As much of each resource is held of a node as the tasks there ask for; by who is alone there also more."""
+        """Check that held amounts on a node are those that its tasks request; exclusive jobs may hold more."""
         demands, none = self.demands, np.zeros(len(self.demands), dtype=np.int64)
         bad: Mask = np.zeros(self.count, dtype=np.bool_)
         told: dict[int, str] = {}
@@ -256,7 +256,7 @@ class _Checks:
         yield from self.found("wrong-amounts", bad, lambda at: told[at])
 
     def gpus(self) -> Iterator[Violation]:
-        """A share lies on one GPU; whole GPUs are held whole; all on a node are what the tasks there ask for."""
+        """Check that a share is on one GPU, whole GPUs are held whole, and the total on a node is that of its tasks."""
         held, asked = self.held, self.demands.gpu
         at = self.piece[held.gpu_row]
         at, share = at[at >= 0], held.gpu_share[at >= 0]
@@ -278,7 +278,7 @@ class _Checks:
         yield from self.found("wrong-gpus", wrong, detail)
 
     def alone(self) -> Iterator[Violation]:
-        """Nodes of an exclusive job hold nothing else from its start to its end."""
+        """Check that nodes of an exclusive job hold no other job from its start to its end."""
         yield from self.found("not-alone", self.demands.exclusive[self.row] & ~self.undisturbed)
 
 

@@ -1,7 +1,7 @@
-"""The numbers of `gridsim.metrics.dag` in whole numbers and fractions: slow, obvious, without rounding.
+"""Metrics of `gridsim.metrics.dag` in integers and fractions, without rounding: a simple, slow reference.
 
-Standard deviations are floats. For worked examples and as the judge of the fast version. A sum of a thousand fractions
-of unlike denominators takes seconds.
+Standard deviations are floats. The module is for worked examples and for tests of the fast version. A sum of a
+thousand fractions with different denominators takes seconds.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gridsim.metrics.schedule import Origin, Schedule
 from gridsim.model.time import IntArray
 
 Exact = int | Fraction | float
-"""A whole number, a fraction; a float for a standard deviation, NaN where there is no number."""
+"""Integer or fraction; a float for a standard deviation, NaN for undefined values."""
 
 NAN = float("nan")
 
 
 def exact_jobs(schedule: Schedule, origin: Origin = "first-arrival") -> list[dict[str, Exact]]:
-    """Every number about each job, in job order.
+    """Return all metrics of each job, in job order.
 
     Examples
     --------
@@ -38,12 +38,12 @@ def exact_jobs(schedule: Schedule, origin: Origin = "first-arrival") -> list[dic
 
 
 def exact_metrics(schedule: Schedule, *, base: int | None = None, origin: Origin = "first-arrival") -> dict[str, Exact]:
-    """The numbers of `gridsim.metrics.dag.dag_metrics` without cuts, under the same names.
+    """Return the metrics of `gridsim.metrics.dag.dag_metrics` without cuts, under the same names.
 
     Raises
     ------
     InputError
-        When a job finishes after the base.
+        If a job finishes after the base.
     """
     schedule = schedule.from_origin(origin)
     jobs = exact_jobs(schedule, "absolute")
@@ -145,6 +145,6 @@ def _utilisation(schedule: Schedule, start: int, end: int) -> Exact:
 
 
 def _peak(jobs: list[dict[str, Exact]], start: int, end: int) -> int:
-    """Number in flight at *start* and at each job's start in the interval: between those it only falls."""
+    """Return the largest number in flight, from that at *start* and at each job's start in the interval."""
     instants = {start} | {int(job["start"]) for job in jobs if start <= job["start"] < end}
     return max(sum(job["start"] <= instant < job["finish"] for job in jobs) for instant in instants) if jobs else 0

@@ -1,4 +1,4 @@
-"""Conformance cases of kind ``metrics``: a schedule of DAG jobs is given, its numbers are compared exactly."""
+"""Conformance cases of kind ``metrics``: exact metrics of a given schedule of DAG jobs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gridsim.record import Record
 from gridsim.testing.exact_metrics import Exact, exact_jobs, exact_metrics
 
 PROSE = ("id", "kind", "title", "note", "printed_in_paper")
-"""Keys of a case that hold nothing to compare."""
+"""Keys of a case that are not compared."""
 
 TOLERANCE = 1e-12
-"""Relative, of standard deviations; everything else is exact."""
+"""Relative tolerance of standard deviations; all other values are exact."""
 
 
 def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
-    """Mismatches between a case and gridsim, one sentence each; empty when it passes.
+    """Return mismatches between a case and gridsim, one sentence each; empty if it passes.
 
     Raises
     ------
     InputError
-        When a case is not one: a part is missing, or names a job or task that is not there.
+        For an invalid case: a part is missing, or refers to an unknown job or task.
     """
     known = (*PROSE, "cores", "jobs", "schedule", "expected")
     messages = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in known]
@@ -36,7 +36,7 @@ def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
 
 
 def compare_metrics(record: Record, names: Sequence[str], expected: Mapping[str, Any]) -> list[str]:
-    """Mismatches between the metrics of a record and the ``jobs`` and ``workload`` that a case expects.
+    """Return mismatches between the metrics of a record and the expected ``jobs`` and ``workload`` of a case.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def _compared(schedule: Schedule, names: Sequence[str], expected: Mapping[str, A
 
 
 def schedule_of_case(case: Mapping[str, Any]) -> Schedule:
-    """The schedule that a case gives; critical paths are longest chains, as one kind of cores has no delays.
+    """Return the schedule of a case; critical paths are longest chains, since there are no delays.
 
     Raises
     ------
     InputError
-        When a part is missing, a task has no start, or an edge names an unknown task.
+        If a part is missing, a task has no start, or an edge names an unknown task.
     """
     starts = case["schedule"]
     columns: dict[str, list[int]] = {name: [] for name in ("task_job", "task_start", "task_finish", "task_cores")}
@@ -108,7 +108,10 @@ def _longest_chain(job: Mapping[str, Any]) -> int:
 def _chain(
     name: str, times: Mapping[str, int], after: Mapping[str, Sequence[str]], known: dict[str, int], depth: int
 ) -> int:
-    """Longest chain from a task on; *depth* is how many more tasks a chain without a cycle can have."""
+    """Return the longest chain from a task.
+
+    *depth* is the number of further tasks that a chain without a cycle can have.
+    """
     if not depth:
         raise InputError(f"task {name} is in a cycle; expected an acyclic graph", field="jobs.edges")
     if name not in known:

@@ -1,7 +1,7 @@
-"""What is true of every schedule, whoever made it: checks on columns, no simulation.
+"""Invariants of schedules of any origin, checked on columns without simulation.
 
-`violations` takes a record of gridsim, `violations_of` any `Schedule` beside its workload. Claims about particular
-policies (FCFS keeps the order, EASY's head is never delayed, …) are in `gridsim.testing.claims`.
+`violations` checks a record of gridsim, `violations_of` any `Schedule` with its workload. For properties of particular
+policies (such as the order under FCFS) see `gridsim.testing.claims`.
 """
 
 from __future__ import annotations
@@ -35,41 +35,40 @@ UNKNOWN_CORES = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Rows of a schedule as its source states them; nothing is assumed of their order or completeness.
+    """Rows of a schedule as in its source, in any order and possibly incomplete.
 
     Attributes
     ----------
     job : (n,) int64
         Job numbers.
     start, end : (n,) int64
-        Whole microseconds; `NEVER` where the source gives none.
+        Whole microseconds; `NEVER` if missing in the source.
     submit, wait, granted : (n,) int64 or None
-        Whole microseconds, `NEVER` where the source gives none; None where it has no such column at all.
+        Whole microseconds, `NEVER` if missing in the source; None if the source has no such column.
     logged_submit : (n,) int64 or None
-        Where users reacted: submits in the workload, whole microseconds; then `submit` has those of the schedule.
+        If users reacted: submit times of the workload, whole microseconds; `submit` has those of the schedule.
     cores : (n,) int64 or None
-        Cores that the job got; -1 where unknown.
+        Cores allocated to the job; -1 if unknown.
     status : (n,) int64 or None
-        Values of `Status`; -1 where the source's word means nothing here: such a job must have run. None where
-        outcomes are not stated.
+        Values of `Status`; -1 for an unknown word of the source, for a job that must have run. None without statuses.
     cluster : (n,) int64 or None
         Index of the cluster.
     broken : (n,) bool or None
-        Promises that are known not to have been kept, because a job outlived its estimate.
+        Guarantees reported as broken because a job exceeded its estimate.
     cut_job, cut_start, cut_end : (k,) int64 or None
-        Runs before the last one, cut short to make room for another job or pieces of a chain: number of the job, and
-        when it held its cores, whole microseconds.
+        Runs before the last one, killed to free cores for another job, or pieces of a chain: number of the job, start
+        and end, whole microseconds.
     cut_piece : (k,) bool or None
-        Which of these are pieces of chains; None: none is.
+        Which of these are pieces of chains; None: none.
     limit : (n,) int64 or None
-        Longest time that jobs above a limit could have at once, whole microseconds, `NEVER` for those that are not
-        above one: they were killed there, or went on in a chain. None where no job is.
+        Time limit of jobs that requested more, whole microseconds, `NEVER` for other jobs. Such jobs were killed at
+        the limit, or split into a chain. None if there are none.
     pieces : (n,) int64 or None
-        Runs that each job's chain had, as stated.
+        Stated number of runs in each job's chain.
     allocations : Allocations or None
-        Where jobs ran, with their numbers for their rows.
+        Allocations of jobs, with job numbers instead of rows.
     source : str
-        What to call it in messages.
+        Name for messages.
     """
 
     job: IntArray
@@ -97,7 +96,7 @@ class Schedule:
 
     @classmethod
     def of(cls, record: Record) -> Schedule:
-        """Schedule that a record holds, and what it promised."""
+        """Return the schedule of a record, with its guarantees."""
         promises = record.promises
         job, start, end = record.earlier_runs()
         beyond = record.beyond
@@ -131,27 +130,26 @@ def violations(
     limit: int = 5,
     tick: float = 1.0,
 ) -> list[Violation]:
-    """What is wrong with a record; empty when it is a possible schedule of its workload.
+    """Return the violations of a record; empty if it is a possible schedule of its workload.
 
-    Of DAG jobs the tasks are checked: capacity, kinds, runtimes, and that none starts before what it needs.
+    For DAG jobs the tasks are checked: capacity, kinds, run times, and starts after their predecessors.
 
     Parameters
     ----------
     overrun : {"kill", "extend"}
-        What happened to jobs that reached their estimates.
+        Treatment of jobs that reached their estimates.
     platform : Platform, optional
-        Its clusters, where there are several, and its network; one cluster of the record's cores where left out.
+        Clusters, if there are several, and network; by default one cluster of the record's cores.
     capacity : Capacity, optional
-        Its nodes, on which no more may be held than they have; those of the platform where left out.
+        Nodes, whose capacity must not be exceeded; by default those of the platform.
     granted : (n,) array_like, optional
-        Deadlines that were promised, s; NaN for none. Those of the record where left out.
+        Guaranteed deadlines, s; NaN for none. By default those of the record.
     tolerance : float
-        Differences of times up to this many seconds count as none; from 2**31 s on also those of a microsecond or
-        more that floats of seconds cannot tell apart.
+        Tolerance of times, s; from 2**31 s on also the resolution of floats of seconds.
     limit : int
-        Offenders to name of each kind.
+        Largest number of listed jobs of each kind.
     tick : float
-        To which delays between clusters were rounded up, s.
+        Unit to which delays between clusters were rounded up, s.
 
     Examples
     --------
@@ -185,12 +183,12 @@ def violations_of(
     tolerance: float = 0.0,
     limit: int = 5,
 ) -> list[Violation]:
-    """What is wrong with a schedule of a workload; parameters as in `violations`.
+    """Return the violations of a schedule of a workload; parameters as in `violations`.
 
     Parameters
     ----------
     cores : int or sequence of int
-        Cores of the machine, or of each of its clusters in the order that ``schedule.cluster`` numbers them.
+        Cores of the machine, or of each cluster in the order of ``schedule.cluster``.
     """
     capacities = [cores] if isinstance(cores, int) else list(cores)
     rows = _rows(schedule.job, workload)
@@ -205,13 +203,13 @@ def assert_valid(record: Record, **options: Any) -> None:
 
 
 def _only(platform: Platform | None) -> Capacity | None:
-    """Nodes and pools of a platform of one cluster."""
+    """Return nodes and pools of a platform of one cluster."""
     clusters = [] if platform is None else list(platform.clusters())
     return clusters[0].capacity if len(clusters) == 1 else None
 
 
 def _rows(job: IntArray, workload: Workload) -> IntArray:
-    """Row of the workload for each job number; -1 for unknown ones."""
+    """Return the row of the workload for each job number; -1 for unknown ones."""
     order = np.argsort(workload.job, kind="stable")
     numbers = workload.job[order]
     if (numbers[1:] == numbers[:-1]).any():
@@ -224,13 +222,13 @@ def _rows(job: IntArray, workload: Workload) -> IntArray:
 
 
 def _rounding(schedule: Schedule) -> int:
-    """How far a difference of two instants can be off, microseconds, because files have them as floats of seconds."""
+    """Return the possible error of a difference of two instants, microseconds, due to floats of seconds in files."""
     latest = max((int(each[each < NEVER].max(initial=0)) for each in (schedule.start, schedule.end)), default=0)
     return round(2 * float(np.spacing(seconds(latest))) * MICROSECOND)
 
 
 class _Checks:
-    """A schedule beside its workload: known rows only in the columns of both, so that they can be compared."""
+    """Schedule and workload, restricted to known jobs, so that columns can be compared."""
 
     def __init__(
         self,
@@ -260,20 +258,23 @@ class _Checks:
         self.cores = self.request if stated is None else np.where(stated > 0, stated, self.request)
         self.status = np.full(len(rows), UNKNOWN_STATUS, dtype=np.int64) if schedule.status is None else schedule.status
         self._by_limits()
-        # What holds the cores a job got: moldable ones run shorter on more of them.
+        # Moldable jobs have other run times on other numbers of cores, so the bounds depend on the allocation.
         self.least, self.most = self.request, self.request
         self.length, self.limit_of_length = self.runtime, self.estimate
         if workload.moldable is not None and not empty:
             moldable, requested = workload.moldable.select(at), workload.cores[at]
             self.least, self.most = moldable.minimum, moldable.maximum
             possible = np.clip(self.cores, 1, np.maximum(requested, moldable.maximum))
-            as_asked = self.cores == requested  # which may be no core at all, and then no size is another
+            as_asked = self.cores == requested  # may be zero cores, for which no other size exists
             self.length = np.where(as_asked, self.runtime, moldable.times_on(possible, self.runtime, requested))
             longest = moldable.times_on(possible, self.estimate, requested)
             self.limit_of_length = np.where(as_asked, self.estimate, longest)
 
     def _by_limits(self) -> None:
-        """What is left of chains for their last pieces, which the schedule has; who is killed at a limit anyway."""
+        """Return the limits for the last pieces of chains in the schedule.
+
+        Other jobs above a limit are killed at it.
+        """
         self.before = self._held_by_pieces()
         self.asked, self.worked = self.estimate, self.runtime
         self.most_at_once = np.full(len(self.rows), NEVER) if self.schedule.limit is None else self.schedule.limit
@@ -282,7 +283,7 @@ class _Checks:
         self.clipped: Mask = (self.most_at_once < NEVER) & (self.before == 0)
 
     def _held_by_pieces(self) -> IntArray:
-        """Time that the earlier pieces of each job's chain held its cores, whole microseconds."""
+        """Return the time that the earlier pieces of each job's chain held its cores, whole microseconds."""
         before: IntArray = np.zeros(len(self.rows), dtype=np.int64)
         cut = self.schedule
         if cut.cut_piece is not None and cut.cut_start is not None and cut.cut_end is not None:
@@ -292,7 +293,7 @@ class _Checks:
         return before
 
     def found(self, kind: str, bad: Mask, instants: IntArray | None = None, detail: Any = None) -> Iterator[Violation]:
-        """The violation of the rows that *bad* marks, if there is any; *detail* tells a row's numbers."""
+        """Yield the violation of the rows in *bad*, if there are any; *detail* formats the numbers of a row."""
         return marked(kind, bad, self.schedule.job, instants, self.limit, detail)
 
     def differ(self, one: IntArray, other: IntArray) -> Mask:
@@ -314,7 +315,7 @@ class _Checks:
         yield from marked("missing-job", absent, self.workload.job, None, self.limit)
 
     def outcomes(self) -> Iterator[Violation]:
-        """Every job is completed, killed, rejected, unadmitted or cancelled, and what happened to it agrees."""
+        """Check that every job is completed, killed, rejected, unadmitted or cancelled, consistent with its times."""
         status, ran = self.status, self.ran
         outcome = np.isin(status, [int(value) for value in Status]) | ran
         half = self.started != self.ended
@@ -328,7 +329,7 @@ class _Checks:
         contradiction |= self.known & ran & held & (killed != should)
         yield from self.found("wrong-status", contradiction, self.schedule.start, self._status)
         widest = max(self.capacities)
-        # Who starts every job on what it asks for cannot run a wider one, whatever else that could run on.
+        # If every job started with its requested cores, wider jobs cannot run, whatever other sizes they allow.
         molds = bool((self.started & (self.cores != self.request)).any())
         needed = np.minimum(self.request, self.least) if molds else self.request
         fits = self.known & (status == Status.rejected) & (needed <= widest)
@@ -393,7 +394,7 @@ class _Checks:
         if granted is None:
             return
         excused = np.zeros(len(end), dtype=np.bool_)
-        if self.overrun == "extend":  # by a job's own overrun, or by one that is told to have broken the promise
+        if self.overrun == "extend":  # by an own overrun, or with a reported broken guarantee
             excused = self.known & (self.runtime > self.estimate)
             excused |= False if self.schedule.broken is None else self.schedule.broken
         missed = self.ended & (granted < NEVER) & (end > granted + self.tolerance) & ~excused
@@ -402,7 +403,7 @@ class _Checks:
         yield from self.found("promised-yet-refused", idle, granted)
 
     def _cut_runs(self) -> Iterator[Violation]:
-        """Runs cut short begin after the submission, and end before the job's last run, and before their own end."""
+        """Check that killed runs begin after submission, and end before the last run and before their full time."""
         job, start, end = self.schedule.cut_job, self.schedule.cut_start, self.schedule.cut_end
         if job is None or start is None or end is None or not len(job) or not len(self.rows):
             return
@@ -416,8 +417,11 @@ class _Checks:
         yield from marked("two-runs-at-once", odd, job, start, self.limit)
 
     def _longest_runs(self, place: IntArray) -> IntArray:
-        """How long each run before its job's last one could be; only the last piece of a chain outlives a limit."""
-        # On fewer cores than asked for it may take longer: who was cut short keeps its size.
+        """Return the longest possible time of each run before the last one.
+
+        Only the last piece of a chain may exceed a limit.
+        """
+        # On fewer cores than requested it may take longer; a killed job keeps its size.
         longest = np.minimum(np.maximum(self.asked, self.limit_of_length), self.most_at_once)
         if self.overrun == "extend":
             longest = np.where(self.clipped, longest, np.maximum(longest, self.length))
@@ -427,7 +431,7 @@ class _Checks:
         return np.where(piece, np.minimum(self.worked, self.most_at_once)[place], longest[place])
 
     def _chains(self) -> Iterator[Violation]:
-        """As many pieces are told of each job as it had by its own row."""
+        """Check that each job has the stated number of pieces."""
         stated, piece = self.schedule.pieces, self.schedule.cut_piece
         if stated is None:
             return
@@ -485,7 +489,7 @@ class _Checks:
         )
 
     def _rows_cut(self, which: Mask) -> IntArray:
-        """Row of the job of each run cut short, where *which* marks it; -1 elsewhere."""
+        """Return the row of the job of each killed run marked by *which*; -1 elsewhere."""
         job = self.schedule.cut_job
         if job is None or not len(job):
             return np.zeros(0, dtype=np.int64)
@@ -493,7 +497,7 @@ class _Checks:
         return np.array([place.get(number, -1) for number in job.tolist()], dtype=np.int64)
 
     def runs(self) -> tuple[Runs, IntArray]:
-        """All runs of jobs that the schedule has, those before their last ones too, and the row of each one's job."""
+        """Return all runs of jobs in the schedule, including those before the last one, and the row of each job."""
         last = np.flatnonzero(self.started & (self.schedule.end > self.schedule.start))
         found = Runs(self.schedule.job[last], self.schedule.start[last], self.schedule.end[last], self.cores[last])
         row = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
@@ -506,7 +510,7 @@ class _Checks:
         return runs, np.concatenate([self.rows[last], self.rows[row[cut]]])
 
     def demands(self, capacity: Capacity, held: Allocations | None, rows: IntArray) -> Iterator[Violation]:
-        """What jobs ask of nodes and pools; *rows* has the row of the workload of each piece that is held."""
+        """Check requests for nodes and pools; *rows* has the row of the workload of each held piece."""
         demands = self.workload.demands
         if demands is None:
             return
@@ -528,15 +532,15 @@ class _Checks:
         asked = np.flatnonzero(self.known & (self.started | (self.status == Status.rejected)))
         why[asked] = reasons(demands, self.rows[asked], capacity)
         impossible: Mask = why != ""
-        # A job of several tasks is rejected for one of them.
+        # A DAG job is rejected because of a single task.
         never = np.isin(self.schedule.job, self.schedule.job[impossible])
         fits = self.known & (self.status == Status.rejected) & ~never & (demands.plain[self.rows] == 0)
-        fits &= not molded  # of whom a policy that takes sizes as asked rejects, others may have a place
+        fits &= not molded  # jobs rejected at their requested size may fit at other sizes
         yield from self.found("rejected-fits", fits, self.submit)
         yield from self.found("cannot-be-held", self.started & impossible, self.schedule.start, lambda row: why[row])
 
     def _oversubscribed(self, which: Mask, total: int, where: str) -> Iterator[Violation]:
-        """Stretches of time in which more cores were in use than there are; intervals are half open."""
+        """Yield the periods with more cores in use than available; intervals are half open."""
         rows = np.flatnonzero(which & (self.schedule.end > self.schedule.start))
         begin, end = self.schedule.start[rows], self.schedule.end[rows]
         cut = self._rows_cut(which)
@@ -564,7 +568,7 @@ class _Checks:
         length = np.diff(when, append=when[-1])
         share = float(length[over].sum() / max(int(when[-1] - when[0]), 1))
         stretches = when[begins]
-        # The last straws: jobs that start as a stretch begins.
+        # Jobs that start at the begin of such a period.
         straws = rows[np.isin(start, stretches[: self.limit])][: self.limit]
         detail = f"{used[begins][0]:,} of {total:,} cores{where} in use"
         if int(begins.sum()) > 1:
@@ -602,12 +606,15 @@ def _check(
 
 
 def _numbered(held: Allocations, job: IntArray) -> Allocations:
-    """Pieces with the numbers of their jobs for their rows."""
+    """Return the pieces with job numbers instead of rows."""
     return replace(held, job=job[held.job])
 
 
 def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation]:
-    """Jobs that did not come when their users were to react. Nobody knows when waiting jobs were cancelled."""
+    """Yield jobs that were not submitted when users should have reacted.
+
+    Cancellation times of waiting jobs are unknown.
+    """
     reactions, workload = record.workload.reactions, record.workload
     if reactions is None or record.logged_submit_us is None:
         return
@@ -626,7 +633,7 @@ def _of_tasks(
     tick: int,
     capacity: Capacity | None,
 ) -> Iterator[Violation]:
-    """What is wrong with the tasks of DAG jobs: each is checked as a job of its own, and then beside the others."""
+    """Return the violations of the tasks of DAG jobs: each is checked as a separate job, then together."""
     tasks, times = record.workload.tasks, record.tasks
     assert tasks is not None
     assert times is not None
@@ -667,7 +674,7 @@ def _of_tasks(
 
 
 def _due(record: Record, platform: Platform | None, tick: int) -> IntArray:
-    """Instant before which no task may start: predecessors done, and data here where delays are fixed."""
+    """Return the earliest possible start of each task: predecessors done, and data transferred if delays are fixed."""
     tasks, times = record.workload.tasks, record.tasks
     assert tasks is not None
     assert times is not None

@@ -25,7 +25,7 @@ from gridsim.workload.synthetic.lublin_parameters import (
 
 
 class Comparison(NamedTuple):
-    """What is compared, what the case expects, what we have, and the decimals that the case prints, if few."""
+    """Comparison of an expected and an actual value, with the decimals in the case, if few."""
 
     place: str
     expected: Any
@@ -34,21 +34,21 @@ class Comparison(NamedTuple):
 
 
 PROSE = ("schema", "kind", "name", "title", "why", "spec_sections", "tolerance")
-"""Keys of a case that hold nothing to compare."""
+"""Keys of a case that are not compared."""
 
 
 def check_case(case: Mapping[str, Any]) -> list[str]:
-    """Mismatches between a case and gridsim, one sentence each; empty when it passes.
+    """Return mismatches between a case and gridsim, one sentence each; empty if it passes.
 
     Parameters
     ----------
     case : mapping
-        The parsed JSON; a case may leave parts out.
+        The parsed JSON; parts may be missing.
 
     Notes
     -----
-    A number agrees within the case's ``tolerance``; quantiles of runtimes and gaps and the mean gap, which cases
-    print with few decimals, within half a unit of the last one.
+    The tolerance is the case's ``tolerance``. For quantiles of run times and gaps and for the mean gap, which have few
+    decimals, it is half a unit of the last decimal.
     """
     tolerance = float(case.get("tolerance", 0.0))
     unknown = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in (*PROSE, *_PARTS)]
@@ -147,24 +147,27 @@ _PARTS: dict[str, Callable[[Any], Iterator[Comparison]]] = {
 
 
 def mean_size(job_class: JobClass, cores: int) -> float:
-    """Mean size, cores."""
+    """Return the mean size, cores."""
     return float(size_probabilities(job_class, cores) @ np.arange(cores + 1))
 
 
 def mean_runtime(job_class: JobClass, cores: int) -> float:
-    """Mean runtime before it is cut to whole seconds, s."""
+    """Return the mean run time before truncation to whole seconds, s."""
     return float(size_probabilities(job_class, cores) @ runtime_given_size(job_class, np.arange(cores + 1)))
 
 
 def runtime_cdf(job_class: JobClass, cores: int, runtime: Any) -> FloatArray:
-    """Probability that a job of any size runs at most *runtime* seconds, before the cut to whole seconds."""
+    """Return the probability of a run time of at most *runtime* seconds, before truncation to whole seconds."""
     share = size_probabilities(job_class, cores) @ short_share(job_class, np.arange(cores + 1))
     value = np.log(np.asarray(runtime, dtype=float))
     return np.asarray(share * job_class.short.cdf(value) + (1.0 - share) * job_class.long.cdf(value))
 
 
 def runtime_quantile(job_class: JobClass, cores: int, probability: Any) -> FloatArray:
-    """Runtime that is not exceeded with *probability*, s, before the cut to whole seconds; by bisection."""
+    """Return the run time that is not exceeded with *probability*, s, before truncation to whole seconds.
+
+    By bisection.
+    """
     wanted = np.asarray(probability, dtype=float)
     low, high = np.zeros_like(wanted), np.full_like(wanted, job_class.short.limit)
     for _ in range(60):

@@ -1,8 +1,8 @@
-"""A second set of strategies for moldable jobs: slow and obviously right.
+"""Reference implementation of the strategies for moldable jobs: simple and slow.
 
-Written after the specification of moldable jobs, whose sections the comments name. The machine and its event loop are
-those of `gridsim.testing.oracle`; times are whole microseconds, shares are fractions, a size is chosen by trying every
-one. Nothing is shared with `gridsim.policy`.
+It follows the specification of moldable jobs; comments refer to its sections. The machine and its event loop are those
+of `gridsim.testing.oracle`. Times are whole microseconds, shares are fractions, and every size is tried. No code is
+shared with `gridsim.policy`.
 
 References
 ----------
@@ -30,44 +30,44 @@ from gridsim.testing.oracle import Interval, Job, Machine, Watcher, decimal, ear
 Algorithm = Literal["conservative", "submit-greedy", "submit-fair-share", "aggressive-fair-share"]
 
 EQUAL = 1
-"""Ends that differ by no more are equal, microseconds (section 1)."""
+"""Tolerance for equal ends, microseconds (section 1)."""
 
 GUARD = Fraction(1, 10**9)
 """Added before a limit is rounded down (section 4.1)."""
 
 NOISE = Fraction(1, 1000)
-"""How far a product of floats may be above the instant or the bound that it means, microseconds."""
+"""Tolerance of a product of floats above an instant or a bound, microseconds."""
 
 Lane = tuple[str, int]
-"""A lane of promises: its kind, and which one of that kind."""
+"""Lane of promises: its kind, and its index of that kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """Parameters of the strategies, by the names that the specified cases give them.
+    """Parameters of the strategies, with the names of the specified cases.
 
     Attributes
     ----------
     wf, gap : float
         Weight factor and gap factor (4.1).
     weight : {"linear", "sqrt", "sqrt-parallel", "equal"}
-        What a job's share is proportional to (4.2).
+        Weight to which a job's share is proportional (4.2).
     scope : {"system", "remaining", "queued"}
-        Which jobs share (4.1).
+        Jobs that share the machine (4.1).
     choices : int or "all"
-        How many sizes are tried, two or more (4.3).
+        Number of tried sizes, two or more (4.3).
     grid : {"geometric", "linear"}
-        How they are spaced.
+        Spacing of the sizes.
     head : bool
-        Whether the oldest job that cannot start holds a promise, where there are no lanes by category (3.4).
+        Whether the oldest job that cannot start holds a promise, if there are no lanes by category (3.4).
     category : mapping or None
         ``count``, ``first`` (s) and ``ratio`` of lanes by weight (5.2).
     xfactor : float or None
-        Expansion factor beyond which a job has a lane of its own (5.3).
+        Expansion factor above which a job has a separate lane (5.3).
     backfill : {"best", "now"}
-        Whether a job that can have no promise starts on its best size only, or on the best that fits now (3.4).
+        Whether a job without a promise starts only on its best size, or on the best size that fits now (3.4).
     promise_order : {"acquired", "queue"}
-        In which order promises are placed (5.1).
+        Order in which promises are placed (5.1).
     """
 
     wf: float = 2
@@ -95,12 +95,12 @@ ALGORITHMS: Mapping[str, frozenset[str]] = {
 """Names of the parameters of each algorithm."""
 
 
-# -- what a job may become, section 2 --------------------------------------------------------------------------------
+# -- possible sizes, section 2 ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a job besides its log line.
+    """Properties of a job in addition to its line in the log.
 
     Attributes
     ----------
@@ -109,11 +109,11 @@ class Shape:
     weight : Fraction
         Effective sequential runtime, as estimated, microseconds.
     cores, runtime, estimate : int
-        What was asked for, and how long that takes, microseconds.
+        Requested cores, and the times for these, microseconds.
     relative : sequence of float
-        Relative runtime on 1, 2, 3, … cores; None for a job that runs as it was asked for.
+        Relative runtime on 1, 2, 3, … cores; None for a job that runs as requested.
     named : tuple of int
-        The sizes that the user allows, ascending, where these are no range (section 11).
+        The allowed sizes, ascending, if they are not a range (section 11).
     """
 
     least: int
@@ -126,7 +126,7 @@ class Shape:
     named: tuple[int, ...] = ()
 
     def lasting(self, time: int, cores: int) -> int:
-        """What takes *time* as it was asked for, on so many cores: whole microseconds, rounded once, at least one."""
+        """Return the duration on *cores* cores of work that takes *time* as requested, whole microseconds."""
         if cores == self.cores or self.relative is None:
             return time
         return max(1, round(time * self.relative[cores - 1] / self.relative[self.cores - 1]))
@@ -159,7 +159,7 @@ def _shapes(workload: Workload, cores: int) -> Iterator[Shape]:
 
 
 class Claim(NamedTuple):
-    """What counts of a job where cores are shared: its weight, as much of it as counts, and its range."""
+    """Request of a job for a share of cores: weight, counted part of it, and range."""
 
     weight: Fraction
     least: int
@@ -167,7 +167,7 @@ class Claim(NamedTuple):
 
 
 def _claimed(claim: Claim, weight: str) -> Fraction:
-    """Section 4.2: what a job brings to the sum."""
+    """Return the contribution of a job to the sum (section 4.2)."""
     if weight == "linear":
         return claim.weight
     if weight == "sqrt-parallel" and claim.most == 1:
@@ -176,7 +176,7 @@ def _claimed(claim: Claim, weight: str) -> Fraction:
 
 
 def limit(claim: Claim, claims: Iterable[Claim], cores: int, rules: Rules) -> int:
-    """Section 4.1: the fair share of a job of *cores* cores, the job itself being one of the *claims*.
+    """Return the fair share of a job of *cores* cores; the job is one of the *claims* (section 4.1).
 
     Examples
     --------
@@ -194,12 +194,12 @@ def limit(claim: Claim, claims: Iterable[Claim], cores: int, rules: Rules) -> in
 
 
 def largest(claim: Claim, share: int) -> int:
-    """The largest size allowed by a limit: a job's minimum always stands."""
+    """Return the largest size within a limit, at least a job's minimum."""
     return min(claim.most, max(share, claim.least))
 
 
 def sizes(low: int, high: int, choices: int | Literal["all"], grid: str) -> list[int]:
-    """Section 4.3: the sizes tried of a range, lowest first.
+    """Return the tried sizes of a range, lowest first (section 4.3).
 
     Examples
     --------
@@ -214,14 +214,14 @@ def sizes(low: int, high: int, choices: int | Literal["all"], grid: str) -> list
         return sorted(
             {math.floor(low + Fraction((high - low) * step, steps) + Fraction(1, 2)) for step in range(choices)}
         )
-    # Rounded half up, n stands for low (high/low)^(step/steps) if n - 1/2 is no more than that: both to the power of
-    # steps are whole numbers.
+    # Rounded half up: n is low (high/low)^(step/steps) if n - 1/2 is at most that; both are compared to the power of
+    # steps, as integers.
     powers = [low ** (steps - step) * high**step for step in range(choices)]
     return sorted({max(n for n in every if (2 * n - 1) ** steps <= 2**steps * power) for power in powers})
 
 
 class Place(NamedTuple):
-    """Cores for a job, when, and until when as far as its estimate says; whole microseconds."""
+    """Cores, start and expected end of a job; whole microseconds."""
 
     start: int
     end: int
@@ -229,7 +229,7 @@ class Place(NamedTuple):
 
 
 def soonest(places: Iterable[Place]) -> Place:
-    """The place that ends first, of equal ends the one on the fewest cores."""
+    """Return the place that ends first; for equal ends the one on the fewest cores."""
     places = list(places)
     first = min(place.end for place in places)
     return min((place for place in places if place.end <= first + EQUAL), key=lambda place: place.cores)
@@ -239,7 +239,7 @@ def soonest(places: Iterable[Place]) -> Place:
 
 
 def category(weight: Fraction, count: float, first: float, ratio: float) -> int:
-    """Section 5.2: category of a weight in microseconds, from 1; *first* is the bound of the first one, s.
+    """Return the category of a weight in microseconds, from 1; *first* is the bound of the first one, s (section 5.2).
 
     Examples
     --------
@@ -256,7 +256,7 @@ def category(weight: Fraction, count: float, first: float, ratio: float) -> int:
 
 
 class _Molder(Machine):
-    """A machine whose jobs may have other sizes than they asked for."""
+    """Machine whose jobs may have other sizes than requested."""
 
     def __init__(self, jobs: list[Job], shapes: Iterable[Shape], cores: int, rules: Rules, policy: str) -> None:
         super().__init__(list(jobs), cores, policy, compress="planned", overrun="kill", tick=MICROSECOND)
@@ -264,7 +264,7 @@ class _Molder(Machine):
         self.rules = rules
 
     def possible(self, job: Job) -> bool:
-        """Whether any size of the job fits the machine."""
+        """Return whether any size of the job fits the machine."""
         return self.shapes[job].least <= self.cores
 
     def claim(self, job: Job, left: Fraction = Fraction(1)) -> Claim:
@@ -272,7 +272,7 @@ class _Molder(Machine):
         return Claim(shape.weight * left, shape.least, shape.most)
 
     def claims(self, waiting: Iterable[Job], now: int) -> list[Claim]:
-        """Section 4.1: of all jobs that share the machine, those *waiting* among them."""
+        """Return the claims of all jobs that share the machine, *waiting* ones included (section 4.1)."""
         among = [self.claim(job) for job in waiting]
         if self.rules.scope == "queued":
             return among
@@ -282,12 +282,12 @@ class _Molder(Machine):
         return among
 
     def allowed(self, job: Job, claims: list[Claim]) -> int:
-        """Most cores that fairness allows a job."""
+        """Return the largest number of cores that fairness allows a job."""
         claim = self.claim(job)
         return largest(claim, limit(claim, claims, self.cores, self.rules))
 
     def places(self, job: Job, most: int, intervals: list[Interval], now: int) -> list[Place]:
-        """The earliest place of each size tried."""
+        """Return the earliest place of each tried size."""
         shape = self.shapes[job]
         if shape.named:
             tried = [size for size in shape.named if size <= most] or [shape.named[0]]
@@ -301,14 +301,14 @@ class _Molder(Machine):
         return found
 
     def mould(self, job: Job, place: Place) -> None:
-        """The job is given a size and an instant; a later call may give it others."""
+        """Set size and start of the job; a later call may change them."""
         shape = self.shapes[job]
         job.cores, job.planned = place.cores, place.start
         job.estimate, job.runtime = (shape.lasting(time, place.cores) for time in (shape.estimate, shape.runtime))
 
 
 class AtSubmit(_Molder):
-    """Every job gets its size and a promise when it arrives (3.1 to 3.3)."""
+    """Strategy that chooses size and promise of every job on arrival (3.1 to 3.3)."""
 
     def __init__(
         self, jobs: list[Job], shapes: Iterable[Shape], cores: int, rules: Rules, algorithm: Algorithm
@@ -332,30 +332,30 @@ class AtSubmit(_Molder):
     def most(self, job: Job, now: int) -> int:
         if self.algorithm == "submit-greedy":
             return self.shapes[job].most
-        # Promised starts come after the arrivals of their instant: whoever is promised this one still waits.
+        # Promised starts follow the arrivals of their instant, so a job with a promise for now still waits.
         return self.allowed(job, self.claims([job, *self.waiting], now))
 
     def squeeze(self, now: int) -> None:
-        """Compression (3.1): beside the running jobs, the waiting ones in the order of their promises."""
+        """Compress (3.1) the waiting jobs in the order of their promises."""
         before = {job: job.planned for job in self.waiting}
         self.replan(now)
         assert all(job.planned <= start for job, start in before.items()), "no promise moves later"
 
 
 class AtStart(_Molder):
-    """No job has a size before it starts, and only the holders of promises have places (3.4)."""
+    """Strategy that chooses sizes at the start; only holders of promises have places (3.4)."""
 
     def __init__(self, jobs: list[Job], shapes: Iterable[Shape], cores: int, rules: Rules) -> None:
         super().__init__(jobs, shapes, cores, rules, "at start")
         self.holders: dict[Job, Lane] = {}
-        """Lane of each holder of a promise, in the order in which they became holders."""
+        """Lane of each holder of a promise, in the order of acquisition."""
 
     def arrive(self, job: Job, now: int) -> None:
         if self.possible(job):
             self.waiting.append(job)
 
     def starts(self, now: int) -> None:
-        """One pass."""
+        """Run one scheduling cycle."""
         intervals = self.held()
         claims = self.claims(self.waiting, now)
         most = {job: self.allowed(job, claims) for job in self.waiting}
@@ -372,7 +372,7 @@ class AtStart(_Molder):
                 self.serve(job, soonest(at_once), intervals, now)
 
     def serve(self, job: Job, place: Place, intervals: list[Interval], now: int) -> None:
-        """Start the job if its place is now; hold the place for it otherwise."""
+        """Start the job if its place is now; else reserve the place."""
         self.mould(job, place)
         intervals.append(place)
         if place.start == now:
@@ -382,33 +382,33 @@ class AtStart(_Molder):
     # -- promises ----------------------------------------------------------------------------------------------------
 
     def ranked(self) -> list[Job]:
-        """Holders in the order in which they are served (5.1)."""
+        """Return the holders in the order of service (5.1)."""
         holders = list(self.holders)
         return holders if self.rules.promise_order == "acquired" else sorted(holders, key=lambda job: job.row)
 
     def others(self) -> list[Job]:
-        """Jobs without a promise in the order of submit, then number."""
+        """Return the jobs without a promise in the order of submission, then number."""
         return sorted((job for job in self.waiting if job not in self.holders), key=lambda job: job.row)
 
     def lane(self, job: Job) -> Lane | None:
-        """The lane in which a job may hold a promise; expansion factors aside."""
+        """Return the lane in which a job may hold a promise, without expansion factors."""
         if self.rules.category is not None:
             return "category", category(self.shapes[job].weight, **self.rules.category)
         return ("head", 0) if self.rules.head else None
 
     def promise(self, job: Job, lane: Lane | None) -> bool:
-        """The job becomes the last holder, if its lane has none."""
+        """Make the job the last holder, if its lane has none."""
         if lane is None or lane in self.holders.values():
             return False
         self.holders[job] = lane
         return True
 
     def promise_by_xfactor(self, now: int) -> None:
-        """Jobs that have waited too long each get a lane of their own, in the order of the instants (5.3)."""
+        """Give each job that has waited too long a separate lane, in the order of the instants (5.3)."""
         if self.rules.xfactor is None:
             return
         beyond = decimal(self.rules.xfactor) - 1
-        # The last whole microsecond at which the threshold is not passed.
+        # The last whole microsecond at which the threshold is not exceeded.
         crossing = {job: math.floor(job.submit + beyond * self.shapes[job].weight + NOISE) for job in self.others()}
         for job in sorted(crossing, key=lambda job: (crossing[job], job.row)):
             if crossing[job] < now:
@@ -421,7 +421,7 @@ class AtStart(_Molder):
 def machine_of(
     workload: Workload, cores: int, algorithm: Algorithm, rules: Rules
 ) -> tuple[list[Job], AtSubmit | AtStart]:
-    """The jobs and the machine, before anything has happened."""
+    """Return the jobs and the machine in the initial state."""
     jobs, shapes = jobs_of(workload), _shapes(workload, cores)
     if algorithm == "aggressive-fair-share":
         return jobs, AtStart(jobs, shapes, cores, rules)
@@ -431,18 +431,18 @@ def machine_of(
 def molded(
     workload: Workload, cores: int, algorithm: Algorithm, *, watch: Watcher | None = None, **parameters: Any
 ) -> Record:
-    """Schedule of a small workload of moldable jobs, by the second implementation.
+    """Return the schedule of a small workload of moldable jobs, by the reference implementation.
 
     Parameters
     ----------
     cores : int
         Size of the machine; jobs that need more are rejected.
     algorithm : {"conservative", "submit-greedy", "submit-fair-share", "aggressive-fair-share"}
-        Sections 3.1 to 3.4. Jobs run as they were asked for under the first.
+        Sections 3.1 to 3.4. Under the first, jobs run as requested.
     watch : callable, optional
-        Told the plan after each instant; jobs without a promise are planned for never.
+        Called with the plan after each instant; jobs without a promise have the start `NEVER`.
     **parameters
-        Of `Rules`, those that the algorithm has (`ALGORITHMS`).
+        Parameters in `Rules` that the algorithm has (`ALGORITHMS`).
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""A second FCFS, EASY, conservative, first-fit and depth-k: slow and obviously right.
+"""Reference implementation of FCFS, EASY, conservative, first-fit and depth-k: simple and slow.
 
-Everything is a Python integer (whole microseconds) or a list of intervals ``(begin, end, cores)``; a place is found by
-trying every candidate start. Nothing here is shared with the schedulers of `gridsim.policy`: no profile, no kernel, no
-event loop of SimPy. Meant for tens of jobs.
+Data are Python integers (whole microseconds) or lists of intervals ``(begin, end, cores)``, and placement tries every
+candidate start. No code is shared with the schedulers of `gridsim.policy`: no profile, no kernel, no event loop of
+SimPy. The module is intended for tens of jobs.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 
 Interval = tuple[int, int, int]
-"""Cores held from an instant until before another: ``(begin, end, cores)``."""
+"""Cores held from an instant (included) to another (excluded): ``(begin, end, cores)``."""
 
 Watcher = Callable[[int, Mapping[int, int]], None]
-"""Told an instant (microseconds) and the planned start of every waiting job after it, by job number."""
+"""Called with an instant (microseconds) and the planned start of every waiting job after it, by job number."""
 
 Policy = Literal["fcfs", "easy", "conservative", "first-fit", "depth"]
 
 
 @dataclass(eq=False)
 class Job:
-    """One job, and what has become of it so far; the last five are promises, of `gridsim.testing.admission_oracle`."""
+    """Job and its state; the last five attributes are guarantees of `gridsim.testing.admission_oracle`."""
 
     row: int
     number: int
@@ -54,7 +54,7 @@ class Job:
 
 
 def jobs_of(workload: Workload) -> list[Job]:
-    """The jobs of a workload, in job order; nothing has happened to them yet."""
+    """Return the jobs of a workload in the initial state, in job order."""
     columns = (workload.job, workload.submit, workload.cores, workload.estimate, workload.runtime, workload.deadline)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     jobs = [Job(row, *known) for row, known in enumerate(rows)]
@@ -67,7 +67,7 @@ def jobs_of(workload: Workload) -> list[Job]:
 
 
 def decimal(number: float) -> Fraction:
-    """The number as it is written: 1.3 is thirteen tenths, whatever its bits say."""
+    """Return the number as written in decimal: 1.3 is exactly 13/10."""
     return Fraction(str(float(number)))
 
 
@@ -92,7 +92,7 @@ ORDERS: dict[str, Callable[[Job, int], Fraction | float | int]] = {
     "wfp3": lambda job, now: -(Fraction(now - job.submit, job.estimate) ** 3) * job.cores,
     "unicef": lambda job, now: -(now - job.submit) / (_log2(job.cores) * job.estimate),
 }
-"""Orders of the waiting jobs by name, the keys exact wherever the formula is rational."""
+"""Sort keys of waiting jobs by name of the order, exact if the formula is rational."""
 
 
 # -- one machine and lists of intervals ------------------------------------------------------------------------------
@@ -103,13 +103,16 @@ def in_use(intervals: Iterable[Interval], instant: int) -> int:
 
 
 def fits(intervals: list[Interval], total: int, cores: int, begin: int, end: int) -> bool:
-    """Whether *cores* more stay within *total* throughout ``[begin, end)``: use only rises where an interval begins."""
+    """Return whether *cores* more fit within *total* throughout ``[begin, end)``.
+
+    Use rises only at begins of intervals.
+    """
     rises = [begin, *(other for other, _, _ in intervals if begin < other < end)]
     return all(in_use(intervals, instant) + cores <= total for instant in rises)
 
 
 def earliest(intervals: list[Interval], total: int, cores: int, duration: int, now: int) -> int:
-    """Smallest start from *now* on; only now and the ends of intervals can be answers."""
+    """Return the earliest start from *now*; only now and the ends of intervals are candidates."""
     candidates = sorted({now, *(end for _, end, _ in intervals if end > now)})
     return next(start for start in candidates if fits(intervals, total, cores, start, start + duration))
 
@@ -118,7 +121,7 @@ def earliest(intervals: list[Interval], total: int, cores: int, duration: int, n
 
 
 class Machine:
-    """State of a run: jobs still to come, waiting and running, and what happens at each instant."""
+    """State of a run: future, waiting and running jobs, and the processing of each instant."""
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class Machine:
         return self.policy == "conservative"
 
     def next_instant(self) -> int:
-        """The next instant at which anything happens by itself."""
+        """Return the next instant with an event."""
         instants = [job.submit for job in self.coming[:1]]
         instants += [job.end for job in self.running]
         instants += [job.expected for job in self.running if self.extend]
@@ -155,7 +158,7 @@ class Machine:
         return min(instants, default=NEVER)
 
     def batched(self, now: int) -> None:
-        """Ends, overruns, compression, arrivals, then starts: specification of the deadline family, section 2.4."""
+        """Process ends, overruns, compression, arrivals, then starts (specification of deadlines, section 2.4)."""
         gave_back = [self.leave(job, now) for job in list(self.running) if job.end == now]
         self.overruns(now)
         if any(gave_back) and self.planned:
@@ -165,9 +168,9 @@ class Machine:
         self.starts(now)
 
     def per_event(self, now: int) -> None:
-        """Each submission, then each end in the order of starting, a pass after every single one.
+        """Process each submission, then each end in the order of starts, with a scheduling cycle after each event.
 
-        What is known of overruns comes first: a job that goes on holds its cores, whoever asks.
+        Overruns are processed first, since an overrunning job still holds its cores.
         """
         self.overruns(now)
         while self.coming and self.coming[0].submit == now:
@@ -180,7 +183,7 @@ class Machine:
                 self.starts(now)
         self.starts(now)
 
-    # -- what happens ------------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------------
 
     def arrive(self, job: Job, now: int) -> None:
         if job.cores > self.cores:
@@ -190,12 +193,12 @@ class Machine:
         self.waiting.append(job)
 
     def leave(self, job: Job, now: int) -> bool:
-        """The job gives its cores back; whether the plan is compressed for it, as where it ends before it was to."""
+        """Release the cores of the job; return whether the plan is compressed, as after an early end."""
         self.running.remove(job)
         return job.expected > now or self.at_every_end
 
     def overruns(self, now: int) -> None:
-        """Jobs that reach their expected end and go on: the overrun is assumed to be one tick, two, four, …"""
+        """Extend jobs that reach their expected end: the assumed overrun is one tick, two, four, …"""
         late = [job for job in self.running if job.expected == now and job.end > now]
         for job in late:
             beyond = now - job.start - job.estimate
@@ -220,7 +223,7 @@ class Machine:
         return [(job.planned, job.planned + job.estimate, job.cores) for job in jobs]
 
     def place(self, job: Job, now: int) -> int:
-        """Earliest place of a job beside the running ones and the reservations of all other waiting ones."""
+        """Return the earliest place of a job beyond running jobs and the reservations of all other waiting ones."""
         others = self.reserved(other for other in self.waiting if other is not job)
         return earliest(self.held() + others, self.cores, job.cores, job.estimate, now)
 
@@ -228,7 +231,7 @@ class Machine:
         return sorted(self.waiting, key=lambda job: (job.planned, job.row))
 
     def squeeze(self, now: int) -> None:
-        """Compression, section 3.4: each waiting job in turn to its earliest place, the others staying."""
+        """Compress (section 3.4): move each waiting job in turn to its earliest place, with the others fixed."""
         if self.compress == "none":
             return
         by = self.compress_by
@@ -244,17 +247,17 @@ class Machine:
             assert job.planned <= before, "compression delays nobody"
 
     def replan(self, now: int) -> None:
-        """Section 6.3: all waiting jobs placed again in the order of their planned starts."""
+        """Place all waiting jobs again in the order of their planned starts (section 6.3)."""
         placed: list[Job] = []
         for job in self.by_plan():
             intervals = self.held() + self.reserved(placed)
             job.planned = earliest(intervals, self.cores, job.cores, job.estimate, now)
             placed.append(job)
 
-    # -- passes ------------------------------------------------------------------------------------------------------
+    # -- scheduling cycles -------------------------------------------------------------------------------------------
 
     def free(self, now: int) -> int:
-        """Cores that no running job is expected to hold from now on."""
+        """Return the cores that no running job is expected to hold from now on."""
         return self.cores - sum(job.cores for job in self.running if job.expected > now)
 
     def queue(self, now: int) -> list[Job]:
@@ -276,7 +279,7 @@ class Machine:
                 self.begin(job, now)
 
     def pass_fcfs(self, now: int) -> None:
-        """Section 3.1: start the head as long as it fits."""
+        """Start the first jobs of the queue as long as they fit (section 3.1)."""
         for job in self.queue(now):
             if job.cores > self.free(now):
                 break
@@ -288,7 +291,7 @@ class Machine:
                 self.begin(job, now)
 
     def pass_easy(self, now: int) -> None:
-        """Section 3.2, step by step: heads, the head's shadow time and the extra cores, then whoever delays it not."""
+        """Start first jobs, compute shadow time and extra cores, backfill jobs that cause no delay (section 3.2)."""
         self.pass_fcfs(now)
         queue = self.queue(now)
         if not queue:
@@ -306,7 +309,7 @@ class Machine:
                 self.begin(job, now)
 
     def pass_depth(self, now: int) -> None:
-        """The first k blocked jobs are given their earliest places; others start if they overlap none of them."""
+        """Give the first k blocked jobs their earliest places; start other jobs that overlap none of them."""
         promised: list[Interval] = []
         for job in self.queue(now):
             held = [interval for interval in self.held() if interval[1] > now] + promised
@@ -331,24 +334,24 @@ def schedule(
     order: str = "fifo",
     watch: Watcher | None = None,
 ) -> Record:
-    """Schedule of a small workload by the second implementation.
+    """Return the schedule of a small workload by the reference implementation.
 
     Parameters
     ----------
     cores : int
         Size of the machine; wider jobs are rejected.
     k : int
-        Jobs that ``depth`` protects; 1 is EASY.
+        Number of reservations of ``depth``; 1 is EASY.
     compress : {"planned", "arrival", "none"}
         Order of compression of ``conservative``.
     compress_at : {"early", "every"}
-        Ends after which ``conservative`` compresses: those of jobs that ended early, or all.
+        Ends after which ``conservative`` compresses: early ends, or all.
     tick : float
-        First overrun that is assumed of a job that outlives its estimate, s.
+        First assumed overrun of a job that exceeds its estimate, s.
     order : str
         A name of `ORDERS`: the order of the queue; for ``conservative`` the order of compression, unless ``fifo``.
     watch : callable, optional
-        Told the plan after each instant (``conservative`` only).
+        Called with the plan after each instant (``conservative`` only).
 
     Examples
     --------
@@ -376,7 +379,7 @@ def schedule(
 
 
 def play(machine: Machine, instant: str, watch: Watcher | None) -> None:
-    """Let everything happen, instant by instant, until nothing is left to happen."""
+    """Process all events, instant by instant."""
     step = machine.batched if instant == "batched" else machine.per_event
     while (now := machine.next_instant()) < NEVER:
         step(now)
@@ -386,7 +389,7 @@ def play(machine: Machine, instant: str, watch: Watcher | None) -> None:
 
 
 def record_of(workload: Workload, jobs: list[Job], machine: Machine, promises: Promises | None = None) -> Record:
-    """What became of the jobs of a finished run."""
+    """Return the record of a finished run."""
     cores, extend = machine.cores, machine.extend
 
     def status(job: Job) -> Status:

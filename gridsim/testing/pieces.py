@@ -1,4 +1,4 @@
-"""What must be true of the places where jobs ran, whoever says them: each run in full, and no node used twice."""
+"""Invariants of allocations: each run is complete, and no resource is used twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Runs(NamedTuple):
-    """Runs of jobs: number of the job, when it held its cores, and how many; whole microseconds."""
+    """Runs of jobs: job number, start, end and cores; whole microseconds."""
 
     job: IntArray
     start: IntArray
@@ -28,20 +28,20 @@ class Runs(NamedTuple):
 def misplaced(
     held: Allocations, runs: Runs | None, capacity: Capacity | None, tolerance: int, limit: int
 ) -> Iterator[Violation]:
-    """What is wrong with pieces.
+    """Yield violations of pieces.
 
     Parameters
     ----------
     held : Allocations
-        With the numbers of jobs for their rows.
+        Pieces, with job numbers instead of rows.
     runs : Runs or None
-        All runs that there were; None where that is not known.
+        All runs; None if unknown.
     capacity : Capacity or None
-        The nodes that there are; of others no more is known than that a GPU has 1000 thousandths.
+        Nodes of the machine; if unknown, only the 1000 thousandths of each GPU are checked.
     tolerance : int
-        Differences of times up to so many microseconds count as none.
+        Tolerance of times, microseconds.
     limit : int
-        Offenders to name of each kind.
+        Largest number of listed jobs of each kind.
     """
     checks = _Checks(held, tolerance, limit)
     if runs is not None:
@@ -58,13 +58,13 @@ class _Checks:
     def found(
         self, kind: str, bad: Mask, job: IntArray, start: IntArray, detail: Callable[[int], str] | None = None
     ) -> Iterator[Violation]:
-        """The violation of the rows that *bad* marks, if there is any."""
+        """Yield the violation of the rows in *bad*, if there are any."""
         return marked(kind, bad, job, start, self.limit, detail)
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
     def runs(self, runs: Runs) -> Iterator[Violation]:
-        """Each run has pieces that add up to its cores, over exactly its time."""
+        """Check that the pieces of each run add up to its cores, over exactly its time."""
         held = self.held
         runs = Runs(*(column[np.lexsort((runs.start, runs.job))] for column in runs))
         run = _run_of_each(held, runs)
@@ -72,7 +72,7 @@ class _Checks:
         yield from self.found("unknown-run", ~known, held.job, held.start_us)
         at = run[known]
         pieces = np.bincount(at, minlength=len(runs.job))
-        # Who asks for pools alone is nowhere.
+        # Jobs that request only pools have no nodes.
         yield from self.found("missing-pieces", (pieces == 0) & (runs.cores > 0), runs.job, runs.start)
         odd = np.abs(held.start_us[known] - runs.start[at]) > self.tolerance
         odd |= np.abs(held.end_us[known] - runs.end[at]) > self.tolerance
@@ -80,7 +80,7 @@ class _Checks:
         cores: IntArray = np.zeros(len(pieces), dtype=np.int64)
         np.add.at(cores, at, held.amounts["cores"][known])
         alone = np.bincount(at[~undisturbed(held.node, held.start_us, held.end_us)[known]], minlength=len(pieces)) == 0
-        # Who has nodes to itself holds all their cores; and a node is held by no less than a core.
+        # An exclusive job holds all cores of its nodes; a node is held by at least one core.
         more = (cores > runs.cores) & ~alone & (cores > pieces)
         wrong |= (pieces > 0) & ((cores < runs.cores) | more)
 
@@ -94,7 +94,7 @@ class _Checks:
     # -- the machine -------------------------------------------------------------------------------------------------
 
     def nodes(self, capacity: Capacity) -> Iterator[Violation]:
-        """All nodes and GPUs are there, and nothing of a node is held twice."""
+        """Check that nodes and GPUs exist, and that no resource of a node is held twice."""
         held = self.held
         place = {name: number for number, name in enumerate(capacity.nodes)}
         where: IntArray = np.array([*(place.get(name, -1) for name in held.nodes), -1], dtype=np.int64)
@@ -116,7 +116,7 @@ class _Checks:
                 yield from self._over("node-oversubscribed", there, node[there], amount[there], size, names)
 
     def gpus(self) -> Iterator[Violation]:
-        """No GPU has more than 1000 thousandths."""
+        """Check that no GPU has more than 1000 thousandths."""
         held = self.held
         if not len(held.gpu):
             return
@@ -135,7 +135,7 @@ class _Checks:
 
 
 def _run_of_each(held: Allocations, runs: Runs) -> IntArray:
-    """Row of *runs*, which are by job and start, of each piece; -1 where there is none."""
+    """Return the row of *runs* (by job and start) of each piece; -1 if there is none."""
     numbers, first, count = np.unique(runs.job, return_index=True, return_counts=True)
     if not len(numbers):
         return np.full(len(held), -1, dtype=np.int64)
@@ -154,24 +154,24 @@ def oversubscribed(
     tolerance: int,
     limit: int,
 ) -> Iterator[Violation]:
-    """Stretches of time in which more is held of something than there is; intervals are half open.
+    """Yield periods in which use exceeds capacity; intervals are half open.
 
     Parameters
     ----------
     kind : str
-        Of the violation.
+        Kind of the violation.
     holds : tuple of (k,) int64
-        Numbers of jobs, starts and ends of what they hold, whole microseconds.
+        Job numbers, and starts and ends of their holds, whole microseconds.
     key, amount : (k,) int64
-        What it is that each holds, by number, and how much of it.
+        Index of the held resource, and the amount.
     size : (s,) int64
-        How much there is of each of these things.
+        Capacity of each resource.
     names : sequence of str
-        What to call them.
+        Names of the resources.
     tolerance : int
-        Differences of times up to so many microseconds count as none.
+        Tolerance of times, microseconds.
     limit : int
-        Offenders to name.
+        Largest number of listed jobs.
     """
     job, start = holds[0], holds[1] + tolerance
     end = np.maximum(holds[2], start)
@@ -182,7 +182,7 @@ def oversubscribed(
         return
     first = np.flatnonzero(np.r_[True, (of[1:] != of[:-1]) | (instants[1:] != instants[:-1])])
     of, instants = of[first], instants[first]
-    used = np.cumsum(np.add.reduceat(change, first))  # all that is held of one thing is given back by its last end
+    used = np.cumsum(np.add.reduceat(change, first))  # all use of one resource is released by its last end
     over = used > size[of]
     begins = np.flatnonzero(over & ~np.r_[False, over[:-1] & (of[1:] == of[:-1])])
     if not len(begins):
@@ -196,7 +196,7 @@ def oversubscribed(
 
 
 def undisturbed(node: IntArray, start: IntArray, end: IntArray) -> Mask:
-    """Which pieces have a node to themselves from start to end; no piece of a node below 0 has."""
+    """Return which pieces have their node exclusively from start to end; no piece with a node below 0 does."""
     found: Mask = np.zeros(len(node), dtype=np.bool_)
     rows = np.flatnonzero(node >= 0)
     rows = rows[np.lexsort((start[rows], node[rows]))]

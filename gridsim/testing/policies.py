@@ -1,6 +1,6 @@
-"""The checks that the author of a policy runs on it: one function a kind, each raises `CheckFailed` with what is wrong.
+"""Checks for authors of policies: one function per kind, which raises `CheckFailed` with a description.
 
-They take a class, an object, or a spec such as ``widest.py:WidestFirst?tie=0.5``.
+The argument is a class, an object, or a spec such as ``widest.py:WidestFirst?tie=0.5``.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from gridsim.record import Record
 from gridsim.testing.invariants import violations
 
 CORES = 16
-"""Size of the machine on which policies are tried."""
+"""Size of the machine of the checks."""
 
 WORKLOADS = 12
-"""Random workloads that each policy is tried on."""
+"""Number of random workloads for each policy."""
 
 NODES = (
     NodeGroup(group="thin", count=2, capacity={"cores": 6, "memory": 12}),
     NodeGroup(group="fat", capacity={"cores": 4, "memory": 24}, gpus=2),
 )
-"""The machine with as many cores on which those are tried that know nodes."""
+"""Machine with the same number of cores, for policies that support nodes."""
 
 _LATER = (
     1.0,
@@ -46,7 +46,7 @@ _LATER = (
     *(3600.0 * hour for hour in range(1, 24)),
     *(86_400.0 * day for day in (1, 2, 3, 4, 5, 6, 30, 200)),
 )
-"""Seconds after which a static ordering is asked again: hours of a day, days of a week, seasons of a year."""
+"""Seconds after which a static ordering is evaluated again: hours of a day, days of a week, seasons of a year."""
 
 _CHANGES_IT = "changes the queue that it is shown; work on copies"
 _CHANGES = ("static", "linear", "pass", "start")
@@ -54,21 +54,21 @@ _SCHEDULER = ("setup", "ended", "overran", "settled", "quote", "commit", "dispat
 
 
 def check_ordering(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
-    """Check an ordering: its ranks, that it only reads, and the schedules that it makes.
+    """Check an ordering: its ranks, the absence of side effects, and its schedules.
 
     Parameters
     ----------
     what : type, object or str
         The ordering.
     seed : int
-        Of the random queues and workloads.
+        Seed of the random queues and workloads.
     workloads : int
-        How many to simulate.
+        Number of simulated workloads.
 
     Raises
     ------
     CheckFailed
-        Saying what is wrong with it.
+        With a description of the failure.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def check_ordering(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> N
 
 
 def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
-    """Check a reservation rule: its lanes, and the schedules that it makes; parameters as in `check_ordering`."""
+    """Check a reservation rule: its lanes and its schedules; parameters as in `check_ordering`."""
     rule = _object("reservation", what)
     _check_dataclass(rule)
     _require(isinstance(getattr(rule, "blocking", None), bool), rule, "needs an attribute blocking, True or False")
@@ -125,10 +125,10 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
 
 
 def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
-    """Check a scheduler by the schedules that it makes, and that its quotes are only answers.
+    """Check the schedules of a scheduler, and that quotes have no side effects.
 
-    Whoever asks for a quote again gets the same answer, and the schedule is the same however often anybody asks; on a
-    small machine of nodes too, where it knows them. Parameters as in `check_ordering`.
+    Repeated quotes must be equal, and the schedule must not depend on the number of quotes. Schedulers that support
+    nodes are also checked on a small machine of nodes. Parameters as in `check_ordering`.
     """
     from gridsim.policy.presets import policy
 
@@ -141,10 +141,10 @@ def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> 
 
 
 def small_workload(rng: Generator, *, jobs: int = 25, cores: int = CORES, exact: bool = False) -> Workload:
-    """Random workload that is full of corner cases.
+    """Return a random workload with many corner cases.
 
-    Ties in submit times and estimates, whole-machine and one-core jobs, jobs that nothing delays, estimates far above
-    and (unless *exact*) below runtimes, deadlines for some.
+    These are ties in submit times and estimates, whole-machine and one-core jobs, jobs that are not delayed, estimates
+    far above and (unless *exact*) below run times, and deadlines for some jobs.
     """
     submit = np.cumsum(rng.choice([0, 0, 1, 5, 30], jobs))
     runtime = rng.choice([1, 2, 5, 10, 40], jobs)
@@ -182,12 +182,12 @@ def _object(kind: str, what: Any) -> Any:
 
 
 def _check_dataclass(policy: Any) -> None:
-    """Fields are parameters, ``repr`` is provenance, equality is the campaign key."""
+    """Check that fields are parameters, ``repr`` is provenance, and equality is the campaign key."""
     _require(dataclasses.is_dataclass(policy), policy, "is no dataclass; decorate the class with @dataclass")
     _require(own(policy) == policy, policy, "is not equal to its copy; state of a run belongs into setup")
     names = dict(_classes(policy))
     try:
-        again = eval(repr(policy), {"__builtins__": {}}, names)  # what a recipe holds must make the same policy
+        again = eval(repr(policy), {"__builtins__": {}}, names)  # the stored text must create the same policy
     except Exception as error:
         raise CheckFailed(f"{type(policy).__name__}: repr {policy!r} makes no policy: {error}") from error
     _require(again == policy, policy, f"repr {policy!r} makes another policy: {again!r}")
@@ -202,7 +202,7 @@ def _classes(policy: Any) -> Iterator[tuple[str, type]]:
 
 
 def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
-    """Some waiting requests of a random workload, and an instant after their arrivals."""
+    """Return some waiting requests of a random workload, and an instant after their arrivals."""
     workload = small_workload(rng, jobs=3 * size)
     rows = np.sort(rng.choice(3 * size, size, replace=False))
     requests, free = Requests(workload), int(rng.integers(CORES + 1))
@@ -212,7 +212,7 @@ def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
 
 
 def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
-    """What *call* answers, after a check that it left the queue alone."""
+    """Return the result of *call*, after a check that it did not change the queue."""
     requests = queue.requests
 
     def columns() -> list[Any]:
@@ -288,7 +288,7 @@ def _check_pick(ordering: Any, queue: Queue, now: float, seed: int) -> None:
 
 
 def _check_lines(ordering: Any, queue: Queue) -> None:
-    """Whole numbers (a, b) of each request, b from 1: at an instant t the largest (t + a) / b comes first."""
+    """Check the integers (a, b) of each request, b from 1: at an instant t the largest (t + a) / b comes first."""
     _require(hasattr(ordering, "lines"), ordering, 'says changes = "linear", but has no lines(queue, tick)')
     ahead, slope = (np.asarray(part) for part in _unchanged(ordering, queue, lambda: ordering.lines(queue, 1_000_000)))
     for part in (ahead, slope):
@@ -300,7 +300,7 @@ def _check_lines(ordering: Any, queue: Queue) -> None:
 
 
 def _check_runs(scheduler: Any, seed: int, workloads: int) -> None:
-    """Schedules of random workloads: possible, complete, and the same when run again with the same object."""
+    """Check schedules of random workloads: possible, complete, and identical for a second run with the same object."""
     rng = stream(seed, "testing", "workloads")
     for number in range(workloads):
         workload = small_workload(rng, exact=number % 3 == 0)
@@ -324,7 +324,7 @@ def _check_schedules(scheduler: Any, workload: Workload, platform: Platform, see
 
 
 class Wrapper:
-    """A scheduler in place of another one; copies of it share its *state*."""
+    """Wrapper of a scheduler; its copies share *state*."""
 
     def __init__(self, scheduler: Any, **state: Any) -> None:
         self._scheduler, self._state = scheduler, state
@@ -341,7 +341,7 @@ class Wrapper:
 
 
 class _Asked(Wrapper):
-    """A scheduler whose quotes are asked for three times."""
+    """Scheduler that computes each quote three times."""
 
     def quote(self, request: int, now: int) -> Any:
         quotes = [self._scheduler.quote(request, now) for _ in range(3)]
@@ -351,7 +351,7 @@ class _Asked(Wrapper):
 
 
 def _answer(quote: Any) -> str:
-    """What a quote says."""
+    """Return the content of a quote."""
     if quote is None:
         return "no"
     offer = quote.offer
@@ -361,7 +361,7 @@ def _answer(quote: Any) -> str:
 
 
 def _check_quotes(scheduler: Any, seed: int, workloads: int) -> None:
-    """A quote is a question: asked again it is the same, and nothing is left behind."""
+    """Check that repeated quotes are equal and have no side effects."""
     rng = stream(seed, "testing", "quotes")
     for _ in range(workloads):
         workload = small_workload(rng)
@@ -381,7 +381,7 @@ def _check_asked(scheduler: Any, workload: Workload, platform: Platform, seed: i
 
 
 def _asking_nodes(rng: Generator, workload: Workload) -> Workload:
-    """The jobs as tasks of one core with memory, some with half a GPU, some without limits on where they lie."""
+    """Return the jobs as tasks of one core with memory, some with half a GPU, some without placement limits."""
     kind, memory = rng.integers(4, size=len(workload)).tolist(), rng.integers(4, size=len(workload)).tolist()
     demands = [
         Demand(cores=cores)
@@ -393,7 +393,7 @@ def _asking_nodes(rng: Generator, workload: Workload) -> Workload:
 
 
 def _run(scheduler: Any, workload: Workload, overrun: Any, seed: int, platform: Platform | None = None) -> Record:
-    from gridsim.simulation import simulate  # SimPy and kernels: only when something runs
+    from gridsim.simulation import simulate  # SimPy and kernels: only if something runs
 
     platform = platform or Platform.single(CORES)
     try:

@@ -1,7 +1,7 @@
-"""Schedules of other programs: result directories, per-job CSVs, Batsim's ``jobs.csv``, SWF files.
+"""Reader of schedules: result directories, per-job CSV files, Batsim's ``jobs.csv``, SWF files.
 
-Everything is read as it stands: what is wrong with it is for `gridsim.testing.invariants` to say. Only what cannot be
-understood at all is an `InputError`.
+Data are read unchanged, and `gridsim.testing.invariants` reports violations. Only unreadable data raise an
+`InputError`.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "limit": ("limit",),
     "pieces": ("pieces",),
 }
-"""Columns that are understood, each with the names it goes by in files; upper and lower case do not matter."""
+"""Known columns, each with its names in files; case is ignored."""
 
 STATUS_WORDS: Mapping[str, Status] = {
     **{status.name: status for status in Status},
     "completed_successfully": Status.completed,
     "completed_failed": Status.completed,
     "completed_walltime_reached": Status.killed_walltime,
-    # Batsim: killed by a decision of the scheduler (older versions: at the walltime too), so any length is possible.
+    # Batsim: killed by a decision of the scheduler (older versions: also at the walltime), so any length is possible.
     "completed_killed": Status.cancelled,
     "timeout": Status.killed_walltime,
     "failed": Status.completed,
 }
-"""Words for outcomes, in lower case. A failed job held its cores for its runtime: for a schedule it is complete."""
+"""Words for statuses, in lower case. A failed job held its cores for its run time, so it counts as completed."""
 
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
 _TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
@@ -67,20 +67,20 @@ _MOST_DIGITS = 15
 
 
 def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Schedule:
-    """Schedule of a file or a result directory.
+    """Return the schedule in a file or a result directory.
 
     Parameters
     ----------
     path : str or path
-        A directory with ``jobs.csv`` or ``jobs.parquet``, a CSV with one row a job, or an SWF file whose wait and run
-        time fields are the schedule; plain or compressed with gzip or xz.
+        A directory with ``jobs.csv`` or ``jobs.parquet``, a CSV file with one row per job, or an SWF file whose wait
+        and run time fields are the schedule; plain or compressed with gzip or xz.
     columns : mapping of str to str, optional
-        Names that the file gives to the columns of `ALIASES`, where they are not among the names listed there.
+        Names in the file of the columns in `ALIASES`, if they are not listed there.
 
     Raises
     ------
     InputError
-        When the file cannot be read or understood, naming line and field.
+        If the file is unreadable, with line and field.
     """
     path = Path(path)
     if path.is_dir():
@@ -95,12 +95,12 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
 
 
 def read_jobs(folder: str | Path) -> Workload:
-    """Workload of a result directory: its jobs as they were simulated, after all transforms; the size of the machine.
+    """Return the simulated workload of a result directory, after all transforms, and the size of the machine.
 
     Raises
     ------
     InputError
-        When it is no result directory of jobs of one task.
+        If it is not a result directory of one-task jobs.
     """
     folder = Path(folder)
     if not folder.is_dir() or (folder / "tasks.csv").is_file() or (folder / "tasks.parquet").is_file():
@@ -129,7 +129,7 @@ def read_jobs(folder: str | Path) -> Workload:
 
 
 def nodes_of(schedule: str | Path) -> Capacity | None:
-    """Nodes and pools of the machine of a result directory; None where it has none, or is of several clusters."""
+    """Return nodes and pools of the machine of a result directory; None without nodes, or for several clusters."""
     path = Path(schedule) / "run.json"
     if not path.is_file() or "folders" in (run := read_run(schedule)):
         return None
@@ -138,13 +138,13 @@ def nodes_of(schedule: str | Path) -> Capacity | None:
 
 
 def overrun_of(schedule: str | Path) -> Literal["kill", "extend"]:
-    """What happened to jobs that reached their estimates: as a result directory says; ``kill`` where nobody does."""
+    """Return the treatment of jobs that reached their estimates, from a result directory; ``kill`` by default."""
     run = find_run(schedule) or {}
     return "extend" if run.get("options", {}).get("overrun") == "extend" else "kill"
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Mapping of columns as a user types it.
+    """Parse a mapping of columns.
 
     Examples
     --------
@@ -173,13 +173,14 @@ def _table(folder: Path) -> Path:
 
 
 def read_allocations(path: str | Path) -> Allocations:
-    """Where jobs ran, as a table says it (`gridsim.testing.allocations.parse_allocations`): CSV, plain or compressed,
-    or Parquet.
+    """Return the allocations in a table: CSV, plain or compressed, or Parquet.
+
+    For the columns see `gridsim.testing.allocations.parse_allocations`.
 
     Raises
     ------
     InputError
-        When the file cannot be read or understood, naming line and field.
+        If the file is unreadable, with line and field.
     """
     path = Path(path)
     lines = _parquet(path) if path.suffix == ".parquet" else io.StringIO(_text(path), newline="")
@@ -187,7 +188,10 @@ def read_allocations(path: str | Path) -> Allocations:
 
 
 def _own_allocations(folder: Path) -> Allocations | None:
-    """Those of a result directory; None where it has none, and for tasks of jobs, which have no numbers."""
+    """Return the allocations of a result directory.
+
+    None without any, and for DAG jobs, whose tasks have no numbers.
+    """
     if any((folder / name).is_file() for name in ("tasks.csv", "tasks.parquet")):
         return None
     there = (folder / f"allocations.{kind}" for kind in ("csv", "parquet"))
@@ -195,7 +199,7 @@ def _own_allocations(folder: Path) -> Allocations | None:
 
 
 def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
-    """Schedule with the runs before jobs' last ones, where the directory tells of any."""
+    """Return the schedule with the runs before jobs' last ones, if the directory contains any."""
     there = [name for name in ("killed_runs", "pieces") if (folder / f"{name}.csv").is_file()]
     if not there:
         return schedule
@@ -251,7 +255,7 @@ def _number(word: str) -> float | None:
 
 
 def _from_swf(text: str, path: Path) -> Schedule:
-    """Every line as it stands: start is submit plus wait, -1 is unknown in either."""
+    """Read all lines: start is submit plus wait, -1 is unknown in either."""
     table = _swf_table(text, path)
     submit, wait, runtime = whole(table[:, 1]), table[:, 2], table[:, 3]
     waits = whole(wait)
@@ -263,7 +267,7 @@ def _from_swf(text: str, path: Path) -> Schedule:
     idle = cancelled & (runtime <= 0)
     return Schedule(
         job=table[:, 0].astype(np.int64),
-        # The wait of a job that was cancelled before it ran is the time until that happened.
+        # The wait of a job that was cancelled before its start is the time until the cancellation.
         start=np.where(idle, NEVER, start),
         end=np.where(idle, NEVER, end),
         submit=submit,
@@ -317,7 +321,7 @@ def _from_csv(lines: Iterable[str], path: Path, columns: Mapping[str, str] | Non
 
 
 def _places(header: Sequence[str], path: Path, given: Mapping[str, str]) -> dict[str, int]:
-    """Index of each column that the file has."""
+    """Return the index of each column in the file."""
     places = {}
     folded = [name.lower().replace(" ", "_").replace("-", "_") for name in header]
     for name, theirs in given.items():
@@ -342,7 +346,7 @@ def _places(header: Sequence[str], path: Path, given: Mapping[str, str]) -> dict
 
 
 def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
-    """Value of a cell: seconds, whole numbers, a `Status`, or what a list of resources counts."""
+    """Return the value of a cell: seconds, integers, a `Status`, or the number of listed resources."""
     if name == "status":
         word = text.lower().replace(" ", "_")
         return int(STATUS_WORDS.get(word, UNKNOWN_STATUS))
@@ -362,7 +366,7 @@ def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
 
 
 def _count(text: str, path: Path, line: int, field: str) -> int:
-    """Resources of a list such as ``0-3 7``."""
+    """Return the number of resources in a list such as ``0-3 7``."""
     count = 0
     for part in text.replace(",", " ").split():
         first, dash, last = part.partition("-")
@@ -392,7 +396,7 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
     if end is None:
         assert runtime is not None
         end = _sum(start, runtime)
-    if status is not None:  # Batsim writes -1 for what a rejected job does not have
+    if status is not None:  # Batsim writes -1 for missing values of rejected jobs
         never = (status == Status.rejected) & (start < 0)
         start, end = np.where(never, NEVER, start), np.where(never, NEVER, end)
     job, cores, allocated = numbers("job"), numbers("cores"), numbers("allocated")
@@ -411,7 +415,7 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         broken=np.array(values["broken"], dtype=np.bool_) if "broken" in values else None,
         cores=cores,
         status=status,
-        # Both columns together are gridsim's own; a limit alone is mostly a word for the estimate.
+        # Only gridsim has both columns; a limit alone usually means the estimate.
         limit=times("limit") if "pieces" in values else None,
         pieces=numbers("pieces") if "limit" in values else None,
         source=source,
@@ -419,6 +423,6 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
 
 
 def _sum(one: IntArray, other: IntArray) -> IntArray:
-    """Sum of two columns of times; `NEVER` where either is."""
+    """Return the sum of two columns of times; `NEVER` if either is."""
     known = (one < NEVER) & (other < NEVER)
     return np.where(known, np.where(known, one, 0) + np.where(known, other, 0), NEVER)

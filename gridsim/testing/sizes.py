@@ -1,4 +1,4 @@
-"""Sizes of moldable jobs: the scheduler's choice over blocks of free time, against trying every size."""
+"""Check of the choice of sizes of moldable jobs over blocks of free time, against trying every size."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _LONGEST = 500
 
 
 class Compared(NamedTuple):
-    """Choices that were compared, and how many of them differ in cores or start."""
+    """Number of compared choices, and of those that differ in cores or start."""
 
     checked: int
     different: int
 
 
 def choices_compared(jobs: int = 600, *, skipped: int = 0) -> Compared:
-    """Compare the choice over blocks of free time with that of trying every size, where runtimes fall with cores.
+    """Compare the choice over blocks of free time with trying every size, for run times that decrease with cores.
 
     Parameters
     ----------
     jobs : int
-        How many, each with a profile of its own, at each of three variations of parallelism.
+        Number of jobs, each with a separate profile, at each of three variations of parallelism.
     skipped : int
-        Blocks at the beginning that the choice does not see: for tests.
+        Number of initial blocks hidden from the choice, for tests.
     """
     from gridsim.machine.blocks import earliest
     from gridsim.policy.scheduler.core_count_choice import FALLS, LEAST, MOST, by_blocks
-    from gridsim.policy.scheduler.moldable_state import Shapes  # compiled kernels: only when something runs
+    from gridsim.policy.scheduler.moldable_state import Shapes  # compiled kernels: only if something runs
 
     rng = stream(1, "claims", "blocks")
     checked = different = 0
@@ -67,7 +67,7 @@ def choices_compared(jobs: int = 600, *, skipped: int = 0) -> Compared:
 
 
 def _profile(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """When blocks of free time begin, and how many cores are free in each; all in the last one."""
+    """Return the begins of blocks of free time, and the free cores in each; all in the last one."""
     count = int(rng.integers(2, _BLOCKS))
     times = np.cumsum(rng.integers(1, _LONGEST, count)) * MICROSECOND
     free = np.append(rng.integers(0, _CORES + 1, count - 1), _CORES)

@@ -1,4 +1,4 @@
-"""What can be wrong with a schedule: the kinds of violations, and one of them as it is told."""
+"""Kinds of violations of a schedule, and the class of a violation."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ KINDS: Mapping[str, str] = {
     "two-runs-at-once": "a job that was killed to make room, or split, began anew before that run had ended, or "
     "had run longer than it could, or runs of it are missing",
 }
-"""Every kind of violation with what it means."""
+"""Kinds of violations with their meaning."""
 
 TASK_KINDS: Mapping[str, str] = {
     "wrong-kind": "a task ran on a cluster of another kind than it needs",
     "starts-before-ready": "a task starts before the tasks that it needs are done and their data are there",
     "below-critical-path": "a job took less time than its critical path",
 }
-"""Kinds that only records of DAG jobs can have; the others are then about tasks."""
+"""Kinds for records of DAG jobs only; the other kinds then apply to tasks."""
 
 USER_KINDS: Mapping[str, str] = {"wrong-reaction": "a job did not come when its user, who reacts, was to submit it"}
-"""Kinds that only records of users who react can have."""
+"""Kinds for records of users who react only."""
 
 PIECE_KINDS: Mapping[str, str] = {
     "unknown-run": "a piece belongs to no run of a job that the schedule has",
@@ -52,7 +52,7 @@ PIECE_KINDS: Mapping[str, str] = {
     "node-oversubscribed": "more of a resource of a node was in use than it has",
     "gpu-oversubscribed": "more than 1000 thousandths of a GPU were in use",
 }
-"""Kinds that only schedules can have that say where jobs ran (``allocations.csv``)."""
+"""Kinds for schedules with allocations (``allocations.csv``) only."""
 
 DEMAND_KINDS: Mapping[str, str] = {
     "wrong-tasks": "tasks are missing, or on too few or too many nodes, or too many on one",
@@ -63,28 +63,27 @@ DEMAND_KINDS: Mapping[str, str] = {
     "pool-oversubscribed": "more of a pool was held than there is",
     "cannot-be-held": "a job was started that the empty machine cannot hold",
 }
-"""Kinds that only schedules of jobs can have that ask for more than cores, on machines whose nodes and pools are known.
-"""
+"""Kinds for jobs that request more than cores, on machines with known nodes and pools, only."""
 
 _MEANING = {**KINDS, **TASK_KINDS, **USER_KINDS, **PIECE_KINDS, **DEMAND_KINDS}
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One kind of violation: how often, and the first offenders.
+    """Violation of one kind: number, and first affected jobs.
 
     Attributes
     ----------
     kind : str
         A name of `KINDS`.
     count : int
-        Offending jobs; for ``oversubscribed`` stretches of time.
+        Number of affected jobs; for ``oversubscribed`` number of periods.
     jobs : tuple of int
-        Numbers of the first offenders.
+        Numbers of the first affected jobs.
     instants : tuple of float
-        When the first offences happened, s.
+        Times of the first violations, s.
     detail : str
-        The first offence in numbers.
+        Numbers of the first violation.
     """
 
     kind: str
@@ -99,7 +98,7 @@ class Violation:
         return f"{self.kind}: {self.count:,}{where if self.jobs else ''}: {self.detail or _MEANING[self.kind]}{when}"
 
     def to_json(self) -> dict[str, Any]:
-        """The violation in JSON's types."""
+        """Return the violation with JSON types."""
         return {
             "kind": self.kind,
             "meaning": _MEANING[self.kind],
