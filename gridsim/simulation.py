@@ -171,13 +171,8 @@ def state_at(
         cure = " (--partitions pooled makes one of partitions)" if seen.by == PARTITION else ""
         raise InputError(f"the platform has {count} clusters; expected one{cure}", field="platform")
     if workload.tasks is not None:
-<<<<<<< HEAD
-        raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")
-    # What the log says has happened is what is asked about: its users do not react to this run.
-=======
         raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")
     # The question is about the recorded history, so users do not react to this run.
->>>>>>> bc8763418a088c6c284754bdf7687ffff34e5d36
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
     tick, last = whole(options.tick_of(workload)), len(come) - 1

@@ -67,7 +67,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "docs/howto": 0,
     "docs/reference": 0,
     "docs/results": 0,
-    "gridsim": 7,
+    "gridsim": 4,
     "gridsim/campaign": 5,
     "gridsim/campaign: texts": 3,
     "gridsim/cli": 0,
