@@ -74,7 +74,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/cli: texts": 18,
     "gridsim/engine": 86,
     "gridsim/engine: texts": 11,
-    "gridsim/entities": 186,
+    "gridsim/entities": 2,
     "gridsim/entities: texts": 16,
     "gridsim/machine": 171,
     "gridsim/machine: texts": 0,
