@@ -72,7 +72,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/campaign: texts": 4,
     "gridsim/cli": 78,
     "gridsim/cli: texts": 18,
-    "gridsim/engine": 86,
+    "gridsim/engine": 4,
     "gridsim/engine: texts": 11,
     "gridsim/entities": 2,
     "gridsim/entities: texts": 16,

@@ -20,8 +20,7 @@ from gridsim.model.time import IntArray
 
 SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
 """Indices of `NodeProfile.meta`: number of blocks of the totals, number of ends, first spare piece, number of spare
-pieces, the present, number of reservations (without any, free amounts never fall).
-"""
+pieces, the present, number of reservations (without any, free amounts never fall)."""
 BLOCKS, PROMISES, THERE = range(3)
 """Rows of `NodeProfile.nodes`."""
 _NEXT, _NODE, _TASKS = range(3)

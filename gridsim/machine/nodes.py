@@ -38,14 +38,12 @@ from gridsim.model.time import NEVER, IntArray
 ROW, START, LAID, LOGGED, RISES, OPEN = range(6)
 PLACES = 6
 """Indices of a state: the request to place, its start, whether its placement is in the workspace; pieces in the log;
-how often free capacity may have risen in the present. For a plan also the number of nodes with released capacity, which the
-workspace lists; -1 while it does not.
-"""
+how often free capacity may have risen in the present. For a plan also the number of nodes with released capacity,
+which the workspace lists; -1 while it does not."""
 
 DONE, FULL, BY_RULE = 0, 4, 5
 """Codes of the action before a verb continues: nothing; the profile must grow (1 to 3, as returned by
-`gridsim.machine.node_profile.roomy`); the log must be emptied; a rule must place ``state[ROW]`` in the workspace.
-"""
+`gridsim.machine.node_profile.roomy`); the log must be emptied; a rule must place ``state[ROW]`` in the workspace."""
 
 
 class Log(NamedTuple):
@@ -171,7 +169,7 @@ def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # type: ignore[no-untyped-def]
-    """Allocate the place that a search found to the request ``state[ROW]``; return the number of nodes or minus a code."""
+    """Allocate the place that a search found to the request ``state[ROW]``; return the number of nodes or -code."""
     row = state[ROW]
     if not state[LAID]:
         state[LAID] = 1

@@ -19,8 +19,7 @@ from gridsim.model.time import IntArray
 
 CAPACITY, AVAILABLE = range(2)
 """Rows of amounts: the total, for several amounts only; the free amount in a cycle, in which requests past their
-expected end hold nothing.
-"""
+expected end hold nothing."""
 
 BLOCKS, DIPS = range(TAIL + 1, TAIL + 3)
 """Counts of a cycle: blocks of the profile, 0 while there is none; number of new minima of the profile."""

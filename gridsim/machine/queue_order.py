@@ -145,8 +145,8 @@ def sort_first(waiting, counts, keys, ties, cores, available):  # type: ignore[n
 def insert(waiting, planned, head, first, tail, ties):  # type: ignore[no-untyped-def]
     """Insert the requests in ``[first, tail)`` one by one among the sorted requests before them.
 
-    The keys, *planned*, are in the same positions. Nearly sorted requests, as after a change of a plan, are sorted in
-    one pass.
+    The keys, *planned*, are in the same positions. The sort is fast if requests are nearly sorted, as after a change of
+    a plan.
     """
     for i in range(first, tail):
         row, start = waiting[i], planned[i]
