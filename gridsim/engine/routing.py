@@ -362,7 +362,7 @@ def _picked(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _carry(node, begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def]
-    """Send a piece down from a node; return `NOWHERE` if it is placed, else the router whose children cannot hold it."""
+    """Send a piece down from a node; return `NOWHERE` if placed, else the router whose children cannot hold it."""
     nodes, children, clusters, able = routes[0], routes[1], routes[2], routes[5]
     kinds, where = routes[8], routes[9]
     _look_at(begin, end, kind, jobs, routes)
