@@ -76,7 +76,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/engine: texts": 11,
     "gridsim/entities": 2,
     "gridsim/entities: texts": 16,
-    "gridsim/machine": 2,
+    "gridsim/machine": 0,
     "gridsim/machine: texts": 0,
     "gridsim/metrics": 190,
     "gridsim/metrics: texts": 26,

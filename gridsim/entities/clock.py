@@ -1,4 +1,4 @@
-"""Simulation clock: a SimPy environment in whole microseconds, with an own priority for user processes."""
+"""Simulation clock: a SimPy environment in whole microseconds, with a separate priority for users."""
 
 from __future__ import annotations
 

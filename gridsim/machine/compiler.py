@@ -60,7 +60,7 @@ def make(function: Callable[..., Any], folder: str, options: dict[str, Any]) -> 
     options : dict
         Compiler options of this loop.
     """
-    decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # nobody calls a loop from C
+    decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # no loop is called from C
     before = _OPTIONS.CACHE_DIR
     try:
         _OPTIONS.CACHE_DIR = folder
@@ -420,7 +420,7 @@ def _parts() -> Iterator[bool]:
 
 
 def _resolved_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
-    """Cache the compiler's type resolution of its own functions.
+    """Cache the type resolution of numba functions.
 
     By default, each call tries all implementations, a dozen for indexing, and formats an error message per failure.
     """
