@@ -169,7 +169,7 @@ def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # type: ignore[no-untyped-def]
-    """Allocate the place that a search found to the request ``state[ROW]``; return the number of nodes or -code."""
+    """Allocate the place found by a search to the request ``state[ROW]``; return the number of nodes or a code < 0."""
     row = state[ROW]
     if not state[LAID]:
         state[LAID] = 1
