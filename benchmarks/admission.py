@@ -1,8 +1,8 @@
-"""Cost of one admission decision against the number of waiting jobs: compiled, plain, and without what makes it fast.
+"""Cost of an admission decision by number of waiting jobs: compiled, plain, and without optimisations.
 
-Each state is a full machine with so many jobs waiting by a feasible plan; new jobs with tight deadlines come one at a
-time and are decided on, and nothing changes. With a log, CPU seconds of whole runs as well, by both engines: 5,000
-jobs, load 1.6 by duplication, deadlines of stringency 0.2, beside a bare SimPy run of the same jobs.
+Each state is a full machine whose waiting jobs have a feasible plan. New jobs with tight deadlines arrive one at a time
+and are decided on; the state does not change. With a log, also CPU seconds of whole runs on both engines: 5,000 jobs,
+load 1.6 by duplication, deadlines of stringency 0.2, compared with a bare SimPy run of the same jobs.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from gridsim.testing.oracle import jobs_of
 CORES = 430
 NEWCOMERS = 40
 PLAIN_UP_TO = 30
-"""Waiting jobs beyond which the plain version is not waited for."""
+"""Maximum number of waiting jobs for the plain version."""
 
 
 @njit(cache=True)
 def msb_from_scratch(times, free, size, cores, estimate, due, submit, planned, exits):  # type: ignore[no-untyped-def]
-    """MSB (price slack) that builds every candidate from the running jobs on; with *exits* it gives up early.
+    """MSB (price slack) that builds every candidate from the running jobs on; with *exits* it stops early.
 
-    Returns the best price and how many jobs were placed.
+    Returns the best price and the number of placed jobs.
     """
     new = cores.shape[0] - 1
     best, placed = np.inf, 0
@@ -76,7 +76,7 @@ def msb_from_scratch(times, free, size, cores, estimate, due, submit, planned, e
 
 
 class State:
-    """A full machine and *waiting* planned jobs, whose promises leave each some slack; new jobs stand behind them."""
+    """A full machine and *waiting* planned jobs with some slack in their guarantees; new jobs are behind them."""
 
     def __init__(self, waiting: int, seed: int) -> None:
         rng = stream(seed, "state", waiting)
@@ -104,11 +104,11 @@ class State:
         ]
 
     def search(self, row: int, deadline: int) -> Search:
-        """What a search works on."""
+        """Return the search for a new job."""
         return self.plan.search(row, deadline, self.now)
 
     def view(self) -> tuple[admission_oracle.View, list[Any]]:
-        """The same for the plain version."""
+        """Return the same search for the plain version."""
         jobs = jobs_of(self.workload)
         requests, plan = self.plan.requests, self.plan
         for row in self.waiting:
@@ -120,7 +120,7 @@ class State:
 
 
 def per_decision(decide: Callable[[int, int], Any], new: list[tuple[int, int]]) -> float:
-    """Microseconds of CPU a decision; the first one, which may compile, is not counted."""
+    """Return the CPU microseconds per decision; the first one, which may compile, is not counted."""
     decide(*new[0])
     begun = time.process_time()
     for row, deadline in new[1:]:
@@ -129,7 +129,7 @@ def per_decision(decide: Callable[[int, int], Any], new: list[tuple[int, int]]) 
 
 
 def growth(counts: list[int], seed: int) -> None:
-    """Print a row a number of waiting jobs."""
+    """Print a row for each number of waiting jobs."""
     admissions: dict[str, Any] = {"qops": QoPS(), "msb": MSB(), "mrt": MRT()}
     plain = {"qops": admission_oracle.qops, "msb": admission_oracle.msb, "mrt": admission_oracle.mrt}
     print(f"CPU microseconds a decision on {CORES} cores, mean over {NEWCOMERS - 1} new jobs; taken: share taken in")
@@ -169,7 +169,7 @@ def _plain(state: State, decide: Callable[..., Any], waiting: int) -> str:
 
 
 class Counted:
-    """A trial that counts the places that a search of a paper looks for, on the profile of one pool of cores."""
+    """A trial that counts the placements of a published search, on the profile of one pool of cores."""
 
     one_pool = True
 
@@ -183,7 +183,7 @@ class Counted:
         return laid
 
     def all_in_time(self, jobs: Any, *how: Any) -> bool:
-        """Look for the place of every job left, as MRT is published, until one would be late."""
+        """Place every remaining job, as in the published MRT, until one would be late."""
         one, works = self._pool, bool(trial.all_in_time(self._pool, jobs, *how))
         for job in jobs:
             self.count += 1
@@ -194,12 +194,12 @@ class Counted:
 
     @property
     def known(self) -> Any:
-        """Instants at which jobs can be placed; searches forget them."""
+        """Times at which jobs can be placed; searches remove them."""
         return self._pool.known
 
     @property
     def starts(self) -> Any:
-        """Starts of the jobs that have been laid down."""
+        """Starts of the placed jobs."""
         return self._pool.starts
 
     @property
@@ -215,11 +215,11 @@ for each in (trial.keep_first, trial.take_off, trial.save):
 
 
 def placements(state: State, admission: Any) -> float:
-    """Mean number of places that an admission looks for: its search on a trial that counts."""
+    """Return the mean number of placements of an admission: its search on a trial that counts."""
     count = 0
 
     class Asked:
-        """Hands the search of an admission to a trial that counts."""
+        """A search that an admission runs on a trial that counts."""
 
         def __init__(self, search: Search) -> None:
             self.search = search
@@ -241,9 +241,9 @@ def placements(state: State, admission: Any) -> float:
 
 
 def cost(counts: list[int], seed: int, path: Path) -> None:
-    """Write rows of the study: placements of each admission against the number of waiting jobs, five states each.
+    """Write rows of the study: placements of each admission by number of waiting jobs, five states each.
 
-    MSB and MRT look for the places that their papers have them look for; what gridsim knows without looking counts.
+    MSB and MRT make all placements of their papers; placements that gridsim avoids are counted, too.
     """
     from gridsim.files import write_text
     from gridsim_papers.deadline.campaign import TABLE
@@ -267,7 +267,7 @@ def cost(counts: list[int], seed: int, path: Path) -> None:
 
 
 def runs(log: str, window: int, repeat: int) -> None:
-    """Print a row a policy: CPU seconds of whole runs."""
+    """Print a row for each policy: CPU seconds of whole runs."""
     from gridsim.scenario import transformed
 
     cores = gs.Platform.single(CORES)
@@ -298,7 +298,7 @@ def runs(log: str, window: int, repeat: int) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("log", nargs="?", help="SWF log, for whole runs")
     parser.add_argument("--waiting", type=int, nargs="+", default=[3, 10, 30, 100, 300, 1000])

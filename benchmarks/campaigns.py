@@ -1,4 +1,4 @@
-"""What a campaign costs beside its runs: overhead, a finished sweep, memory of the driver, workers, Dask."""
+"""Cost of a campaign in addition to its runs: overhead, a finished sweep, memory of the driver, workers, Dask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GRIDSIM = [sys.executable, "-m", "gridsim"]
 
 
 def recipe(folder: Path, name: str, jobs: int, runs: int) -> str:
-    """A sweep of *runs* runs under five policies, each of *jobs* jobs of a model."""
+    """Write a sweep of *runs* runs under five policies, each with *jobs* jobs of a model."""
     policies = ["fcfs", "easy", "conservative", "easy?ordering=sjf", "easy?ordering=wfp3"]
     (folder / f"{name}.toml").write_text(
         f'[workload]\nmodel = "lublin?jobs={jobs}"\n'
@@ -28,19 +28,19 @@ def recipe(folder: Path, name: str, jobs: int, runs: int) -> str:
 
 
 def swept(folder: str, campaign: str, *words: str) -> tuple[float, float, float]:
-    """CPU seconds, wall seconds and peak memory (MB) of the driver of a sweep."""
+    """Return CPU seconds, wall seconds and peak memory (MB) of the driver of a sweep."""
     return measured([*GRIDSIM, "sweep", campaign, *words], folder=folder)
 
 
 def in_runs(store: Path, clock: str) -> float:
-    """Seconds (``wall`` or ``cpu``) that runs took, of all journals of a store."""
+    """Return the seconds (``wall`` or ``cpu``) of runs, from all journals of a store."""
     lines = [line for path in store.glob("journal*") for line in path.read_text().splitlines()]
     return sum(json.loads(line)[clock] for line in lines)
 
 
 @contextmanager
 def cluster(folder: str) -> Iterator[str]:
-    """Address of a Dask scheduler with two workers, processes on the loopback."""
+    """Yield the address of a Dask scheduler with two workers as processes on the loopback interface."""
     file = Path(folder) / "scheduler.json"
     words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
     worker = ["worker", "--scheduler-file", str(file), "--nworkers", "1", "--nthreads", "1", "--no-nanny"]
@@ -60,7 +60,7 @@ def cluster(folder: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print a line a question."""
+    """Print a line for each question."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=18_000, help="of a run that takes about 0.5 s")
     parser.add_argument("--runs", type=int, default=60, help="of such ones")

@@ -1,7 +1,7 @@
-"""Cost of the checks of what plug-ins return, as a share of a run, and of the hash of gridsim's sources at the start.
+"""Cost of the checks of plug-in results as a share of a run, and of the hash of gridsim's sources at the start.
 
-Each case runs with the checks and with functions in their place that check nothing, in turn, in one process. The share
-is the difference of the least CPU times of both, relative to that without checks.
+Each case runs alternately with the checks and with functions that check nothing, in one process. The share is the
+difference of the least CPU times, relative to the time without checks.
 
     python benchmarks/checks.py [LOG.swf.gz] [--jobs 4000] [--repeat 25]
 """
@@ -37,17 +37,17 @@ from gridsim.workload.transform.load_factor import OfferedLoad
 
 
 class Widest:
-    """Widest first, once a job."""
+    """Widest jobs first, with a static rank."""
 
     changes = "static"
 
     def rank(self, queue: Any, now: float) -> Any:
-        """The number of cores, negative."""
+        """Return the number of cores, negative."""
         return -queue.cores
 
 
 class Aged(Widest):
-    """Widest first, in each scheduling cycle."""
+    """Widest jobs first, ranked in each scheduling cycle."""
 
     changes = "pass"
 
@@ -58,15 +58,15 @@ class WideProtected:
     blocking = False
 
     def lanes(self, queue: Any) -> Lanes:
-        """The lane of each request."""
+        """Return the lane of each request."""
         return Lanes((queue.cores < 32).astype(np.int64), np.array([1, 0], dtype=np.int64))
 
 
 class FirstPlace:
-    """The first place in the plan, where it ends by the deadline."""
+    """The first place in the plan, if the job ends there by its deadline."""
 
     def plan(self, request: int, deadline: int, plan: Any, now: int) -> Offer | None:
-        """An offer of the earliest start."""
+        """Return an offer of the earliest start."""
         start = plan.earliest(request, now)
         return Offer(start) if start + plan.estimate[request] <= deadline else None
 
@@ -108,12 +108,12 @@ WITHOUT: list[tuple[Any, str, Any]] = [
     (Cluster, "_check_quote", _unchecked),
     (Plan, "reserve", _unchecked_reserve),
 ]
-"""Where the checks are, and the same without them."""
+"""The checks, and their replacements without checks."""
 
 
 @contextmanager
 def without_checks() -> Iterator[None]:
-    """Run without the checks of answers."""
+    """Run without the checks of plug-in results."""
     kept = [(place, name, getattr(place, name)) for place, name, _ in WITHOUT]
     for place, name, instead in WITHOUT:
         setattr(place, name, instead)
@@ -125,16 +125,16 @@ def without_checks() -> Iterator[None]:
 
 
 def seconds(workload: gs.Workload, platform: gs.Platform, policy: Any) -> float:
-    """CPU seconds of a run with SimPy, where each answer of a plug-in is checked."""
+    """Return the CPU seconds of a run with SimPy, where each plug-in result is checked."""
     begun = time.process_time()
     gs.simulate(workload, platform=platform, policy=policy, engine="simpy")
     return time.process_time() - begun
 
 
 def share(workload: gs.Workload, platform: gs.Platform, make: Callable[[], Any], repeat: int) -> tuple[float, float]:
-    """CPU seconds of a run without checks, and the share of it that the checks take in addition."""
+    """Return the CPU seconds of a run without checks, and the additional share of the checks."""
     checked, plain = [], []
-    for turn in range(2 * repeat + 2):  # either kind is first in every second pair: the second run of two is faster
+    for turn in range(2 * repeat + 2):  # alternate the first kind of each pair: the second run of a pair is faster
         gc.collect()
         if turn % 4 in (0, 3):
             checked.append(seconds(workload, platform, make()))
@@ -146,7 +146,7 @@ def share(workload: gs.Workload, platform: gs.Platform, make: Callable[[], Any],
 
 
 def start(repeat: int) -> float:
-    """Least CPU seconds of the checksum of all sources that compiled loops depend on."""
+    """Return the least CPU seconds of the checksum of all sources that compiled loops depend on."""
     package, taken = Path(gs.__file__).parent, []
     for _ in range(repeat):
         begun = time.process_time()

@@ -1,4 +1,4 @@
-"""Whole commands as a user waits for them: CPU and wall seconds, peak memory."""
+"""Whole commands: CPU and wall seconds, peak memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def measured(words: list[str], *, folder: str, environment: dict[str, str] | None = None) -> tuple[float, float, float]:
-    """CPU seconds, wall seconds and peak memory (MB) of one command, all its processes; shared pages count once."""
+    """Return CPU seconds, wall seconds and peak memory (MB) of all processes of a command; shared pages count once."""
     begun = time.perf_counter()
     process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
     peak = [0.0]
@@ -28,14 +28,14 @@ def measured(words: list[str], *, folder: str, environment: dict[str, str] | Non
 
 
 def _watch(first: int, peak: list[float]) -> None:
-    """Look at the memory of a process and its children ten times a second, until it ends; Linux only."""
+    """Read the memory of a process and its children ten times per second until it ends; Linux only."""
     while (now := _memory(first)) is not None:
         peak[0] = max(peak[0], now)
         time.sleep(0.1)
 
 
 def _memory(process: int) -> float | None:
-    """Proportional set sizes of a process and all below it, MB; None where it is gone."""
+    """Return the proportional set size of a process and its descendants, MB; None if it has ended."""
     place = Path("/proc", str(process))
     try:
         text = (place / "smaps_rollup").read_text()
@@ -47,7 +47,7 @@ def _memory(process: int) -> float | None:
 
 
 def main() -> None:
-    """Print a row a command: the median of three runs by wall time."""
+    """Print a row for each command: the median of three runs by wall time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", nargs="*")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="of compare on each log (default: 1 2)")

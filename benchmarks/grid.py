@@ -1,9 +1,9 @@
-"""CPU time a task on the paper's grid (4 clusters of 1,000 cores), and what a backlog of ready tasks costs.
+"""CPU time per task on the grid of the paper (4 clusters of 1,000 cores), and the cost of a backlog of ready tasks.
 
-175 schedules: one workload of each of the five kinds of Table 2, five loads, seven policies, on one engine. Beside them
-stands what SimPy alone needs for a time-out, measured a moment before and after: quote the ratio. With ``--campaign``
-instead the published evaluation: generation, schedules and numbers of one workload of each kind, on both engines, in
-CPU ms a schedule and as what all 5,250 would take; the rows are the same, or it says so.
+175 schedules: one workload of each of the five kinds of Table 2, five loads, seven policies, on one engine. The output
+includes the CPU time of a SimPy time-out, measured just before and after: quote the ratio. ``--campaign`` runs the
+published evaluation instead: generation, schedules and metrics of one workload of each kind, on both engines. It prints
+CPU ms per schedule and the total for all 5,250 schedules, and reports whether the rows are equal.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ ENGINES = ("simpy", "compiled")
 
 
 def paper_platform() -> Platform:
-    """One router over four clusters, three of one kind, data delays of a fifth of the execution time."""
+    """Return one router over four clusters, three of one kind, with data delays of a fifth of the execution time."""
     kinds = ("Kind1", "Kind1", "Kind1", "Kind2")
     clusters = tuple(ClusterSpec(f"cluster{number}", 1000, kind) for number, kind in enumerate(kinds, start=1))
     return Platform(RouterSpec("router", clusters), network=Network(ccr="1/5"))
 
 
 def timeout() -> float:
-    """CPU microseconds of one SimPy time-out."""
+    """Return the CPU microseconds of one SimPy time-out."""
     env = Environment()
 
     def wait() -> Iterator[Event]:
@@ -52,7 +52,7 @@ def timeout() -> float:
 
 
 def backlog(policy: str, waiting: int, options: Run, jobs: int = 40_000, cores: int = 100) -> float:
-    """CPU microseconds a job where so many one-core jobs wait all the time."""
+    """Return the CPU microseconds per job with a constant number of waiting one-core jobs."""
     rng = np.random.default_rng(1)
     runtime = rng.integers(50, 5000, jobs)
     later = np.cumsum(np.full(jobs - waiting, runtime.mean() / cores)).round()
@@ -69,12 +69,12 @@ def backlog(policy: str, waiting: int, options: Run, jobs: int = 40_000, cores: 
 
 
 def campaign(kinds: Iterable[str], loads: tuple[float, ...]) -> None:
-    """Print a row a kind and engine, then the extrapolation; exit 1 where the engines differ."""
+    """Print a row for each kind and engine, then the extrapolation; exit 1 if the engines differ."""
     from gridsim_papers.grid import campaign as published
     from gridsim_papers.units import Unit
 
     whole = published.GridCampaign(loads=loads)
-    whole.rows(Unit("fan", 29))  # compiled
+    whole.rows(Unit("fan", 29))  # compiles the loops
     usual, found, spent = published.simulate, dict[str, str](), dict.fromkeys(ENGINES, 0.0)
     schedules = len(loads) * len(whole.policies)
     print(f"{'kind':8} {'engine':9} {'CPU s':>7} {'ms a schedule':>14}")
@@ -96,7 +96,7 @@ def campaign(kinds: Iterable[str], loads: tuple[float, ...]) -> None:
 
 
 def main() -> None:
-    """Print a row a kind and load, then the averages, then the backlogs."""
+    """Print a row for each kind and load, then the averages, then the backlogs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--engine", choices=ENGINES, default="compiled")
@@ -108,7 +108,7 @@ def main() -> None:
         return
     options = Run(engine=args.engine)
     platform = paper_platform()
-    for policy in POLICIES:  # compile
+    for policy in POLICIES:  # compiles the loops
         run(Grid(kind="prob", jobs=20, total=10**7).generate(1), platform, policy, options)
     bare = [timeout()]
     spent = dict.fromkeys(POLICIES, 0.0)

@@ -1,4 +1,4 @@
-"""Time a job and peak memory of a generated workload under EASY, as it grows; one process a size."""
+"""Time per job and peak memory of a generated workload under EASY, by size; one process per size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 
 
 def one(jobs: int, load: float, policy: str) -> None:
-    """Generate, simulate, print the figures of this process."""
+    """Generate and simulate a workload, and print the figures of this process."""
     import gridsim as gs
 
     platform = gs.Platform.single(128)
@@ -27,7 +27,7 @@ def one(jobs: int, load: float, policy: str) -> None:
 
 
 def main() -> None:
-    """Print a row a size."""
+    """Print a row for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--load", type=float, default=0.5)
     parser.add_argument("--policy", default="easy")

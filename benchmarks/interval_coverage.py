@@ -1,8 +1,8 @@
 """Coverage of the intervals of paired differences: how often they contain the true ratio of the means.
 
-Every cell is a set of workloads: of the Lublin model at a load, or made from a log by one of three methods. Each
-workload is simulated under all policies. The true ratio is that of the means over all workloads of the cell, or for
-windows of a log that of the whole log.
+A cell is a set of workloads: of the Lublin model at a load, or made from a log by one of three methods. Each workload
+is simulated under all policies. The true ratio is that of the means over all workloads of the cell; for windows of a
+log, it is the ratio of the whole log.
 
     python benchmarks/interval_coverage.py [--workloads 120] [--logs FOLDER] [--cells TEXT]
 
@@ -36,12 +36,12 @@ WEEK = 7 * 86_400 * MICROSECOND
 
 
 class Noise:
-    """Order of submission with up to an hour of noise: two seeds are two policies that nothing tells apart.
+    """Order of submission with up to an hour of noise: two seeds are two policies of equal quality.
 
     Parameters
     ----------
     seed : int
-        Of the noise.
+        Seed of the noise.
     """
 
     changes = "static"
@@ -50,13 +50,13 @@ class Noise:
         self.seed = seed
 
     def rank(self, queue: Any, now: int) -> Any:
-        """Submit time plus noise of each job."""
+        """Return the submit time plus noise of each job."""
         noise = np.random.default_rng(self.seed).uniform(0, 3600, 1 + int(queue.rows.max(initial=0)))
         return queue.submit + noise[queue.rows]
 
 
 class Coverage(NamedTuple):
-    """What one metric of one pair shows: shares of workloads, and the median half-width over the ideal one."""
+    """Results of one metric and pair: shares of workloads, and the median half-width relative to the ideal one."""
 
     metric: str
     policy: str
@@ -69,13 +69,13 @@ class Coverage(NamedTuple):
 
 
 def lublin(jobs: int, load: float, workloads: int, *, first: int = 1000, cores: int = 128) -> Iterator[gs.Workload]:
-    """Workloads of the Lublin model at an offered load."""
+    """Yield workloads of the Lublin model at an offered load."""
     for seed in range(first, first + workloads):
         yield OfferedLoad(load).apply(Lublin(jobs=jobs, cores=cores).generate(seed))
 
 
 def same_users(log: gs.Workload, workloads: int, *, weeks: int = 13, first_week: int = 20) -> Iterator[gs.Workload]:
-    """Workloads with every user of some weeks of a log once, each moved by whole weeks round the end."""
+    """Yield workloads with every user of some weeks of a log once, each shifted cyclically by whole weeks."""
     week = (log.submit - log.submit.min()) // WEEK
     part = log.select(np.flatnonzero((week >= first_week) & (week < first_week + weeks)))
     start = log.submit.min() + first_week * WEEK
@@ -89,13 +89,13 @@ def same_users(log: gs.Workload, workloads: int, *, weeks: int = 13, first_week:
 
 
 def other_users(log: gs.Workload, workloads: int, *, weeks: int | None = None) -> Iterator[gs.Workload]:
-    """Workloads with users drawn anew from those of a log."""
+    """Yield workloads with users resampled from a log."""
     for seed in range(workloads):
         yield Resample(weeks=weeks).apply(log, np.random.default_rng(seed))
 
 
 def windows(log: gs.Workload, *, jobs: int = 10_000) -> Iterator[gs.Workload]:
-    """Windows of consecutive jobs of a log, each half of which is in the next."""
+    """Yield windows of consecutive jobs of a log; each window shares half of its jobs with the next one."""
     for first in range(0, len(log) - jobs + 1, jobs // 2):
         yield log.select(np.arange(first, first + jobs))
 
@@ -107,20 +107,20 @@ def study(
     policies: Sequence[str] = POLICIES,
     whole: gs.Workload | None = None,
 ) -> tuple[list[Coverage], float]:
-    """Coverage of each metric and pair, and the larger share of false verdicts of the two metrics.
+    """Return the coverage of each metric and pair, and the larger share of false verdicts of the two metrics.
 
-    False verdicts are *better* or *worse* for two orders that nothing tells apart.
+    False verdicts are *better* or *worse* for two random orders of equal quality.
 
     Parameters
     ----------
     workloads : iterator of Workload
         The workloads of the cell.
     cores : int
-        Of the machine.
+        Number of cores of the machine.
     policies : sequence of str
         Policies to compare with the baseline.
     whole : Workload, optional
-        The log whose ratios are the true ones; where left out, the truth is the ratio over all workloads.
+        The log whose ratios are the true ones; if omitted, the true ratio is that over all workloads.
     """
     usual_names = (BASELINE, *policies)
     simulated: dict[str, Any] = {name: name for name in usual_names}
@@ -148,7 +148,7 @@ def study(
 
 
 def _coverage(metric: str, policy: str, found: list[Any], true: list[Any]) -> Coverage:
-    """Coverage of the ratio over the workloads in *true* by the intervals in *found*, for one pair."""
+    """Return the coverage of the ratio over the workloads in *true* by the intervals in *found*, for one pair."""
     truth = np.mean([it.policy_mean for it in true]) / np.mean([it.baseline_mean for it in true])
     claims = [it for it in found if it.p < 0.05]
     ideal = 1.96 * np.std([np.log(it.ratio) for it in found], ddof=1)
@@ -165,7 +165,7 @@ def _coverage(metric: str, policy: str, found: list[Any], true: list[Any]) -> Co
 
 
 class Cell(NamedTuple):
-    """Workloads of one kind, with their number, the cores, and what `study` is called with."""
+    """Workloads of one kind, with their number, the cores, and the arguments of `study`."""
 
     name: str
     workloads: Iterator[gs.Workload]
@@ -175,7 +175,7 @@ class Cell(NamedTuple):
 
 
 def cells(workloads: int, logs: Path | None) -> Iterator[Cell]:
-    """All cells; those of logs only with the folder of the logs."""
+    """Yield all cells; those of logs only if the folder of the logs is given."""
     sizes = [(load, jobs, 128) for load in (0.5, 0.7, 0.85) for jobs in (1000, 5000, 20_000)]
     held_out = [(0.6, 2000, 128), (0.8, 2000, 128), (0.75, 8000, 256), (0.9, 1000, 128)]
     for load, jobs, cores in (*sizes, *held_out):
@@ -207,7 +207,7 @@ def cells(workloads: int, logs: Path | None) -> Iterator[Cell]:
 
 
 def row(cell: Cell) -> str:
-    """A row of the table: the least favourable pair for coverage, the average pair otherwise."""
+    """Return a row of the table: the least favourable pair for coverage, the average over pairs otherwise."""
     found, false = study(cell.workloads, cell.cores, **cell.options)
 
     def least(metric: str, *, saturated: bool = False) -> str:

@@ -1,14 +1,14 @@
-"""How far simulation is from what the machine can do: jobs per CPU second, beside the same schedule by a page of C.
+"""Speed of simulation relative to the machine's limit: jobs per CPU second, compared with a short C program.
 
     python benchmarks/limit.py LOG.swf.gz [LOG …] [--repeat 5] [--reference refsim.c]
     python benchmarks/limit.py --jobs 1000000              # a generated workload at a load of 0.8
-    python benchmarks/limit.py --jobs 500 --check          # no speed: both engines and the C make the same starts
+    python benchmarks/limit.py --jobs 500 --check          # no timing: both engines and the C program have equal starts
     python benchmarks/limit.py --stream --jobs 10000000    # gridsim run --stream of a generated log
 
-A row is one policy on one log: a simulation from the workload in memory to its record, once by SimPy and several times
-compiled, and from the file to the starts in a process of its own, CPU seconds. The C is a second program that schedules
-FCFS, EASY and conservative; without it (or without a compiler) its columns are empty. It is given what gridsim read:
-runtimes cut at the estimates.
+A row is one policy on one log: a simulation from the workload in memory to its record, once with SimPy and several
+times compiled, and a separate process from the file to the starts, in CPU seconds. The C program is an independent
+implementation of FCFS, EASY and conservative; without it (or without a compiler) its columns are empty. Its input is
+the log as read by gridsim: run times are cut at the estimates.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ POLICIES = {
     "easy?ordering=random": "",
     "easy?backfill_order=wfp3": "",
 }
-"""What is measured, and the word of the C for it, where it has one."""
+"""Measured policies, with the option of the C program where it has one."""
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "perf" / "refsim.c"
 
@@ -68,7 +68,7 @@ gs.simulate(workload, platform=gs.Platform.single(int(sys.argv[2])), policy=sys.
 
 
 class Trace(NamedTuple):
-    """A workload and the file that the C reads."""
+    """A workload and the input file of the C program."""
 
     workload: Workload
     cores: int
@@ -76,7 +76,7 @@ class Trace(NamedTuple):
 
 
 def traced(workload: Workload, folder: Path) -> Trace:
-    """The jobs that fit the machine, in whole seconds, here and as a file of SWF."""
+    """Return the jobs that fit the machine, in whole seconds, and write them as SWF."""
     cores, _ = machine_cores(workload, None)
     workload = workload.select(workload.cores <= cores)
     submit = workload.submit // MICROSECOND
@@ -97,7 +97,7 @@ def traced(workload: Workload, folder: Path) -> Trace:
 
 
 def compiled_reference(source: Path, folder: Path) -> Path | None:
-    """The C, compiled; None where it or a compiler is not there."""
+    """Return the compiled C program; None if the source or a compiler is missing."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None or not source.is_file():
         return None
@@ -106,7 +106,7 @@ def compiled_reference(source: Path, folder: Path) -> Path | None:
 
 
 def by_reference(program: Path, trace: Trace, word: str, folder: Path) -> tuple[float, np.ndarray]:
-    """CPU seconds of the C's simulation alone, and its starts, s."""
+    """Return the CPU seconds of the C program's simulation alone, and its starts, s."""
     out = folder / "starts.csv"
     words = [str(program), str(trace.file), str(trace.cores), word, str(out)]
     told = subprocess.run(words, check=True, capture_output=True, text=True).stderr
@@ -116,14 +116,14 @@ def by_reference(program: Path, trace: Trace, word: str, folder: Path) -> tuple[
 
 
 def simulated(trace: Trace, policy: str, engine: str) -> tuple[float, Record]:
-    """CPU seconds of one simulation, and its record."""
+    """Return the CPU seconds of one simulation, and its record."""
     begun = time.process_time()
     record = run(trace.workload, gs.Platform.single(trace.cores), policy, Run(engine=engine))  # type: ignore[arg-type]
     return time.process_time() - begun, record
 
 
 def alone(trace: Trace, policy: str) -> float:
-    """CPU seconds of a whole process from the file to the starts."""
+    """Return the CPU seconds of a whole process from the file to the starts."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", ALONE, str(trace.file), str(trace.cores), policy], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -131,7 +131,7 @@ def alone(trace: Trace, policy: str) -> float:
 
 
 def check(name: str, trace: Trace, program: Path | None, folder: Path) -> None:
-    """Raise `CheckFailed` where two of them make different starts."""
+    """Raise `CheckFailed` if the engines or the C program differ in a start."""
     for policy, word in POLICIES.items():
         _, record = simulated(trace, policy, "compiled")
         others = {"SimPy": simulated(trace, policy, "simpy")[1].start_us}
@@ -144,10 +144,10 @@ def check(name: str, trace: Trace, program: Path | None, folder: Path) -> None:
 
 
 def measured(name: str, trace: Trace, program: Path | None, folder: Path, repeat: int) -> None:
-    """Print a row a policy."""
+    """Print a row for each policy."""
     for policy, word in POLICIES.items():
         for engine in ("compiled", "simpy"):
-            simulated(trace._replace(workload=trace.workload.select(slice(0, 1000))), policy, engine)  # loops, and more
+            simulated(trace._replace(workload=trace.workload.select(slice(0, 1000))), policy, engine)  # loads loops
         ours, theirs = [], []
         events = simulated(trace, policy, "simpy")[0]
         for _ in range(repeat):
@@ -170,10 +170,10 @@ model = "lublin?jobs={jobs}&cores=128&load=0.8&estimates=multiples&users=50"
 
 
 def streamed(jobs: int, folder: Path) -> None:
-    """Print what a generated log takes block by block, the whole command, and then when its record is there."""
+    """Print the cost of a generated log block by block, the whole command, and again with the existing record."""
     recipe, out = folder / "long.toml", folder / "long"
     recipe.write_text(STREAMED.format(jobs=jobs))
-    # In a process of its own, which waits for one child alone: the peak of memory is that child's.
+    # A separate process with a single child, so that the peak of memory is that of the child.
     measure = (
         "import resource, subprocess, sys"
         "; told = subprocess.run(sys.argv[1:], check=True, capture_output=True, text=True)"
@@ -195,7 +195,7 @@ def streamed(jobs: int, folder: Path) -> None:
 
 
 def workloads(args: argparse.Namespace) -> Iterator[tuple[str, Workload]]:
-    """Logs, or a generated workload."""
+    """Yield the logs, or a generated workload."""
     for log in args.logs:
         yield Path(log).name, gs.read_workload(log)
     if args.jobs:

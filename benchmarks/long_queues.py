@@ -1,11 +1,11 @@
-"""Conservative backfilling where queues are long: CPU seconds of one run on a log that is drawn, 8,192 cores.
+"""Conservative backfilling with long queues: CPU seconds of one run of a generated log on 8,192 cores.
 
     python benchmarks/long_queues.py                       # the whole log: 447,784 jobs, 1,100 waiting on average
-    python benchmarks/long_queues.py --jobs 20000          # the first of them: seconds
-    python benchmarks/long_queues.py --jobs 5000 --check   # no speed: both engines and the C make the same starts
+    python benchmarks/long_queues.py --jobs 20000          # the first 20,000 jobs: seconds
+    python benchmarks/long_queues.py --jobs 5000 --check   # no timing: both engines and the C program have equal starts
 
-The log is like those of large clusters that are used by the thousand: users come with sweeps, jobs of one width and one
-estimate, of which the largest have thousands. The C, `--reference`, compresses in order of arrival.
+The log resembles those of large clusters: users submit parameter sweeps, with jobs of one width and one estimate. The
+largest sweeps have thousands of jobs. The C program, `--reference`, compresses in order of arrival.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from gridsim.record import Record
 
 JOBS, CORES = 447_784, 8_192
 LOAD = 0.82
-"""Of the machine, between the first submit and the last."""
+"""Offered load of the machine between the first and the last submission."""
 
 WIDTHS = ((1, 0.35), (2, 0.06), (4, 0.1), (8, 0.3), (16, 0.08), (32, 0.06), (64, 0.03), (128, 0.01), (256, 0.004))
 WIDER = ((512, 0.002), (1024, 0.001), (2048, 0.0005))
 ESTIMATES = ((1800, 0.1), (3600, 0.15), (14_400, 0.15), (43_200, 0.15), (86_400, 0.25), (259_200, 0.2))
-"""Widths, and seconds that are asked for, with their shares of the sweeps."""
+"""Widths, and requested seconds, with their shares of the sweeps."""
 
 ODD = 0.15
-"""Share of the sweeps that ask for any number of minutes up to the largest estimate instead."""
+"""Share of the sweeps that instead request an arbitrary number of minutes up to the largest estimate."""
 
 LARGEST, TAIL = 4_000, 1.1
-"""Jobs of the largest sweep, and the exponent of Pareto's law of their sizes."""
+"""Jobs of the largest sweep, and the exponent of the Pareto distribution of sweep sizes."""
 
 
 def drawn(jobs: int = JOBS, seed: int = 1) -> Workload:
-    """The first *jobs* of the log; instants and durations in whole seconds."""
+    """Return the first *jobs* jobs of the log; times and durations in whole seconds."""
     size = sweeps(stream(seed, "long", "sizes"))
     of = np.repeat(np.arange(len(size)), size)[:JOBS]
     count = int(of[-1]) + 1
@@ -72,19 +72,19 @@ def drawn(jobs: int = JOBS, seed: int = 1) -> Workload:
 
 
 def sweeps(rng: np.random.Generator) -> IntArray:
-    """Sizes of sweeps that make up the whole log: many of one job, few of thousands."""
+    """Return the sizes of the sweeps of the whole log: many with one job, few with thousands."""
     size = np.minimum((1 - rng.random(JOBS)) ** (-1 / TAIL), LARGEST).astype(np.int64)
     return size[: int(np.searchsorted(np.cumsum(size), JOBS)) + 1]
 
 
 def dealt(shares: tuple[tuple[int, float], ...], count: int, rng: np.random.Generator) -> IntArray:
-    """Values by their shares."""
+    """Return values drawn by their shares."""
     values, weights = np.array([value for value, _ in shares]), np.array([share for _, share in shares])
     return values[np.searchsorted(np.cumsum(weights) / weights.sum(), rng.random(count), side="right")]
 
 
 def waiting(record: Record) -> tuple[float, int]:
-    """Jobs that wait: on average between the first submit and the last start, and at most."""
+    """Return the mean number of waiting jobs between the first submission and the last start, and the maximum."""
     instants = np.concatenate([record.submit, record.start])
     steps = np.concatenate([np.ones(len(record), dtype=np.int64), -np.ones(len(record), dtype=np.int64)])
     order = np.argsort(instants, kind="stable")
@@ -93,7 +93,7 @@ def waiting(record: Record) -> tuple[float, int]:
 
 
 def check(trace: Trace, policy: str, folder: Path, reference: Path) -> None:
-    """Raise `CheckFailed` where two of them make different starts."""
+    """Raise `CheckFailed` if the engines or the C program differ in a start."""
     start = simulated(trace, policy, "compiled")[1].start_us
     others = {"SimPy": simulated(trace, policy, "simpy")[1].start_us}
     program = compiled_reference(reference, folder)
@@ -106,7 +106,7 @@ def check(trace: Trace, policy: str, folder: Path, reference: Path) -> None:
 
 
 def main() -> None:
-    """Print what a run took, or check."""
+    """Print the time of a run, or check the starts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--seed", type=int, default=1)
@@ -120,7 +120,7 @@ def main() -> None:
         if args.check:
             check(trace, args.policy, folder, args.reference)
             return
-        simulated(trace._replace(workload=trace.workload.select(slice(0, 200))), args.policy, "compiled")  # loops
+        simulated(trace._replace(workload=trace.workload.select(slice(0, 200))), args.policy, "compiled")  # compiles
         took, record = simulated(trace, args.policy, "compiled")
     mean, most = waiting(record)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

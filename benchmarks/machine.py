@@ -1,4 +1,4 @@
-"""CPU seconds of machines of nodes and pools: a pooled vector beside cores only, a site with memory and GPUs, a log."""
+"""CPU seconds for machines with nodes and pools: several pools and cores only, a site with memory and GPUs, a log."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gridsim.model.platform import machine_cores
 from gridsim.model.workload import Workload
 
 MEMORY = 262_144
-"""MiB of a node of the drawn site."""
+"""MiB per node of the generated site."""
 
 
 def seconds(workload: Workload, platform: gs.Platform, policy: str) -> float:
-    """CPU seconds of one run by SimPy, compiled before."""
+    """Return the CPU seconds of one SimPy run with compiled loops."""
     gs.simulate(workload.select(slice(0, 50)), platform=platform, policy=policy, engine="simpy")
     begun = time.process_time()
     gs.simulate(workload, platform=platform, policy=policy, engine="simpy")
@@ -27,7 +27,7 @@ def seconds(workload: Workload, platform: gs.Platform, policy: str) -> float:
 
 
 def demands(n: int, **columns: Any) -> Demands:
-    """Demands without limits on nodes and words."""
+    """Return demands without limits on nodes and without features."""
     none = np.zeros(n, dtype=np.int64)
     words = WordSets(none, ((),))
     usual = {
@@ -48,7 +48,7 @@ def demands(n: int, **columns: Any) -> Demands:
 
 
 def site(jobs: int, load: float, seed: int = 1) -> tuple[Workload, gs.Platform]:
-    """200 nodes of 64 cores, memory and 4 GPUs; jobs that offer that load of the scarcest resource."""
+    """Return 200 nodes with 64 cores, memory and 4 GPUs, and jobs with the given load of the scarcest resource."""
     rng = np.random.default_rng(seed)
     group = gs.NodeGroup(group="n", count=200, capacity={"cores": 64, "memory": MEMORY}, gpus=4)
     tasks = rng.choice([1, 1, 1, 2, 4, 8, 16, 32], jobs)
@@ -66,7 +66,7 @@ def site(jobs: int, load: float, seed: int = 1) -> tuple[Workload, gs.Platform]:
 
 
 def pooled(workload: Workload, cores: int) -> tuple[Workload, gs.Platform]:
-    """The same jobs with memory and licences beside their cores, on one pool of each; cores alone bind."""
+    """Return the same jobs with memory and licences in addition to cores, each in one pool; only cores are scarce."""
     asked = demands(
         len(workload), pools={"cores": workload.cores, "memory": 1000 * workload.cores, "licence": workload.cores % 3}
     )

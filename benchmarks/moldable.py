@@ -1,7 +1,7 @@
-"""Moldable jobs: CPU of whole runs beside rigid EASY on the same jobs, and of one pass against the waiting jobs.
+"""Moldable jobs: CPU time of whole runs compared with rigid EASY, and of a scheduling cycle by number of waiting jobs.
 
-With a log: 5,000 jobs at load factor 150, every job on 1 to all cores, speedups of Downey with sigma 1. Without: the
-cost of passes over a queue of so many waiting jobs, while jobs come and go on a full machine.
+With a log: 5,000 jobs at load factor 150, every job on 1 to all cores, Downey speedups with sigma 1. Without a log: the
+cost of cycles over a queue with a given number of waiting jobs, while jobs arrive and end on a full machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RANGES = "moldable?range_factor=1&sigma=1"
 
 
 def cpu(workload: Workload, cores: int, policy: str, repeat: int = 1) -> tuple[float, Any]:
-    """Least CPU seconds of some runs, compiled code being loaded already; and the last result."""
+    """Return the least CPU seconds of some runs with loaded compiled code, and the last result."""
     platform = gs.Platform.single(cores)
     gs.simulate(workload.select(slice(0, 100)), platform=platform, policy=policy)
     spent = []
@@ -48,7 +48,7 @@ def cpu(workload: Workload, cores: int, policy: str, repeat: int = 1) -> tuple[f
 
 
 def runs(log: str, window: int, repeat: int) -> None:
-    """Print a row a policy."""
+    """Print a row for each policy."""
     texts = [f"slice?window={window}&jobs=5000&origin=true", "exact-estimates", "load-factor?percent=150", RANGES]
     workload = transformed(gs.read_workload(log), texts, platform=gs.Platform.single(CORES))
     print(f"{log.rpartition('/')[2]}, window {window}, load factor 150: {len(workload):,} jobs on {CORES} cores")
@@ -66,7 +66,7 @@ def runs(log: str, window: int, repeat: int) -> None:
 
 
 def flood(waiting: int, churn: int = 200) -> Workload:
-    """Jobs of which so many wait at once, while *churn* small ones come and go."""
+    """Return jobs of which *waiting* wait at once, while *churn* small ones arrive and end."""
     rng = np.random.default_rng(waiting)
     n = waiting + churn
     submit = np.concatenate([np.zeros(waiting), np.sort(rng.uniform(1, 20_000, churn))])
@@ -77,7 +77,7 @@ def flood(waiting: int, churn: int = 200) -> Workload:
 
 
 def growth(counts: Sequence[int]) -> None:
-    """Print a row a number of waiting jobs."""
+    """Print a row for each number of waiting jobs."""
     chosen = ("easy", "moldable-base", "moldable-base?choices=all", "moldable-combined")
     print(f"CPU milliseconds a job, so many jobs of {CORES} cores submitted at once and 200 behind them")
     print(f"{'waiting':>7} " + " ".join(f"{policy:>26}" for policy in chosen) + f" {'base, plain version':>20}")
@@ -94,7 +94,7 @@ def growth(counts: Sequence[int]) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("log", nargs="?", help="SWF log, for whole runs")
     parser.add_argument("--waiting", type=int, nargs="+", default=[10, 30, 100, 300, 1000, 3000])

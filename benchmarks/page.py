@@ -1,9 +1,9 @@
-"""From a `sacct` file to the page: CPU seconds of the whole command ``gridsim compare``, for a made log of many jobs.
+"""From a `sacct` file to the report page: CPU seconds of the command ``gridsim compare`` on a large generated log.
 
     python benchmarks/page.py [--jobs 100000] [--load 0.8] [--steps] [-- ARGUMENTS OF COMPARE]
 
-The log is the built-in workload on a machine of 1,024 cores, as EASY schedules it, so that jobs wait as they would;
-with `--steps` two more lines a job. The command runs on its own, as an operator would start it.
+The log is the built-in workload on a machine with 1,024 cores, scheduled by EASY so that waits are realistic. With
+`--steps`, each job has two more lines. The command runs in a separate process, as started by an operator.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def write(path: Path, jobs: int, load: float, *, steps: bool) -> None:
 
 
 def main() -> None:
-    """Write a log, compare, say how long that took."""
+    """Write a log, run the comparison, and print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=100_000)
     parser.add_argument("--load", type=float, default=0.8)

@@ -1,4 +1,4 @@
-"""Jobs per CPU second of each policy on logs, beside a bare SimPy run of the same arrivals and completions."""
+"""Jobs per CPU second of each policy on logs, with a bare SimPy run of the same arrivals and completions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLICIES = ("fcfs", "easy", "conservative", "easy?ordering=sjf", "easy?ordering=
 
 
 def bare(workload: Workload) -> float:
-    """CPU seconds of SimPy alone: a process that releases jobs, a callback when each ends."""
+    """Return the CPU seconds of SimPy alone: a process that releases jobs, and a callback at each end."""
     env = Environment()
     ended = 0
 
@@ -38,7 +38,7 @@ def bare(workload: Workload) -> float:
 
 
 def main() -> None:
-    """Print a row a log and policy."""
+    """Print a row for each log and policy."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", nargs="+")
     parser.add_argument("--repeat", type=int, default=5)

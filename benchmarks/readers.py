@@ -1,10 +1,10 @@
-"""How fast logs are read, and how much memory that takes: a made log of many lines, of Slurm or in SWF.
+"""Speed and memory of reading logs: a large generated log of Slurm or in SWF.
 
     python benchmarks/readers.py --lines 1000000 [--form P|steps|names|wide|comma|table|json|swf]
 
-Forms: `P` is allocations with a delimiter; `steps` has two more lines a job; `names` has the delimiter in every seventh
-name; `wide` has submit lines, where it stands a second time; `comma` has commas between columns, and in those that list
-resources; `table` is of fixed widths. `swf` is read once before, a small log, so that the loop that reads it is there.
+Forms: `P` has allocations with a delimiter; `steps` has two more lines per job; `names` has the delimiter in every
+seventh name; `wide` has submit lines, which contain it a second time; `comma` has commas between columns, and within
+those that list resources; `table` has fixed widths. For `swf`, a small log is read first, so that the loop is compiled.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _length(seconds: int) -> str:
 
 
 def records(jobs: int, delimiter_every: int = 0) -> Iterator[dict[str, str]]:
-    """Texts of the columns of made jobs, whole numbers of a simple sequence."""
+    """Yield the column texts of generated jobs, whole numbers of a simple sequence."""
     for k in range(jobs):
         submit = _BEGIN + 13 * k
         wait, run, cores = (k * 7919) % 4000, 1 + (k * 104729) % 7200, 1 << (k % 7)
@@ -170,7 +170,7 @@ FORMS: dict[str, Callable[[int], Iterator[str]]] = {
 
 
 def main() -> None:
-    """Write a log, read it, say how long that took."""
+    """Write a log, read it, and print the time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--form", choices=FORMS, default="P")

@@ -1,12 +1,12 @@
-"""Checksums of schedules: what a rebuilding must leave as it is, byte for byte.
+"""Checksums of schedules, which must not change, byte for byte, when code is rebuilt.
 
     python benchmarks/schedules.py LOG.swf.gz [LOG …] [--site FOLDER] --out before.csv
     python benchmarks/schedules.py LOG.swf.gz [LOG …] [--site FOLDER] --against before.csv  # exit 1: differs
 
-Every preset on every log (plan searches and moldable sizes on a part of it), the orderings, both instants, jobs that
-outlive their estimates, the five synthetic kinds of DAG jobs on the paper's grid under several balancers, and, with a
-folder that holds ``sacct.txt`` and ``slurm.conf``, Slurm's rules. A row is one schedule: who started when and where,
-ended when and how, on how many cores, with what promise and how often it was cut short.
+The cases are every preset on every log (plan searches and moldable sizes on a part of it), the orderings, both instant
+modes, jobs that exceed their estimates, the five synthetic kinds of DAG jobs on the grid of the paper under several
+balancers, and, for a folder with ``sacct.txt`` and ``slurm.conf``, Slurm's rules. A row is one schedule: start, end,
+place, cores, status, guarantee and number of stopped runs of each job.
 
 Generated workloads on machines of nodes with memory, GPUs and licences, and of pools without nodes, need no file:
 ``--only generated:`` selects them. Their checksums also contain predictions and allocations: nodes, cores, GPUs.
@@ -44,7 +44,7 @@ from gridsim.simulation import Run, run
 from gridsim.workload.synthetic.grid import Grid
 
 SHORT = 5_000
-"""Jobs of a log for what costs milliseconds a decision."""
+"""Jobs of a log for policies that need milliseconds per decision."""
 
 WHOLE = ("fcfs", "easy", "first-fit", "depth?k=4", "conservative")
 ORDERINGS = (
@@ -88,7 +88,7 @@ ON_NODES = ("msb", "mrt", "mrt?heuristic=edf+est", "qops", "fqops", "qops?k_fact
 
 @dataclass(frozen=True)
 class Case:
-    """What one schedule depends on, as texts, so that it can be sent to another process and written in a row."""
+    """Parameters of one schedule as texts, so that it can be sent to another process and written in a row."""
 
     source: str
     policy: str
@@ -101,7 +101,7 @@ class Case:
 
 
 class Row(NamedTuple):
-    """One schedule: its case, how many jobs it has, its checksum, and what it took."""
+    """One schedule: its case, number of jobs, checksum and cost."""
 
     case: Case
     jobs: int
@@ -110,7 +110,7 @@ class Row(NamedTuple):
 
 
 def cases(logs: Sequence[str], site: str | None) -> Iterator[Case]:
-    """Every schedule that is looked at."""
+    """Yield every case."""
     for log in logs:
         for policy in WHOLE:
             yield Case(log, policy)
@@ -137,7 +137,7 @@ def cases(logs: Sequence[str], site: str | None) -> Iterator[Case]:
             yield Case(f"grid:{kind}", policy)
         for balancer in (
             BALANCERS if kind != "fan" else BALANCERS[:3]
-        ):  # looking for starts in long queues takes minutes
+        ):  # searches for starts in long queues take minutes
             yield Case(f"grid:{kind}", "fifo", balancer=balancer, seed=2)
     if site is not None:
         yield Case(f"site:{site}", "slurm")
@@ -146,7 +146,7 @@ def cases(logs: Sequence[str], site: str | None) -> Iterator[Case]:
 
 
 def generated_cases() -> Iterator[Case]:
-    """Schedules of generated workloads."""
+    """Yield the cases with generated workloads."""
     for name in GENERATED:
         source = f"generated:{name}"
         for policy in LISTS:
@@ -167,7 +167,7 @@ def generated_cases() -> Iterator[Case]:
 
 
 def loaded(case: Case, policy: Any) -> tuple[Workload, Platform]:
-    """Workload and machine of a case."""
+    """Return the workload and machine of a case."""
     kind, _, what = case.source.rpartition(":")
     if kind == "grid":
         clusters = tuple(ClusterSpec(f"cluster{n}", 1000, "Kind2" if n == 4 else "Kind1") for n in range(1, 5))
@@ -189,7 +189,7 @@ def loaded(case: Case, policy: Any) -> tuple[Workload, Platform]:
 
 
 def generated(name: str, jobs: int, seed: int) -> tuple[Workload, Platform]:
-    """A machine and jobs of 12 users that request about 1.1 times its cores; integer draws only."""
+    """Return a machine and jobs of 12 users that request about 1.1 times its cores; integer draws only."""
     rng = np.random.default_rng([GENERATED.index(name), seed])
     thin = NodeGroup(group="thin", count=16, capacity={"cores": 32, "memory": 131_072}, weight=2, features=("fast",))
     fat = NodeGroup(group="fat", count=4, capacity={"cores": 64, "memory": 524_288}, partitions=("large",))
@@ -218,7 +218,7 @@ def generated(name: str, jobs: int, seed: int) -> tuple[Workload, Platform]:
 
 
 def _demand(name: str, rng: np.random.Generator) -> Demand:
-    """A demand of one job on a generated machine."""
+    """Return the demand of one job on a generated machine."""
     tasks, each, kind = int(2 ** rng.integers(0, 5)), int(2 ** rng.integers(0, 5)), int(rng.integers(0, 10))
     memory = each * int(rng.choice([1_024, 4_096, 8_192]))
     pools = {"matlab": int(rng.integers(0, 3)), "burst": int(rng.integers(0, 21))}
@@ -250,7 +250,7 @@ def _read(log: str) -> Workload:
 
 
 def checksum(record: Record, *, allocations: bool = False) -> str:
-    """SHA-256 of what happened: columns in a fixed order and width, with *allocations* if requested."""
+    """Return the SHA-256 of a record: columns in a fixed order and width, with *allocations* if requested."""
     columns: list[Any] = [record.start_us, record.end_us, record.status, record.cluster, record.cores_used]
     if record.tasks is not None:
         tasks = record.tasks
@@ -270,14 +270,14 @@ def checksum(record: Record, *, allocations: bool = False) -> str:
 
 
 def _columns_of(held: Allocations) -> list[Any]:
-    """Columns of allocations: pieces, amounts by the names of resources, and GPUs."""
+    """Return the columns of allocations: pieces, amounts by resource name, and GPUs."""
     columns: list[Any] = [held.job, held.run, held.node, held.tasks, held.start_us, held.end_us]
     columns += [held.amounts[name] for name in sorted(held.amounts)]
     return [*columns, held.gpu_row, held.gpu, held.gpu_share]
 
 
 def scheduled(case: Case) -> Row:
-    """The schedule of a case."""
+    """Return the schedule of a case."""
     spec = case.policy
     kind, _, what = case.source.rpartition(":")
     if kind in ("site", "allocations"):
@@ -292,7 +292,7 @@ def scheduled(case: Case) -> Row:
 
 
 def rows(found: Iterable[Case], workers: int) -> Iterator[Row]:
-    """Schedules in the order of the cases."""
+    """Yield schedules in the order of the cases."""
     if workers == 1:
         yield from map(scheduled, found)
         return
@@ -301,7 +301,7 @@ def rows(found: Iterable[Case], workers: int) -> Iterator[Row]:
 
 
 def _named(case: Case) -> tuple[str, ...]:
-    """A case without the folder of its source."""
+    """Return a case without the folder of its source."""
     kind, _, what = case.source.rpartition(":")
     return (f"{kind}:{Path(what).name}" if kind else Path(what).name, *map(str, astuple(case)[1:]))
 

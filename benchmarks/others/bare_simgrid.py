@@ -1,4 +1,4 @@
-"""SimGrid alone, no scheduler: an actor that releases jobs, an actor for each that sleeps for its runtime."""
+"""SimGrid alone, without a scheduler: an actor that releases jobs, and one per job that sleeps for its run time."""
 
 from __future__ import annotations
 

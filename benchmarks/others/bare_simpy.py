@@ -1,4 +1,4 @@
-"""SimPy alone, no scheduler: a process that releases jobs, a timeout for each; all start at their submit."""
+"""SimPy alone, without a scheduler: a process that releases jobs, and a timeout per job; jobs start when submitted."""
 
 from __future__ import annotations
 

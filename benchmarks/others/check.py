@@ -1,9 +1,9 @@
-"""Are the schedules possible, and are they the same? Prints a row for each schedule, as markdown.
+"""Check that schedules are feasible and equal: prints a row for each schedule, as markdown.
 
     python check.py FOLDER
 
-FOLDER holds what compare.py left: ``NAME.swf`` and ``NAME.POLICY.SIMULATOR.csv``. Possible is what ``gridsim validate``
-says; the same is that a job starts in the second in which gridsim starts it under the same policy.
+FOLDER contains the output of compare.py: ``NAME.swf`` and ``NAME.POLICY.SIMULATOR.csv``. Feasibility is the result of
+``gridsim validate``. A start is equal if gridsim starts the job in the same second under the same policy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEAD = """\
 
 
 def row(path: Path) -> str:
-    """Log, policy, simulator; possible or what is violated; share of jobs that start as in gridsim's schedule; wait."""
+    """Return a row: log, policy, simulator; feasible or the violation; share of starts equal to gridsim's; wait."""
     name, policy, simulator = path.name.removesuffix(".csv").rsplit(".", 2)
     workload = gs.read_workload(path.with_name(f"{name}.swf"))
     schedule = read_schedule(path)
@@ -37,7 +37,7 @@ def row(path: Path) -> str:
 
 
 def share(equal: np.ndarray) -> str:
-    """In per cent; 100 % means every single one.
+    """Format the share in per cent; only a share of exactly 1 is 'all'.
 
     >>> share(np.array([True, True])), share(np.array([True] * 9999 + [False]))
     ('all', '99.9 %')

@@ -1,12 +1,12 @@
-"""Runs simulators on the same logs, in turn, and prints what they cost and whether their schedules agree, as markdown.
+"""Run simulators on the same logs, in turn; print their costs and whether their schedules agree, as markdown.
 
     python benchmarks/others/compare.py [LOG[@JOBS] …] [--python accasim=PYTHON] [--python lapis=PYTHON]
                                         [--python simgrid=PYTHON] [--runs 3]
 
-A simulator that is not named runs with this interpreter; accasim, lapis and simgrid run only where their interpreter is
-given. Every figure is of a whole process, start-up included, as the operating system accounts for it: CPU is user plus
-system time of all threads, memory the peak resident size. This script stays small, because a child's peak begins with
-the size of whoever started it.
+A simulator without a `--python` option runs with this interpreter; accasim, lapis and simgrid run only if their
+interpreter is given. Every figure is that of a whole process, start-up included, from the operating system: CPU is user
+plus system time of all threads, memory the peak resident size. This script uses little memory, because the peak of a
+child process begins with the size of its parent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEAD = """\
 
 
 class Simulator(NamedTuple):
-    """A script of this folder, the policies that it knows, and up to how many jobs it is asked for."""
+    """A script of this folder, its policies, and the maximum number of jobs that it runs on."""
 
     name: str
     script: str
@@ -50,14 +50,14 @@ ELSEWHERE = ("accasim", "lapis", "simgrid")
 
 
 class Cost(NamedTuple):
-    """What one process took; CPU is infinite where it was stopped."""
+    """Cost of one process; CPU is infinite if it was stopped."""
 
     cpu: float
     memory: float
 
 
 class Case(NamedTuple):
-    """A command to measure again and again."""
+    """A command to measure several times."""
 
     log: Path
     policy: str
@@ -65,7 +65,7 @@ class Case(NamedTuple):
     python: str
 
     def cost(self, log: Path, limit: int) -> Cost:
-        """Run it once; stopped after *limit* CPU seconds."""
+        """Run the command once; stop it after *limit* CPU seconds."""
         output = self.log.with_name(f"{log.stem}.{self.policy}.{self.simulator.name}.csv")
         script = str(HERE / self.simulator.script)
         command = [self.python, script, str(log), self.policy, str(output), *self.simulator.options]
@@ -89,7 +89,7 @@ class Case(NamedTuple):
 
 
 def cases(logs: list[Path], pythons: dict[str, str]) -> Iterator[Case]:
-    """All commands, the simulators of one log and policy one after the other."""
+    """Yield all commands, with the simulators of a log and policy one after another."""
     for log in logs:
         jobs = sum(not line.startswith(b";") for line in log.read_bytes().splitlines())
         for policy in dict.fromkeys(policy for simulator in SIMULATORS for policy in simulator.policies):
@@ -100,7 +100,7 @@ def cases(logs: list[Path], pythons: dict[str, str]) -> Iterator[Case]:
 
 
 def measured(listed: list[Case], runs: int, limit: int, long: float) -> dict[Case, tuple[list[Cost], list[Cost]]]:
-    """Costs of each case on its log and on the first ten jobs of it, in *runs* rounds; a *long* one is run once."""
+    """Measure each case on its log and on the first ten jobs of it, in *runs* rounds; *long* cases run once."""
     found: dict[Case, tuple[list[Cost], list[Cost]]] = {case: ([], []) for case in listed}
     for number in range(runs):
         for case, (whole, start) in found.items():
@@ -113,7 +113,7 @@ def measured(listed: list[Case], runs: int, limit: int, long: float) -> dict[Cas
 
 
 def row(case: Case, whole: list[Cost], start: list[Cost], ours: list[Cost], limit: int) -> str:
-    """Medians, the smallest and largest CPU time behind them, and the ratio to gridsim in the same rounds."""
+    """Return the medians, the smallest and largest CPU time, and the ratio to gridsim in the same rounds."""
     cpu = [cost.cpu for cost in whole]
     spent, ratio = f"over {limit}", f"over {limit / ours[0].cpu:.0f}"
     if max(cpu) < float("inf"):
@@ -126,7 +126,7 @@ def row(case: Case, whole: list[Cost], start: list[Cost], ours: list[Cost], limi
 
 
 def main() -> None:
-    """Prepare, measure, print, check."""
+    """Prepare the logs, measure, print and check."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="*", default=["generated"], metavar="LOG[@JOBS]")
     parser.add_argument("--python", action="append", default=[], metavar="NAME=PYTHON", help="its interpreter")

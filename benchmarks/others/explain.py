@@ -1,9 +1,9 @@
-"""Is a difference to gridsim fully explained? Plays the rules that were found, and counts jobs that start otherwise.
+"""Explain differences to gridsim: simulate the other simulator's rules, and count jobs with other starts.
 
     python explain.py accasim LOG.swf SCHEDULE.csv      # EASY of AccaSim 1.1.3
     python explain.py lapis LOG.swf SCHEDULE.csv        # Lapis 0.4.2 with one drone
 
-LOG.swf and SCHEDULE.csv are files that compare.py leaves.
+LOG.swf and SCHEDULE.csv are output files of compare.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Machine:
         self.starts: dict[int, int] = {}
 
     def move(self, now: int, *, before: bool = False) -> None:
-        """All ends, then all arrivals, up to now; *before* leaves those of this very second for later."""
+        """Process all ends, then all arrivals, up to *now*; with *before*, events at *now* itself remain."""
         last = now - before
         while self.running and self.running[0][0] <= last:
             self.free += heapq.heappop(self.running)[2].cores
@@ -40,14 +40,14 @@ class Machine:
         heapq.heappush(self.running, (now + job.runtime, job.number, job))
 
     def fill(self, jobs: list[Job], now: int) -> None:
-        """Start, in turn, whatever fits."""
+        """Start the jobs that fit, in turn."""
         for job in jobs:
             if job.cores <= self.free:
                 self.begin(job, now)
 
 
 def accasim(jobs: list[Job], cores: int) -> dict[int, int]:
-    """EASY whose reservation binds nobody else, and whose head is not tried before the reserved time."""
+    """Simulate EASY whose reservation other jobs ignore and whose first job is not tried before its reserved time."""
     machine = Machine(jobs, cores)
     reserved: int | None = None
     while machine.coming or machine.running or machine.waiting:
@@ -67,7 +67,7 @@ def accasim(jobs: list[Job], cores: int) -> dict[int, int]:
 
 
 def earliest(machine: Machine) -> int:
-    """When enough cores are free for the first waiting job, if all estimates are right."""
+    """Return when enough cores are free for the first waiting job, if all estimates are right."""
     free = machine.free
     for end, cores in sorted((machine.starts[job.number] + job.estimate, job.cores) for _, _, job in machine.running):
         free += cores
@@ -77,7 +77,7 @@ def earliest(machine: Machine) -> int:
 
 
 def lapis(jobs: list[Job], cores: int) -> dict[int, int]:
-    """First-fit every 60 s from the first submit on; what happens in the second of a look is seen at the next."""
+    """Simulate first-fit every 60 s from the first submission; a check misses events in its own second."""
     machine = Machine(jobs, cores)
     now = jobs[0].submit
     while machine.coming or machine.waiting:
@@ -88,7 +88,7 @@ def lapis(jobs: list[Job], cores: int) -> dict[int, int]:
 
 
 def main() -> None:
-    """Print how many jobs start otherwise than by the rules."""
+    """Print how many jobs have other starts than under the rules."""
     name, log, schedule = sys.argv[1:]
     cores, jobs = read_jobs(log)
     expected = {"accasim": accasim, "lapis": lapis}[name](jobs, cores)

@@ -1,4 +1,4 @@
-"""Jobs of a clean SWF log and schedules as CSV, for scripts that run where gridsim is not installed."""
+"""Jobs of a clean SWF log, and schedules as CSV, for scripts in environments without gridsim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Job(NamedTuple):
-    """One line of a log that `compare.prepared` wrote: whole seconds, every field known, runtime <= estimate."""
+    """One line of a log written by `compare.prepared`: whole seconds, every field known, runtime <= estimate."""
 
     number: int
     submit: int
@@ -20,7 +20,7 @@ class Job(NamedTuple):
 
 
 def read_jobs(path: str | Path) -> tuple[int, list[Job]]:
-    """Cores of the machine, and its jobs in the order of the log."""
+    """Return the number of cores of the machine, and its jobs in the order of the log."""
     text = Path(path).read_text(encoding="utf-8")
     stated = re.search(r"^; *MaxProcs: *(\d+)", text, re.MULTILINE)
     assert stated, f"{path} states no MaxProcs"
@@ -29,7 +29,7 @@ def read_jobs(path: str | Path) -> tuple[int, list[Job]]:
 
 
 def write_schedule(path: str | Path, jobs: Iterable[Job], starts: Iterable[float]) -> None:
-    """The columns that ``gridsim validate`` asks for; every job holds its cores for its runtime."""
+    """Write the columns that ``gridsim validate`` requires; every job holds its cores for its run time."""
     with Path(path).open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["job", "submit", "start", "end", "cores"])

@@ -1,9 +1,9 @@
-"""Logs that every simulator reads alike: whole seconds, every field known, no job longer than it asked for.
+"""Logs that all simulators read in the same way: whole seconds, every field known, no job longer than its estimate.
 
     python prepare.py FOLDER [LOG[@JOBS] …]
 
-Writes ``NAME.swf`` and, of its first ten jobs, ``NAME.ten.swf`` (what a command costs before it simulates), and prints
-the names. ``generated`` instead of a file is the built-in workload.
+Writes ``NAME.swf`` and, with its first ten jobs, ``NAME.ten.swf`` (the cost of a command before it simulates), and
+prints the names. ``generated`` instead of a file is the built-in workload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GENERATED = "generated"
 
 
 def prepared(log: str) -> tuple[str, gs.Workload]:
-    """Name and jobs of a log: its first submit is 0, estimates are lifted to the runtimes that exceed them."""
+    """Return the name and jobs of a log: its first submission is at 0, estimates are at least the run times."""
     path, _, jobs = log.partition("@")
     if path == GENERATED:
         workload = gs.default_workload(estimates="multiples")

@@ -1,7 +1,7 @@
-"""AccaSim: its own reader, dispatchers and output; the machine is one node with all cores.
+"""Run AccaSim with its own reader, dispatchers and output; the machine is one node with all cores.
 
-Version 1.1.3 was written for Python 3.5 and 3.6; the one name it needs that Python 3.10 took away is put back. Times
-are shifted by one day, because a job submitted at 0 confuses its clock, and shifted back after.
+Version 1.1.3 requires Python 3.5 or 3.6; the only name that it needs and Python 3.10 removed is restored. Times are
+shifted by one day, because a job submitted at 0 confuses its clock, and shifted back afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OUTPUT = {"format": "{job} {start}", "attributes": {"job": ("id", "str"), "start
 
 
 def simulated(log: str, policy: str, cores: int, folder: Path, *, nodes: int = 1) -> dict[int, int]:
-    """Start of each job by its number, s."""
+    """Return the start of each job by its number, s."""
     machine = {
         "groups": {"all": {"core": cores // nodes}},
         "resources": {"all": nodes},

@@ -1,4 +1,4 @@
-"""gridsim from Python: read the log, one policy, write the schedule."""
+"""Run gridsim from Python: read the log, simulate one policy, write the schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lapis: jobs into one "drone" with all cores; its scheduler looks every 60 s and starts, in turn, what fits."""
+"""Run Lapis: one "drone" has all cores; every 60 s, the scheduler starts the jobs that fit, in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lapis.simulator import Simulator
 
 
 class Quiet(Simulator):
-    """Without its statistics, which are logged at every change."""
+    """The simulator without its statistics, which it logs at every change."""
 
     def enable_monitoring(self) -> None:
         super().enable_monitoring()
@@ -22,7 +22,7 @@ class Quiet(Simulator):
 
 
 def simulated(jobs: list[Job], cores: int) -> list[float]:
-    """Start of each job, s; Lapis counts from the first submit."""
+    """Return the start of each job, s; Lapis counts from the first submission."""
     made: list[LapisJob] = []
 
     def read(lines: Iterable[Job]) -> Iterator[LapisJob]:

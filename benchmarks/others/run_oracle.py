@@ -1,4 +1,4 @@
-"""The slow second implementation that gridsim is tested against: every candidate start is tried."""
+"""Run the oracle, the slow second implementation for gridsim's tests: it tries every candidate start."""
 
 from __future__ import annotations
 

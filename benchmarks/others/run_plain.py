@@ -1,4 +1,4 @@
-"""FCFS and EASY as people write them for themselves: plain Python, lists and a heap, one page."""
+"""FCFS and EASY as a short script without libraries: plain Python, lists and a heap."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from joblist import Job, read_jobs, write_schedule
 
 Running = tuple[int, int, int]
-"""Expected end, number and cores of a job that runs."""
+"""Expected end, number and cores of a running job."""
 
 
 def schedule(jobs: list[Job], cores: int, *, backfill: bool) -> dict[int, int]:
-    """Start of each job by its number."""
+    """Return the start of each job by its number."""
     starts: dict[int, int] = {}
     ends: list[tuple[int, int]] = []
     running: dict[int, Running] = {}
@@ -35,7 +35,7 @@ def schedule(jobs: list[Job], cores: int, *, backfill: bool) -> dict[int, int]:
 
 
 def chosen(waiting: list[Job], running: list[Running], free: int, now: int, *, backfill: bool) -> list[Job]:
-    """Jobs that start now: from the head as long as they fit, then those that do not delay the first that waits."""
+    """Return the jobs that start now: the first jobs that fit, then those that do not delay the first waiting job."""
     started: list[Job] = []
     for job in waiting:
         if job.cores > free:
@@ -55,7 +55,7 @@ def chosen(waiting: list[Job], running: list[Running], free: int, now: int, *, b
 
 
 def place(head: Job, running: list[Running], free: int) -> tuple[int, int]:
-    """When enough cores are free for the head, if all estimates are right, and how many are left beside it then."""
+    """Return when enough cores are free for the first job, if all estimates are right, and the cores left over then."""
     shadow = 0
     for end, _, cores in sorted(running):
         if free >= head.cores and end > shadow:

@@ -1,1 +1,1 @@
-"""The calendar of a run in which nothing needs Python, compiled: arrivals, ends, overruns and passes in one loop."""
+"""Compiled event loop for runs without Python callbacks: arrivals, ends, overruns and scheduling cycles."""

@@ -1,4 +1,4 @@
-"""Choice of the engine: the compiled event loop where it supports a run, else SimPy."""
+"""Choice of the engine: the compiled event loop if it supports the run, else SimPy."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 
 _SMALL = 20_000
-"""Jobs below which a run of SimPy is over before the loops are compiled."""
+"""Number of jobs below which a SimPy run ends before the loops are compiled."""
 
 
 def compiled_run_of(
     engine: Engine, run: Setup, earlier: Earlier | None = None, *, more: bool = False
 ) -> CompiledRun | None:
-    """Return the compiled run; None where the run is to take SimPy.
+    """Return the compiled run; None if the run should use SimPy.
 
     Raises
     ------
     InputError
-        When *engine* is ``compiled`` and something in the run needs Python.
+        If *engine* is ``compiled`` and the run needs Python.
     """
     if engine == "simpy":
         return None
@@ -34,7 +34,7 @@ def compiled_run_of(
     why = _why_not(workload, run.requests, clusters)
     on_tree = not why and (workload.tasks is not None or len(clusters) > 1)
     if on_tree:
-        from gridsim.engine import tree_setup  # loops that other runs do not need
+        from gridsim.engine import tree_setup  # imports loops that other runs do not need
 
         why = tree_setup.why_not(workload, clusters, run.platform, run.options)
         why = "jobs name the clusters that they may go to" if run.ways is not None and not why else why
@@ -51,7 +51,7 @@ def compiled_run_of(
 
 
 def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) -> str:
-    """Return what of a run the compiled loop does not support; empty where it supports all."""
+    """Return the part of a run that the compiled loop does not support; empty if it supports everything."""
     if workload.reactions is not None:
         return "users react"
     scheduler, can = clusters[0].scheduler, clusters[0].can
@@ -68,14 +68,14 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
         return "jobs are split into chains"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
         return "users withdraw jobs that wait"
-    # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
+    # Upper bound of all sums, which must fit in 64-bit integers.
     if float(requests.submit.max(initial=0)) + _longest_of_all(workload) >= NEVER:
         return "the times of the jobs add up to more than the calendar has"
     return ""
 
 
 def _longest_of_all(workload: Workload) -> float:
-    """Estimates and runtimes of all tasks together, each on the size on which it is slowest, microseconds."""
+    """Return the sum of estimates and run times of all tasks, each on its slowest size, microseconds."""
     moldable, source = workload.moldable, workload if workload.tasks is None else workload.tasks
     if moldable is None or not len(source.cores):
         return float(source.estimate.sum(dtype=np.float64) + source.runtime.sum(dtype=np.float64))

@@ -1,10 +1,11 @@
-"""What happens next in a run, compiled: heaps of ends and of looks at estimates, arrivals, the order of an instant.
+"""Events of a run, compiled: heaps of ends and estimate checks, arrivals, order within an instant.
 
-A *step* is what one pass comes after: in ``batched`` mode all ends, overruns and arrivals of an instant, in
-``per-event`` mode one of them. Ends and looks are heaps by instant, then by when they were expected, as SimPy has them.
+A *step* contains the events before one scheduling cycle: in ``batched`` mode all ends, overruns and arrivals of an
+instant, in ``per-event`` mode one of them. Ends and estimate checks are heaps by time, then by the order of scheduling,
+like those of SimPy.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -17,31 +18,31 @@ from gridsim.model.time import NEVER, IntArray
 NUMBERS = range(18)
 NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]
 BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME, ASKING, MORE = NUMBERS[9:]
-"""Numbers of a run: the instant; arrivals that have come; events in both heaps; how many were expected so far; free
-cores, and all; whether a pass was asked for at the end of the instant, and none has seen yet who goes on; the mode;
-whether jobs go on past their estimates, the first overrun assumed; whether nothing is left, or nothing before arrivals
-that are not known; the request that could not start, or -1, and the cores that were free for it; how many are to come;
-whether something is asked in Python before the pass of this instant; whether there are arrivals behind these."""
+"""Numbers of a run: the instant; processed arrivals; events in both heaps; events scheduled so far; free and all cores;
+whether a cycle is requested at the end of the instant, and whether overruns have had no cycle yet; the mode; whether
+jobs continue beyond their estimates, the first assumed overrun; whether nothing is left, or nothing before unknown
+arrivals; the request that could not start, or -1, and the cores that were free for it; number of arrivals; whether
+Python is called before the cycle of this instant; whether more arrivals follow."""
 
 
 class Events(NamedTuple):
-    """What a run waits for. Times in whole microseconds.
+    """Pending events of a run. Times in whole microseconds.
 
     Attributes
     ----------
     jobs : (4, n) int64
-        By request: runtime, estimate, cores, start (`NEVER` where it has not).
+        By request: run time, estimate, cores, start (`NEVER` before the start).
     come : (2, m) int64
-        Arrivals: instants, ascending, and requests.
+        Arrivals: times, ascending, and requests.
     refused : (r,) int64
-        Instants, ascending, at which only requests come that are too wide: they join no queue, and in ``per-event``
-        mode there is a pass for them where none has seen who goes on.
+        Times, ascending, at which only requests that are too wide arrive. They join no queue; in ``per-event`` mode
+        they trigger a cycle if overruns have had none yet.
     ends, looks : (3, busy) int64
-        Heaps: instant, order in which they were expected, request. A look is at a job that may outlive its estimate.
+        Heaps: time, order of scheduling, request. *looks* has checks of jobs that may exceed their estimates.
     late : (2, busy) int64
-        Requests that have been seen to go on in a step, and until when they are expected to.
+        Requests that exceed their expected end in a step, and their new expected end.
     numbers : (18,) int64
-        Those named above.
+        See the names above.
     """
 
     jobs: IntArray
@@ -54,18 +55,18 @@ class Events(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What happens before one pass.
+    """Events before one scheduling cycle.
 
     Attributes
     ----------
     now : int
         The instant.
     ended, late : int
-        How many requests ended, and how many are seen to go on.
+        Number of requests that ended, and that exceed their expected end.
     first, last : int
         Arrivals ``[first, last)``.
     decides : bool
-        Whether a pass comes after it.
+        Whether a scheduling cycle follows.
     """
 
     now: int
@@ -80,12 +81,12 @@ RUNTIME, ESTIMATE, CORES, START = range(4)
 _AT, _ORDER, _REQUEST = range(3)
 
 
-# Places in heaps are unsigned: the compiler need not ask whether one counts from the end.
+# Heap indices are unsigned, so that the compiler omits the test for negative indices.
 
 
 @njit_noalloc
 def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
-    """Expect an event of a request; nothing was expected later than *order*."""
+    """Schedule an event of a request; *order* is not below that of any earlier event."""
     one, i = np.uint64(1), np.uint64(size)
     while i > np.uint64(0):
         parent = (i - one) >> one
@@ -99,7 +100,7 @@ def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def pop(heap, size):  # type: ignore[no-untyped-def]
-    """Take the first event out of a heap of *size*; its request."""
+    """Remove the first event from a heap of *size*; return its request."""
     first = heap[_REQUEST, 0]
     one, last = np.uint64(1), np.uint64(size - 1)
     at, order, request = heap[_AT, last], heap[_ORDER, last], heap[_REQUEST, last]
@@ -122,9 +123,10 @@ def pop(heap, size):  # type: ignore[no-untyped-def]
 
 @inline
 def begin(now, row, free, at, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
-    """Let a request hold its cores, of the ``free[at]`` of its cluster, and expect its end; False if they are too few.
+    """Start a request on ``free[at]`` cores of its cluster, and schedule its end; return False if they are too few.
 
-    Between two events of an instant a request may start on cores that another gives back within it (``per-event``).
+    Between two events of an instant, a request may start on cores that another one releases in this instant
+    (``per-event``).
     """
     free[at] -= jobs[CORES, row]
     if free[at] < 0 and numbers[BATCHED]:
@@ -145,7 +147,7 @@ def begin(now, row, free, at, jobs, ends, looks, numbers):  # type: ignore[no-un
 
 @inline
 def expect(at, what, ends, numbers):  # type: ignore[no-untyped-def]
-    """Expect an end, or on a tree of clusters data or news."""
+    """Schedule an end or, on a tree of clusters, a data or notification event."""
     push(ends, numbers[ENDS], at, numbers[ORDER], what)
     numbers[ENDS] += 1
     numbers[ORDER] += 1
@@ -153,7 +155,7 @@ def expect(at, what, ends, numbers):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def cut_short(request, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
-    """Let a running request give its cores back before its end, which is expected no more."""
+    """Stop a running request: release its cores and remove its end event."""
     _forget(request, ends, numbers[ENDS])
     numbers[ENDS] -= 1
     if numbers[EXTEND] and jobs[RUNTIME, request] > jobs[ESTIMATE, request]:
@@ -165,7 +167,7 @@ def cut_short(request, jobs, ends, looks, numbers):  # type: ignore[no-untyped-d
 
 @njit_noalloc
 def _forget(request, heap, size):  # type: ignore[no-untyped-def]
-    """Take the one event of a request out of a heap: those above it move down, and the first goes."""
+    """Remove the only event of a request from a heap."""
     i = 0
     while heap[_REQUEST, i] != request:
         i += 1
@@ -179,7 +181,7 @@ def _forget(request, heap, size):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _ends(now, most, jobs, ends, gone, numbers):  # type: ignore[no-untyped-def]
-    """Let at most so many requests end that do so now; how many did."""
+    """End at most *most* requests that are due now; return their number."""
     count = 0
     while count < most and numbers[ENDS] and ends[_AT, 0] == now:
         row = pop(ends, numbers[ENDS])
@@ -192,9 +194,9 @@ def _ends(now, most, jobs, ends, gone, numbers):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def next_late(now, jobs, looks, numbers):  # type: ignore[no-untyped-def]
-    """The next request that should have ended by now and goes on, for a tick, two, four … more, and until when.
+    """Return the next running request past its expected end, and a new end: one tick, two, four, … later.
 
-    -1 where there is none.
+    Return -1 if there is none.
     """
     while numbers[LOOKS] and looks[_AT, 0] == now:
         row = pop(looks, numbers[LOOKS])
@@ -212,7 +214,7 @@ def next_late(now, jobs, looks, numbers):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
-    """Look at all requests that should have ended by now: how many go on."""
+    """Check all requests that should have ended by now; return how many continue."""
     count = 0
     row, until = next_late(now, jobs, looks, numbers)
     while row >= 0:
@@ -224,7 +226,7 @@ def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _among(instants, now):  # type: ignore[no-untyped-def]
-    """Whether an instant is one of some ascending ones."""
+    """Return whether a time is among ascending times."""
     low, high = 0, instants.shape[0]
     while low < high:
         middle = (low + high) >> 1
@@ -237,7 +239,7 @@ def _among(instants, now):  # type: ignore[no-untyped-def]
 
 @inline
 def next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers):  # type: ignore[no-untyped-def]
-    """The next `Step`; *wake* is when a pass is due although nothing happens. Sets ``numbers[OVER]``.
+    """Return the next `Step`; *wake* is the time of a cycle that is due without events. Sets ``numbers[OVER]``.
 
     The rows that ended are written to *gone*.
     """

@@ -1,6 +1,6 @@
-"""Promised deadlines on a plan: arrivals are answered, and running jobs may be killed for them."""
+"""Guaranteed deadlines on a plan: arrivals get an answer, and running jobs may be killed for them."""
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -15,12 +15,12 @@ from gridsim.policy.admission.plan_cycle import PlanQueue, change, compress, in_
 
 
 class Admission(NamedTuple):
-    """An arrival enters the plan if it can be promised an end.
+    """An arrival enters the plan if its end can be guaranteed.
 
     Attributes
     ----------
     trial, asked, answers, how
-        Those of `gridsim.policy.admission.decision.admit`.
+        Arguments of `gridsim.policy.admission.decision.admit`.
     """
 
     trial: Any
@@ -31,7 +31,7 @@ class Admission(NamedTuple):
 
 @njit_noalloc
 def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run a plan of promised ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
+    """Run a plan with guaranteed ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
     (parts, pool), (others, other_pool), asked, answers, moves, how = passes
     queue, other = PlanQueue(*parts), PlanQueue(*others)
     entry = Admission((other, in_pool(other, other_pool)), asked, answers, how)

@@ -1,6 +1,6 @@
-"""List schedulers and linear priorities as states of the event loop: queues, and what has changed in them."""
+"""States of list schedulers and linear priorities in the event loop: queues and their changes."""
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from gridsim.policy.scheduler.sequential_selection import Selection, run_selecti
 from gridsim.policy.scheduler.sequential_selection import take_ended as take_in_selection
 
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
-"""Flags of a list scheduler: what sorts the queue, and the requests behind the reservations; whether run times are
+"""Flags of a list scheduler: sort keys of the queue, and of the requests behind the reservations; whether run times are
 predicted; whether an order is drawn even if nothing can start; whether a blocked first request waits for the next end,
 and whether it does now; whether Python is called before a cycle; whether tasks are sorted by ready time."""
 
@@ -40,13 +40,13 @@ class ListSchedulerState(NamedTuple):
     machine : Pool or Nodes
         Free capacity.
     order : tuple
-        What sorts the queue and the requests behind the reservations: see `gridsim.policy.scheduler.list_state`.
+        Sort keys of the queue and of the requests behind the reservations: see `gridsim.policy.scheduler.list_state`.
     flags : (8,) int64
-        Those of the order, named above.
+        Flags of the order, named above.
     anew : bool
         Whether each cycle sorts the queue, or ranks the requests behind the reservations.
     moves, meta : array of int64
-        Those of the queue.
+        Arrays of the queue.
     """
 
     queue: ListQueue
@@ -59,7 +59,7 @@ class ListSchedulerState(NamedTuple):
 
 
 class LinearState(NamedTuple):
-    """A queue of which the request of the largest line comes first and none passes it.
+    """A queue in which the request with the highest linear priority is first, without backfilling.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class LinearState(NamedTuple):
     slots : tuple of arrays
         `gridsim.policy.scheduler.linear_priority.Slots` as a plain tuple.
     moves, meta : array of int64
-        Those of the queue.
+        Arrays of the queue.
     """
 
     queue: ListQueue
@@ -78,12 +78,12 @@ class LinearState(NamedTuple):
 
 
 class SelectionState(NamedTuple):
-    """A queue of which each start names the next request anew and none passes it.
+    """A queue in which the next request is selected again after each start, without backfilling.
 
     Attributes
     ----------
     queue, moves, meta
-        As in `LinearState`.
+        See `LinearState`.
     selection : tuple of arrays
         `gridsim.policy.scheduler.sequential_selection.Selection` as a plain tuple.
     """
@@ -96,7 +96,7 @@ class SelectionState(NamedTuple):
 
 @njit_noalloc
 def list_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run a list scheduler on one amount or several; *passes* are a queue, a pool and an order as plain tuples."""
+    """Run a list scheduler on one or several amounts; *passes* are a queue, a pool and an order as plain tuples."""
     loop.run_loop(work, events, list_state_in_pool(passes))
 
 
@@ -222,7 +222,7 @@ def put_in_order(now, queue, order):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: ignore[no-untyped-def]
-    """Learn what ran that ended in a step, and predict what comes in it."""
+    """Learn from the run times of requests that ended in a step, and predict those of its arrivals."""
     believed = beliefs[0]
     for k in range(step.ended):
         row = gone[k]
@@ -237,9 +237,9 @@ def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: i
 
 @njit_noalloc
 def correct_running(now, jobs, queue, machine, beliefs):  # type: ignore[no-untyped-def]
-    """Correct the predictions that running requests have exceeded by now, in that order; returns how many.
+    """Correct the predictions that running requests have exceeded by now, in that order; return their number.
 
-    Nothing starts because of that alone, so it is enough to do it before a cycle.
+    A correction alone starts no request, so it is sufficient to do this before a cycle.
     """
     believed, running, meta = beliefs[0], queue.running, queue.meta
     i, count = 0, 0

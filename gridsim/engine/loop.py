@@ -1,11 +1,11 @@
-"""The event loop of a whole run on one cluster, and the verbs of a scheduler state by which it asks for decisions.
+"""The event loop of a run on one cluster, and the verbs by which it calls a scheduler state.
 
 The class of a state selects the implementations. A state has the arrays ``moves``, requests that a decision starts and
 requests that ended, and ``meta``, the counts of `gridsim.machine.queue_order`. *step* is a
 `gridsim.engine.events.Step`, *events* are the arrays of `Events` as a plain tuple.
 """
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from gridsim.engine.events import ASKING, FREE, NEXT, NOW, OVER, Step, begin, next_step
@@ -17,34 +17,34 @@ from gridsim.model.time import NEVER
 
 @inline_verb
 def wake(state):  # type: ignore[no-untyped-def]
-    """Return when a decision is due even if nothing happens."""
+    """Return the time of the next decision that is due without events."""
     return NEVER
 
 
 @inline_verb
 def effort(state):  # type: ignore[no-untyped-def]
-    """Return how much work a step is."""
+    """Return the amount of work of a step."""
     return 1 + state.meta[TAIL] - state.meta[HEAD]
 
 
 @inline_verb
 def ended(state, step, events):  # type: ignore[no-untyped-def]
-    """Begin a step: account for the requests that ended in it, if any."""
+    """Begin a step: process the requests that ended in it, if any."""
 
 
 @verb
 def take_ended(state, now, ended):  # type: ignore[no-untyped-def]
-    """Remove the first *ended* of the requests that ended from the queue, before a decision that would do so."""
+    """Remove the first *ended* of the ended requests from the queue before a decision, which would otherwise do so."""
 
 
 @inline_verb
 def overran(state, step, events):  # type: ignore[no-untyped-def]
-    """Account for the requests that continue beyond their expected ends in this step; there are some."""
+    """Process the requests, at least one, that exceed their expected ends in this step."""
 
 
 @inline_verb
 def arrived(state, step, events):  # type: ignore[no-untyped-def]
-    """Account for the arrivals of this step; there are some."""
+    """Process the arrivals of this step, at least one."""
 
 
 @inline_verb
@@ -55,7 +55,7 @@ def settled(state, step, events):  # type: ignore[no-untyped-def]
 
 @inline_verb
 def needs_python(state):  # type: ignore[no-untyped-def]
-    """Return whether Python has to be called before a decision."""
+    """Return whether Python must be called before a decision."""
     return False
 
 
@@ -63,15 +63,15 @@ def needs_python(state):  # type: ignore[no-untyped-def]
 def decide(state, step, events):  # type: ignore[no-untyped-def]
     """Decide which requests start, write them to ``moves[0]`` and return their number.
 
-    A negative number means that Python has to help; the decision then continues when it is called again.
+    A negative number is a code: Python must act, and the next call continues the decision.
     """
 
 
 @njit_noalloc
 def run_loop(work, events, state):  # type: ignore[no-untyped-def]
-    """Run for some *work*; the caller reports progress and calls again.
+    """Run for an amount of *work*; the caller reports progress and calls again.
 
-    Where Python is needed, the loop stops before the decision or within it, and continues there.
+    If Python is needed, the loop stops before the decision or within it, and the next call continues there.
     """
     jobs, come, refused, ends, looks, late, numbers = events
     starts, gone = state.moves[0], state.moves[1]
@@ -103,6 +103,6 @@ def run_loop(work, events, state):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def expect_late(step, late, running, meta):  # type: ignore[no-untyped-def]
-    """Expect the requests that continue to end later."""
+    """Set later expected ends of the requests that continue."""
     for k in range(step.late):
         expect_end(running, meta, late[0, k], late[1, k])

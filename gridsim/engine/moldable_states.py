@@ -1,6 +1,6 @@
-"""Runs of jobs of several sizes, compiled: when a size is chosen, on arrival in a plan or at the start."""
+"""Compiled runs of moldable jobs: a size is chosen on arrival (in a plan) or at the start."""
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from gridsim.policy.scheduler.moldable_cycle import ANEW, STARTED, MoldableQueue
 
 
 class MoldableSchedulerState(NamedTuple):
-    """A queue whose requests get their cores when they start, on one pool.
+    """A queue on one pool whose requests get their cores when they start.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def decide_in_moldable(state, step, events):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def resize(row, cores, jobs, shapes):  # type: ignore[no-untyped-def]
-    """Let a request that has not started be of a size: its true runtime changes as its estimate does."""
+    """Set the size of a request that has not started; its true run time and estimate change."""
     sizes = Sizes(*shapes)
     asked, curve, relative = sizes.table[ASKED, row], sizes.table[CURVE, row], sizes.relative
     jobs[CORES, row] = cores
@@ -102,14 +102,14 @@ def resize(row, cores, jobs, shapes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def choose_size(now, row, queue, machine, jobs, sizes):  # type: ignore[no-untyped-def]
-    """Give a new request the size by which it ends first in a plan on one pool.
+    """Choose the size with which a new request ends first in a plan on one pool.
 
     *queue* and *machine* are those of the plan, *sizes* are `gridsim.policy.limits.Limits` and `Sizes` as plain tuples.
     """
     meta, waiting = queue.meta, queue.waiting
     limits, shapes = sizes
     known = Sizes(*shapes)
-    waiting[meta[TAIL]] = row  # behind the waiting requests, where it may be in a moment
+    waiting[meta[TAIL]] = row  # behind the waiting requests, its likely position
     rows, held = waiting[meta[HEAD] : meta[TAIL] + 1], (queue.running, meta, queue.need, queue.began)
     high = allow_one(now, rows, held, known.table[LEAST], known.table[MOST], Limits(*limits))
     open_cycle(machine, now)

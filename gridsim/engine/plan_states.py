@@ -1,6 +1,6 @@
 """A plan as a state of the event loop: every waiting request has a planned start."""
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -22,9 +22,9 @@ class PlanState(NamedTuple):
     Attributes
     ----------
     queue : PlanQueue
-        Its requests.
+        Requests of the plan.
     machine : PoolPlan or Nodes
-        Its machine.
+        Machine of the plan.
     moves, meta : array of int64
         Requests that start and that ended; counts of the plan.
     entry : Earliest, Sized or Admission
@@ -43,7 +43,7 @@ class Earliest(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """An arrival gets its size first (`choose_size`).
+    """An arrival first gets its size (`choose_size`).
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Sized(NamedTuple):
 
 @verb
 def enter_plan(entry, now, row, events, queue, machine):  # type: ignore[no-untyped-def]
-    """Give an arrival its planned start, if it is admitted; returns 0 or the code of a verb of the machine."""
+    """Give an arrival its planned start, if it is admitted; return 0 or the code of a verb of the machine."""
 
 
 @njit_noalloc
@@ -69,7 +69,7 @@ def plan_in_pool(work, events, passes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def plan_in_pool_in_sizes(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run a plan on one pool, in which every arrival gets its size, too."""
+    """Run a plan on one pool, in which every arrival gets its size and its earliest start."""
     parts, pool, moves, sizes = passes
     queue = PlanQueue(*parts)
     loop.run_loop(work, events, PlanState(queue, in_pool(queue, pool), moves, queue.meta, Sized(sizes)))
@@ -107,7 +107,7 @@ def _next_start(meta, planned):  # type: ignore[no-untyped-def]
 @loop.effort.register(PlanState)
 def effort_of_plan(state):  # type: ignore[no-untyped-def]
     queued = state.meta[TAIL] - state.meta[HEAD]
-    return 1 + queued * queued  # each may search beside all others
+    return 1 + queued * queued  # each request may search among all others
 
 
 @loop.ended.register(PlanState)
@@ -119,7 +119,7 @@ def ended_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 
 @loop.settled.register(PlanState)
 def settled_in_plan(state, step, events):  # type: ignore[no-untyped-def]
-    return True  # the decision accounts for the whole step, since it can stop at each change of the plan
+    return True  # the decision processes the whole step, since it can stop at each change of the plan
 
 
 @loop.decide.register(PlanState)
@@ -130,7 +130,7 @@ def decide_in_plan(state, step, events):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def follow(now, events, state):  # type: ignore[no-untyped-def]
-    """Do what a step means to a plan, or what is left of it; returns 0 or the code of a verb."""
+    """Apply a step, or the rest of it, to a plan; return 0 or the code of a verb."""
     queue, machine, meta, late = state.queue, state.machine, state.meta, events[5]
     while True:
         code = plans.change(now, queue, machine)

@@ -1,10 +1,10 @@
-"""Jobs on their way down a tree of clusters, compiled: which children can hold a piece, and which of them gets it.
+"""Compiled routing of jobs in a tree of clusters: which children can hold a piece, and which one gets it.
 
 The balancers are those of `gridsim.policy.balancing`, with the same order of ties. Nodes are numbered: clusters in tree
 order, then routers.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -19,17 +19,17 @@ ALL_KINDS = NOWHERE = -1
 
 FIRST_CHILD, LAST_CHILD, FIRST_LEAF, LAST_LEAF = range(4)
 SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, COME, BLOCKED, LENT, LEFT = range(13)
-"""Of a cluster: cores, kind; cores that are free, and those that have come since its last pass; work placed here that
-has not ended, and that has not started; whether something happened that no pass has seen, and whether one was asked for
-at the end of the instant; requests that ended since its last pass, and those that have come in all; whether its first
-request waits for an end; whether it has lent cores within this instant; what running requests have left, or when the
-widest task of a piece could start."""
+"""Fields of a cluster: cores, kind; free cores, and cores of requests since the last cycle; work placed on it that has
+not ended, and that has not started; whether events have had no cycle yet, and whether a cycle is requested at the end
+of the instant; requests that ended since the last cycle, and that arrived in total; whether its first request waits for
+an end; whether it is overcommitted within this instant; remaining work of running requests, or the earliest start of
+the widest task of a piece."""
 
 BALANCER, PAIR, NEAR, WORK, CANDIDATE, ANY, WEIGHTED, BY_KIND, KINDS, PIECE, OLDEST = range(11)
-"""Of how pieces are sent: which balancer; whether it chooses between two that are drawn, or among the nearest; for the
-expected queue which work counts, whether the piece's own does, whether routers tell of any cluster; whether draws count
-cores; whether pieces are split by kind first; how many kinds the piece has, and its work; the first request that may
-wait."""
+"""Parameters of routing: the balancer; whether it chooses between two random children, or among the nearest; for the
+expected queue the counted work, whether that of the piece is included, whether routers report any cluster; whether
+random choices are weighted by cores; whether pieces are split by kind first; number of kinds of the piece, and its
+work; the first request that may wait."""
 
 EXPECTED, IN_TURN, DRAWN, LEAST_UTILISED, FIRST_START = range(5)
 ALL, NOT_STARTED, REMAINING = range(3)
@@ -37,37 +37,37 @@ WIDEST, IN_ORDER, SAVED = range(3)
 
 
 class Routes(NamedTuple):
-    """The tree, and what is known of its clusters.
+    """The tree, and the state of its clusters that balancers use.
 
     Attributes
     ----------
     nodes : (4, nodes) int64
-        Of routers the first child and the one behind the last, of all the first leaf and the one behind the last.
+        First and last + 1 child of routers; first and last + 1 leaf of all nodes.
     children : (c,) int64
-        Nodes, router by router.
+        Child nodes, router by router.
     clusters : (13, k) int64
-        As named above.
+        See the names above.
     how : (11,) int64
-        As named above.
+        See the names above.
     widest : (3, kinds) int64
-        Scratch: cores of the widest task of each kind of a piece; its kinds in order of first appearance; the same of
-        the job.
+        Scratch: cores of the widest task of each kind of a piece; its kinds in order of first appearance; cores of the
+        widest task of each kind of the job.
     able : (c,) int64
         Scratch: children that can hold a piece.
     turns : (nodes, 2 ^ kinds) int64
-        Whose turn it is, by the first of those children and the set of the piece's kinds.
+        Round-robin counters, by the first of these children and the set of the piece's kinds.
     draws : (6,) uint64
-        Of balancers that draw (`gridsim.policy.scheduler.random_selection`).
+        State of random balancers (`gridsim.policy.scheduler.random_selection`).
     kind, where : (n,) int64
-        Of each request the kind, and the cluster on which it has been placed, or `NOWHERE`.
+        Kind of each request, and its cluster, or `NOWHERE` before placement.
     delays : (levels, edges) int64
-        How long the data of an edge take, by the levels between two clusters, whole microseconds.
+        Delays of the data of edges, by the levels between two clusters, whole microseconds.
     level : (k, k) int64
-        Which of these rows that is, or `NOWHERE` for the same cluster.
+        Row of *delays* for each pair of clusters; `NOWHERE` for the same cluster.
     needs : (3, edges) int64
-        Edges by the request that they lead to: the edge, the request that they come from.
+        Incoming edges, sorted by request: the edge, and the request that it comes from.
     needs_first : (n + 1,) int64
-        First of them of each request.
+        Index of the first incoming edge of each request.
     """
 
     nodes: IntArray
@@ -88,7 +88,7 @@ class Routes(NamedTuple):
 
 @njit_noalloc
 def _look_at(begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def]
-    """Find the kinds, the widest tasks and the work of a piece: the requests of [begin, end) of a kind, or of all."""
+    """Find the kinds, the widest tasks and the work of a piece: the requests [begin, end) of one kind, or of all."""
     how, widest, kinds = routes[3], routes[4], routes[8]
     count, work = 0, 0
     for row in range(begin, end):
@@ -110,7 +110,7 @@ def _look_at(begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _can_hold(node, routes):  # type: ignore[no-untyped-def]
-    """Whether for every kind of the piece some cluster at or below a node can run its widest task."""
+    """Return whether, for every kind of the piece, a cluster at or below a node can run its widest task."""
     nodes, clusters, how, widest = routes[0], routes[2], routes[3], routes[4]
     for k in range(how[KINDS]):
         of = widest[IN_ORDER, k]
@@ -126,7 +126,7 @@ def _can_hold(node, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _queue_of(leaf, routes):  # type: ignore[no-untyped-def]
-    """Work of a cluster that counts, core-microseconds."""
+    """Return the work of a cluster that the balancer counts, core-microseconds."""
     clusters, how = routes[2], routes[3]
     work = clusters[UNFINISHED, leaf] if how[WORK] == ALL else clusters[QUEUED, leaf]
     if how[WORK] == REMAINING:
@@ -136,7 +136,7 @@ def _queue_of(leaf, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _best_leaf(node, kind, routes):  # type: ignore[no-untyped-def]
-    """Cluster of the shortest queue at or below a node that could take the widest task of a kind, or of all."""
+    """Return the cluster with the shortest queue at or below a node that fits the widest task of a kind, or of any."""
     nodes, clusters, widest = routes[0], routes[2], routes[4]
     best = NOWHERE
     for leaf in range(nodes[FIRST_LEAF, node], nodes[LAST_LEAF, node]):
@@ -149,14 +149,14 @@ def _best_leaf(node, kind, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _shorter(one, other, routes):  # type: ignore[no-untyped-def]
-    """Whether a cluster's queue is shorter than another's, exactly."""
+    """Return whether a cluster's queue per core is shorter than another's, in exact arithmetic."""
     clusters = routes[2]
     return larger(_queue_of(other, routes), clusters[SIZE, other], _queue_of(one, routes), clusters[SIZE, one])
 
 
 @njit_noalloc
 def _value(node, routes):  # type: ignore[no-untyped-def]
-    """Cluster whose queue is what a child says of itself."""
+    """Return the cluster whose queue a child reports as its own."""
     nodes, how, widest = routes[0], routes[3], routes[4]
     if nodes[LAST_LEAF, node] - nodes[FIRST_LEAF, node] == 1:
         return nodes[FIRST_LEAF, node]
@@ -172,7 +172,7 @@ def _value(node, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _shortest(count, routes):  # type: ignore[no-untyped-def]
-    """Place of the able child of the shortest expected queue."""
+    """Return the index of the able child with the shortest expected queue."""
     able = routes[5]
     least, value = 0, _value(able[0], routes)
     for place in range(1, count):
@@ -184,7 +184,7 @@ def _shortest(count, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _turn(count, routes):  # type: ignore[no-untyped-def]
-    """Place of the able child whose turn it is."""
+    """Return the index of the able child that is next in round-robin order."""
     how, widest, able, turns = routes[3], routes[4], routes[5], routes[6]
     kinds = 0
     for k in range(how[KINDS]):
@@ -196,7 +196,7 @@ def _turn(count, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _sum_below(field, node, routes):  # type: ignore[no-untyped-def]
-    """Sum of a field of the clusters at or below a node; of `FREE` what is busy, or will be."""
+    """Return the sum of a field of the clusters at or below a node; for `FREE` the cores that are or will be busy."""
     nodes, clusters = routes[0], routes[2]
     total = 0
     for leaf in range(nodes[FIRST_LEAF, node], nodes[LAST_LEAF, node]):
@@ -210,7 +210,7 @@ def _sum_below(field, node, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _at_random(count, routes):  # type: ignore[no-untyped-def]
-    """Place of an able child that is drawn, uniformly or by its cores."""
+    """Return the index of a random able child, uniform or weighted by cores."""
     how, able, draws = routes[3], routes[5], routes[7]
     if not how[WEIGHTED]:
         return draw_below(draws, count)
@@ -228,7 +228,7 @@ def _at_random(count, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _least_utilised(count, routes):  # type: ignore[no-untyped-def]
-    """Place of the able child of the smallest share of busy cores, of equal ones that of the least work a core."""
+    """Return the index of the able child with the smallest share of busy cores, then with the least work per core."""
     able = routes[5]
     least = 0
     for place in range(1, count):
@@ -245,7 +245,7 @@ def _least_utilised(count, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _delay_to(leaf, begin, end, kind, routes):  # type: ignore[no-untyped-def]
-    """Delays to a cluster of the data of predecessors that are placed, summed over a piece; whole microseconds."""
+    """Return the delays of data from placed predecessors to a cluster, summed over a piece; whole microseconds."""
     kinds, where, delays, level, needs, first = routes[8], routes[9], routes[10], routes[11], routes[12], routes[13]
     total = 0
     for row in range(begin, end):
@@ -260,7 +260,7 @@ def _delay_to(leaf, begin, end, kind, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _keep_nearest(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
-    """Leave the able children to which data have the shortest way; how many there are."""
+    """Keep only the able children with the smallest data delay; return their number."""
     nodes, clusters, how, widest, able = routes[0], routes[2], routes[3], routes[4], routes[5]
     least, kept = NEVER, 0
     for place in range(count):
@@ -280,7 +280,7 @@ def _keep_nearest(count, begin, end, kind, routes):  # type: ignore[no-untyped-d
 
 @njit_noalloc
 def _draw_pair(count, routes):  # type: ignore[no-untyped-def]
-    """Leave two able children that are drawn, in their order."""
+    """Keep two random able children, in their order."""
     able, draws = routes[5], routes[7]
     one = draw_below(draws, count)
     other = draw_below(draws, count - 1)
@@ -291,7 +291,7 @@ def _draw_pair(count, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _soonest(count, routes):  # type: ignore[no-untyped-def]
-    """Place of the able child on which the piece, a single task, could start first."""
+    """Return the index of the able child on which the piece, a single task, could start first."""
     nodes, clusters, able, widest = routes[0], routes[2], routes[5], routes[4]
     best, least = 0, NEVER
     for place in range(count):
@@ -304,7 +304,7 @@ def _soonest(count, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def measure_left(now, leaf, jobs, running, count, clusters):  # type: ignore[no-untyped-def]
-    """Take down what the *count* running requests of a cluster have left of their estimates: nothing, once outlived."""
+    """Record the remaining work of the *count* running requests of a cluster by their estimates, each at least 0."""
     clusters[LEFT, leaf] = 0
     for k in range(count):
         row = running[1, k]
@@ -313,9 +313,9 @@ def measure_left(now, leaf, jobs, running, count, clusters):  # type: ignore[no-
 
 @njit_noalloc
 def measure_start(now, row, leaf, jobs, running, count, routes, ends):  # type: ignore[no-untyped-def]
-    """Take down when a request could start on a cluster behind all that waits there, in job order.
+    """Record when a request could start on a cluster behind all waiting requests, in job order.
 
-    *count* requests run; *ends* is scratch: a heap of the ends of those who run, and of those who would by then.
+    *count* requests run. *ends* is scratch: a heap of the ends of running requests and of those started by then.
     """
     clusters, how, where = routes[2], routes[3], routes[9]
     if jobs[CORES, row] > clusters[SIZE, leaf]:
@@ -341,7 +341,7 @@ def measure_start(now, row, leaf, jobs, running, count, routes, ends):  # type: 
 
 @njit_noalloc
 def _picked(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
-    """The able child that gets a piece; there are several."""
+    """Return the able child that gets a piece; there are several."""
     how, able = routes[3], routes[5]
     if how[PAIR]:
         count = _draw_pair(count, routes)
@@ -362,7 +362,7 @@ def _picked(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _carry(node, begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def]
-    """Send a piece down from a node: `NOWHERE` when it has been placed, else the router of which no child holds it."""
+    """Send a piece down from a node; return `NOWHERE` if placed, else the router whose children cannot hold it."""
     nodes, children, clusters, able = routes[0], routes[1], routes[2], routes[5]
     kinds, where = routes[8], routes[9]
     _look_at(begin, end, kind, jobs, routes)
@@ -386,7 +386,7 @@ def _carry(node, begin, end, kind, jobs, routes):  # type: ignore[no-untyped-def
 
 @njit_noalloc
 def place_job(begin, end, jobs, routes):  # type: ignore[no-untyped-def]
-    """Place the requests of a job, [begin, end), splitting it where it must be; whether clusters can hold it."""
+    """Place the requests [begin, end) of a job, splitting it where necessary; return whether clusters can hold it."""
     how, widest, kinds = routes[3], routes[4], routes[8]
     root = routes[0].shape[1] - 1
     _look_at(begin, end, ALL_KINDS, jobs, routes)

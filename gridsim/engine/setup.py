@@ -1,4 +1,4 @@
-"""Which engine a run takes, and the one that is compiled: it fills in what the clusters of SimPy would."""
+"""Setup of a run, and the compiled run, which writes the same results as the clusters of SimPy."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from gridsim.record import Status
 Engine = Literal["auto", "simpy", "compiled"]
 
 _SLICE = 0.05
-"""Seconds between two words about progress; a run can be stopped there."""
+"""Interval of progress reports in seconds; a run can be interrupted there."""
 
 
 class Earlier(NamedTuple):
-    """What a run of a window of jobs goes on from: the jobs of earlier windows that are not over are its first rows.
+    """The previous window of a streamed run; its unfinished jobs are the first rows of this window.
 
     Attributes
     ----------
     calendar : CompiledRun
-        The window before, at its end.
+        The previous window, at its end.
     rows : (w,) int64
-        Rows here of the requests there; -1 for those that are over.
+        Rows in this window of the requests of the previous one; -1 for requests that have ended.
     """
 
     calendar: CompiledRun
@@ -51,7 +51,7 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """A run that is ready to begin.
+    """A run that is ready to start.
 
     Attributes
     ----------
@@ -66,15 +66,15 @@ class Setup:
     env : Clock
         The SimPy environment.
     requests, outcome : Requests, Outcome
-        Columns of all requests, and what became of them.
+        Columns of all requests, and their results.
     clusters : list of Cluster
-        In tree order.
+        Clusters in tree order.
     root : Root
-        Where jobs enter the tree.
+        Entry point of jobs.
     ways : sequence of tuple, optional
-        Clusters that each job may go to; None where all may go to all.
+        Allowed clusters of each job; None if all jobs may use all clusters.
     submissions : Submissions, optional
-        Takes jobs that are submitted during the run; None where none can be, for the reason *closed*.
+        Accepts jobs that are submitted during the run; None if that is not supported, for the reason *closed*.
     """
 
     workload: Workload
@@ -93,12 +93,12 @@ class Setup:
 
     @property
     def batched(self) -> bool:
-        """Whether one decision follows all events of an instant, instead of one after each."""
+        """True for one decision after all events of an instant, False for one after each event."""
         return modes[self.options.instant].batched
 
     @property
     def extend(self) -> bool:
-        """Whether jobs continue beyond their estimates."""
+        """True if jobs continue beyond their estimates."""
         return self.options.overrun == "extend"
 
 
@@ -110,9 +110,9 @@ class CompiledRun:
     run : Setup
         The run.
     earlier : Earlier, optional
-        The window before of a longer run (`gridsim.streaming`), from which it continues.
+        The previous window of a longer run (`gridsim.streaming`), from which this run continues.
     more : bool
-        Whether other jobs follow these: it stops when the last of these is submitted.
+        Whether other jobs follow these: the run stops when the last of these is submitted.
     """
 
     def __init__(self, run: Setup, earlier: Earlier | None = None, *, more: bool = False) -> None:
@@ -123,7 +123,7 @@ class CompiledRun:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
         self._rows = fits
         waiting = self._go_on(earlier) if earlier is not None else 0
-        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
+        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers
@@ -148,23 +148,23 @@ class CompiledRun:
             self._take_over(earlier, waiting)
 
     def _go_on(self, earlier: Earlier) -> int:
-        """Let who waited there be the first to have come, in the order of the queue; how many they are."""
+        """Make the waiting requests of the previous window the first arrivals, in queue order; return their number."""
         before = earlier.calendar
         came = int(before._events.numbers[events.NEXT])
-        scheduler: Any = self._cluster.scheduler  # it says that it goes on
+        scheduler: Any = self._cluster.scheduler  # known from its capabilities
         waiting: IntArray = scheduler.go_on(before._cluster.scheduler, earlier.rows, came)
         known = np.count_nonzero(earlier.rows >= 0)
         self._rows = np.concatenate([waiting, self._rows[self._rows >= known]])
         return len(waiting)
 
     def _take_over(self, earlier: Earlier, waiting: int) -> None:
-        """Go on with the instant, the clock's heaps and the starts of another calendar."""
+        """Copy the time, the event heaps and the starts of the previous window."""
         there, here, rows = earlier.calendar._events, self._events, earlier.rows
         kept = np.flatnonzero(rows >= 0)
         here.jobs[events.START, rows[kept]] = there.jobs[events.START, kept]
         for name, size in (("ends", events.ENDS), ("looks", events.LOOKS)):
             expected = getattr(there, name)[:, : there.numbers[size]]
-            expected = expected[:, rows[expected[2]] >= 0]  # some looks are at who is over
+            expected = expected[:, rows[expected[2]] >= 0]  # some checks belong to ended requests
             expected = expected[:, np.lexsort(expected[1::-1])]
             getattr(here, name)[:, : expected.shape[1]] = *expected[:2], rows[expected[2]]
             here.numbers[size] = expected.shape[1]
@@ -175,7 +175,7 @@ class CompiledRun:
         self._events = here._replace(refused=np.concatenate([refused, here.refused]))
 
     def left(self) -> IntArray:
-        """Requests that wait or run."""
+        """Return the requests that wait or run."""
         found = self._events
         over = np.ones(len(self._outcome.state), dtype=np.bool_)
         over[self._rows] = found.jobs[events.START, self._rows] < NEVER
@@ -183,17 +183,17 @@ class CompiledRun:
         return np.flatnonzero(~over)
 
     def run(self, progress: Callable[[int], None] | None = None) -> None:
-        """Go on to the last event.
+        """Run to the last event.
 
         Parameters
         ----------
         progress : callable, optional
-            Told the number of jobs released so far, now and then.
+            Called at intervals with the number of jobs released so far.
 
         Raises
         ------
         PolicyError
-            When a pass starts what there are no cores for.
+            If a scheduling cycle starts a request without enough free cores.
         """
         numbers = self._events.numbers
         work, arrays, first = 256, tuple(self._events), True
@@ -201,16 +201,16 @@ class CompiledRun:
             begun = time.monotonic()
             self._play(work, arrays, begun + _SLICE)
             took = time.monotonic() - begun
-            if not first or took < _SLICE:  # the first call may have had to compile
+            if not first or took < _SLICE:  # the first call may include compilation
                 work = max(1, min(4 * work, int(work * _SLICE / max(took, 1e-6))))
             first = False
-            if progress is not None and not numbers[events.OVER]:  # who runs it tells the last
+            if progress is not None and not numbers[events.OVER]:  # the caller reports the last number
                 progress(self._released())
         self._refuse()
         self._fill_in()
 
     def _play(self, work: int, arrays: tuple[IntArray, ...], until: float) -> None:
-        """Go on for some work; where something is asked in Python before passes, until about a moment."""
+        """Run an amount of work; if Python is called before cycles, run until about the time *until*."""
         numbers = self._events.numbers
         while True:
             if numbers[events.ASKING]:
@@ -221,24 +221,24 @@ class CompiledRun:
                 return
 
     def _released(self) -> int:
-        """Jobs that have come, those among them that are too wide."""
+        """Return the number of submitted jobs, including those that are too wide."""
         came = int(self._events.numbers[events.NEXT])
         return int(self._rows[came - 1]) + 1 if came else 0
 
     def _refuse(self) -> None:
-        """Raise what a machine would that has too few cores for a start."""
+        """Raise the error of a machine that has too few cores for a start."""
         numbers, cluster = self._events.numbers.tolist(), self._cluster
         at, row, owner = numbers[events.NOW] / 1e6, numbers[events.FAILED], name_of(self._cluster.scheduler)
         if row >= 0:
             need = self._events.jobs[events.CORES, row]
             free = f"only {numbers[events.SHORT]} of {cluster.cores} cores are free"
             raise PolicyError(f"{owner} starts request {row} ({need} cores) at {at} s, but {free}")
-        if numbers[events.FREE] < 0 and not numbers[events.MORE]:  # the rest of this instant may be to come
+        if numbers[events.FREE] < 0 and not numbers[events.MORE]:  # the instant may be incomplete
             more = f"{-numbers[events.FREE]} cores more in use at {at} s than the {cluster.cores} that there are"
             raise PolicyError(f"{owner} has {more}")
 
     def _fill_in(self) -> None:
-        """Say of each job when it ran and how it ended; who is left waiting, waits."""
+        """Write when each job ran and how it ended; the remaining jobs are waiting."""
         runtime, estimate, cores, start = self._events.jobs
         outcome, ran = self._outcome, start < NEVER
         held = runtime if self._extend else np.minimum(runtime, estimate)
@@ -262,12 +262,12 @@ class CompiledRun:
             outcome.placed.fill(self._pieces(), outcome.start, outcome.end)
 
     def _fill_in_promises(self, answers: Answers, state: npt.NDArray[np.uint8]) -> None:
-        """Say what each job was promised, who was turned away, and which runs were cut short.
+        """Write the guarantee of each job, the rejected jobs, and the stopped runs.
 
         Raises
         ------
         PolicyError
-            When a promise was not kept though nobody outlived an estimate.
+            If a guarantee was missed although no job exceeded its estimate.
         """
         outcome, late = self._outcome, self._events.jobs[events.RUNTIME] > self._events.jobs[events.ESTIMATE]
         outcome.granted[:], outcome.offer[:], outcome.doublings[:] = answers[:3]
@@ -282,13 +282,13 @@ class CompiledRun:
 
 
 def _loop(name: str) -> Any:
-    """A loop by its name."""
+    """Return a loop by its name."""
     modules = (list_states, plan_states, guarantees, moldable_states)
     return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 def _taken(requests: Requests, outcome: Outcome) -> IntArray:
-    """The latest end that each user takes, by what the tolerances say of those who ask for one."""
+    """Return the latest end that each user accepts, by the tolerances of requests with deadlines."""
     takes: IntArray = requests.deadline.copy()
     if outcome.tolerance is None:
         return takes
@@ -299,7 +299,7 @@ def _taken(requests: Requests, outcome: Outcome) -> IntArray:
 
 
 def _only_refused(submit: IntArray, fits: IntArray) -> IntArray:
-    """Instants, ascending, at which only jobs come that are too wide; mostly there are no such jobs."""
+    """Return the times, ascending, at which only jobs that are too wide arrive; usually there are none."""
     if len(fits) == len(submit):
         return np.zeros(0, dtype=np.int64)
     return np.setdiff1d(np.delete(submit, fits), submit[fits])

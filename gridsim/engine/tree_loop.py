@@ -1,12 +1,12 @@
-"""Whole runs on trees of clusters, compiled: tasks that wait for others and for their data, and a pass a cluster.
+"""Compiled runs on trees of clusters: tasks that wait for others and for their data, and a cycle per cluster.
 
-An instant is played as SimPy plays it. ``batched``: all ends and data, all overruns, the arrivals in job order, one
-pass for each cluster to which something happened, in tree order. ``per-event``: overruns, arrivals, then ends and data
-in the order in which they were expected, with a pass after each; what has ended of a job is passed on behind those that
-were expected before.
+Events of an instant occur in the same order as under SimPy. ``batched``: all ends and data, all overruns, the arrivals
+in job order, then one scheduling cycle for each cluster with events, in tree order. ``per-event``: overruns, arrivals,
+then ends and data in the order in which they were scheduled, with a cycle after each; an ended task notifies its job
+after the previously scheduled events.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -58,12 +58,12 @@ from gridsim.policy.scheduler.list_cycle import AGAIN, PLACE, QUEUE, READY
 
 SHORT_AT, LENDS, AT_ONCE, TOGETHER, BY_READY, WAITS = range(len(NUMBERS), len(NUMBERS) + 6)
 SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 6, len(NUMBERS) + 14)
-"""Numbers besides those of `gridsim.engine.events`: on which cluster too few cores were free; whether one has lent
-some within this instant; whether data need no time; whether the transfers of a task start together; whether tasks are
-sorted by when they became ready; whether a blocked first request waits for an end. Within an instant: the request that
-has ended, its next edge and the one behind its last; the next request whose end is news, or none; the next request of a
-job that comes and the one behind its last; the next cluster that may close the instant, and what says whether it
-does."""
+"""Numbers in addition to those of `gridsim.engine.events`: the cluster with too few free cores; whether a cluster is
+overcommitted within this instant; whether data transfers take no time; whether the transfers of a task start together;
+whether tasks are sorted by ready time; whether a blocked first request waits for an end. Within an instant: the request
+that has ended, its next edge and its last edge + 1; the next request with an end notification, or none; the next
+request of an arriving job and the last + 1; the next cluster that may close the instant, and the field that states
+whether it does."""
 
 _AT = 0
 _NOBODY = -1
@@ -71,35 +71,35 @@ _NEXT, _FIRST, _LAST = range(3)
 
 
 class Jobs(NamedTuple):
-    """What a run waits for, and the tree on which it happens. Times in whole microseconds.
+    """Pending events of a run, and the tree. Times in whole microseconds.
 
     Attributes
     ----------
     numbers : (m,) int64
-        As named here and in `gridsim.engine.events`.
+        See the names here and in `gridsim.engine.events`.
     jobs : (4, n) int64
-        As `gridsim.engine.events.Events` has them.
+        See `gridsim.engine.events.Events`.
     come : (2, m) int64
-        Arrivals: instants, ascending, and jobs.
+        Arrivals: times, ascending, and jobs.
     expected : (3, room) int64
-        A heap of ends, data and news: the instant, the order in which they were expected, and the request that ends,
-        ``n +`` the request that gets data, or ``2 n +`` the job some tasks of which have ended.
+        A heap of ends, data and notifications: the time, the order of scheduling, and the request that ends, ``n +``
+        the request that gets data, or ``2 n +`` the job that has ended tasks.
     looks : (3, room) int64
-        A heap of looks at requests that may outlive their estimates.
+        A heap of checks of requests that may exceed their estimates.
     first : (m + 1,) int64
         First request of each job.
     edge_first, edge_to : (n + 1,), (e,) int64
-        Edges by the request that they come from.
+        Outgoing edges, sorted by request.
     missing : (n,) int64
-        How many data each request waits for.
+        Number of data that each request waits for.
     job_of : (n,) int64
         Job of each request.
     news : (3, n) int64
-        Of each request that ended the next one of its job that did, then by job the first and the last of them.
+        Linked lists of ended requests by job: the next one of each request, and the first and last of each job.
     routes : tuple
         `gridsim.engine.routing.Routes` as a plain tuple.
     ends : (3, room) int64
-        Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
+        Scratch of balancers: a heap with space for all requests that can run at once on a cluster, and one more.
     """
 
     numbers: IntArray
@@ -119,7 +119,7 @@ class Jobs(NamedTuple):
 
 @inline_verb
 def state_at(states, k):  # type: ignore[no-untyped-def]
-    """Return the state of a cluster: the arrays of *states* are those of all clusters, and some that they share."""
+    """Return the state of a cluster: some arrays of *states* have an entry per cluster, the others are shared."""
 
 
 @state_at.register(list_states.ListSchedulerState)
@@ -169,10 +169,10 @@ def selected(work, events, passes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def run_tree(work, events, states):  # type: ignore[no-untyped-def]
-    """Go on for some work; *events* are `Jobs` as a plain tuple.
+    """Run for an amount of work; *events* are `Jobs` as a plain tuple.
 
-    One step at a time: the next edge of what has ended, the next request of a job that comes, the next cluster that
-    closes its instant, else what happens next. All of it is in `numbers`, so that any step may be the last of a call.
+    Each step is the next edge of an ended request, the next request of an arriving job, the next cluster that closes
+    its instant, or else the next event. The state is in `numbers`, so that any step may be the last one of a call.
     """
     numbers, jobs, _, expected, _, _, edge_first, edge_to, missing, _, news, routes, _ = events
     clusters, where = routes[2], routes[9]
@@ -216,7 +216,7 @@ def run_tree(work, events, states):  # type: ignore[no-untyped-def]
 
 @inline
 def _next(events, states):  # type: ignore[no-untyped-def]
-    """Let happen what does next: the request that gets data, and the cluster that decides at once, or `_NOBODY`."""
+    """Process the next event; return the request that gets data and the cluster that decides at once, or `_NOBODY`."""
     numbers, jobs, come, expected, looks, first, edge_first, _, _, job_of, news, routes, ends = events
     batched, n = numbers[BATCHED], jobs.shape[1]
     now = _next_instant(numbers, come, expected, looks, routes[2])
@@ -262,7 +262,7 @@ def _next(events, states):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _measure(now, row, jobs, routes, states, ends):  # type: ignore[no-untyped-def]
-    """Take down of each cluster what balancers ask of who runs and waits there, before a job is placed."""
+    """Record the values of each cluster's running and waiting requests that balancers use, before a job is placed."""
     clusters = routes[2]
     for k in range(clusters.shape[1]):
         _take_ended(now, k, clusters, states)
@@ -283,7 +283,7 @@ def _take_ended(now, k, clusters, states):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-untyped-def]
-    """When something happens next; sets ``numbers[OVER]`` where nothing does, or what was lent is not back."""
+    """Return the time of the next event; set ``numbers[OVER]`` if there is none or a cluster is still overcommitted."""
     if numbers[OPEN]:
         return numbers[NOW]
     now = come[0, numbers[NEXT]] if numbers[NEXT] < numbers[COME] else NEVER
@@ -304,7 +304,7 @@ def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-
 
 @njit_noalloc
 def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
-    """A request gives back what it held; the cluster on which it ran."""
+    """Release the cores of an ended request; return the cluster on which it ran."""
     k, cores = where[row], jobs[CORES, row]
     clusters[FREE, k] += cores
     clusters[UNFINISHED, k] -= cores * jobs[ESTIMATE, row]
@@ -316,7 +316,7 @@ def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _note(row, job, numbers, news, expected, n):  # type: ignore[no-untyped-def]
-    """A request of a job has ended: what it leaves is passed on behind those that were expected before."""
+    """Add an ended request to the notifications of its job, which follow the previously scheduled events."""
     news[_NEXT, row] = _NOBODY
     if news[_FIRST, job] == _NOBODY:
         news[_FIRST, job] = row
@@ -328,7 +328,7 @@ def _note(row, job, numbers, news, expected, n):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _send(edge, successor, numbers, missing, where, expected, ways):  # type: ignore[no-untyped-def]
-    """Pass on the data of an edge, here at once, elsewhere along the links; the request if it was the last for it."""
+    """Send the data of an edge: at once on the same cluster, else along links; return the request if it is complete."""
     delays, level = ways
     source, target = where[numbers[SOURCE]], where[successor]
     if source != target and not numbers[AT_ONCE]:
@@ -340,7 +340,7 @@ def _send(edge, successor, numbers, missing, where, expected, ways):  # type: ig
 
 @njit_noalloc
 def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[no-untyped-def]
-    """Start all transfers to a request when the last of those that it needs has ended; itself if there are none."""
+    """Start all transfers to a request when its last predecessor has ended; return it if there are no transfers."""
     delays, level, needs, first = ways
     missing[row] -= 1
     if missing[row]:
@@ -356,7 +356,7 @@ def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[n
 
 @njit_noalloc
 def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untyped-def]
-    """A request waits for cores from now on."""
+    """Add a request that is ready to the queue of its cluster."""
     k, now = where[row], numbers[NOW]
     table[READY, row] = now
     if numbers[BY_READY]:
@@ -369,7 +369,7 @@ def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untype
 
 @njit_noalloc
 def _decide(now, k, events, states):  # type: ignore[no-untyped-def]
-    """A cycle of a cluster, which knows all that has happened to it."""
+    """Run a scheduling cycle of a cluster, with all its events so far."""
     numbers, jobs, clusters = events[0], events[1], events[11][2]
     clusters[DIRTY, k] = clusters[OFFERED, k] = 0
     if clusters[BLOCKED, k]:
@@ -391,7 +391,7 @@ def _decide(now, k, events, states):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _look(now, events, states):  # type: ignore[no-untyped-def]
-    """Look at all requests that should have ended by now."""
+    """Check all requests that should have ended by now."""
     numbers, jobs, looks = events[0], events[1], events[4]
     clusters, where = events[11][2], events[11][9]
     row, until = next_late(now, jobs, looks, numbers)

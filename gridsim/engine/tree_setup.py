@@ -1,4 +1,4 @@
-"""A run on a tree of clusters, or of jobs of several tasks, as the columns that compiled slices work on."""
+"""Setup of compiled runs on a tree of clusters, or of DAG jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gridsim.policy.scheduler import list_cycle
 from gridsim.policy.scheduler.random_selection import drawing
 
 _KINDS_IN_TURN = 10
-"""Kinds of tasks that may take turns: round robin has a turn for every set of them."""
+"""Maximum number of task kinds under round robin, which has a counter for every set of kinds."""
 
 
 _SHARED: dict[str, set[tuple[int, ...]]] = {
@@ -43,15 +43,15 @@ _SHARED: dict[str, set[tuple[int, ...]]] = {
     "strict_lines": {(0, 0), (1, 0)},
     "selected": {(0, 0), (1, 1)},
 }
-"""Loops, and the columns that are equal for all clusters: the table, orders and flags."""
+"""Loops, and the columns that all clusters share: the table, orders and flags."""
 
 
 def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform, options: TreeOptions) -> str:
-    """What of a run on a tree of clusters, or of jobs of several tasks, is not known; empty where everything is."""
+    """Return the part of a run on a tree or with DAG jobs that the loops do not support; empty if they support all."""
     if workload.moldable is not None:
         return "jobs have several sizes, on several clusters or in several tasks"
     scheduler = clusters[0].scheduler
-    passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # it says that it has them
+    passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # known from its capabilities
     several = "DAG jobs" if workload.tasks is not None else "several clusters"
     if passes.loop not in _SHARED or (
         passes.loop == "list_in_pool" and passes.columns[-1][-1][[list_states.PREDICTS, list_states.ASKS]].any()
@@ -73,7 +73,7 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
 
 
 def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> bool:
-    """Whether work, or transfers one after another, could be more than whole numbers of 64 bits hold."""
+    """Return whether total work, or a sequence of all transfers, could exceed 64-bit integers."""
     tasks = workload.tasks
     cores, estimate = (workload.cores, workload.estimate) if tasks is None else (tasks.cores, tasks.estimate)
     work = float(cores.astype(np.float64) @ estimate.astype(np.float64))
@@ -86,7 +86,7 @@ def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> b
 
 
 def _how(balancer: Any, options: TreeOptions) -> IntArray | None:
-    """How pieces are sent, as `gridsim.engine.routing` has it; None where that has to be asked in Python."""
+    """Return the routing parameters of `gridsim.engine.routing`; None if the balancer must be called in Python."""
     how: IntArray = np.zeros(routing.OLDEST + 1, dtype=np.int64)
     how[routing.BY_KIND] = options.split == "kind-group"
     inner = balancer
@@ -109,7 +109,7 @@ def _how(balancer: Any, options: TreeOptions) -> IntArray | None:
 
 
 class CompiledTreeRun(CompiledRun):
-    """A run of rigid jobs or of jobs of several tasks on a tree of clusters, in compiled slices.
+    """A run of rigid or DAG jobs on a tree of clusters, in compiled slices.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class CompiledTreeRun(CompiledRun):
     def __init__(self, run: Setup) -> None:
         clusters = run.clusters
         self._outcome, self._clusters, self._extend, self._requests = run.outcome, clusters, run.extend, run.requests
-        passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # they say that they have them
+        passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # as above
         numbers = np.zeros(tree_loop.CLOSES + 1, dtype=np.int64)
         numbers[tree_loop.NEWS], numbers[tree_loop.CLOSING] = -1, len(clusters)
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
@@ -133,7 +133,7 @@ class CompiledTreeRun(CompiledRun):
         if passes[0].loop == "list_in_pool":
             flags = more[1][5]
             numbers[[tree_loop.BY_READY, tree_loop.WAITS]] = flags[[list_states.BY_READY, list_states.WAITS]]
-            flags[list_states.WAITS] = 0  # the tree keeps note of ends
+            flags[list_states.WAITS] = 0  # the tree loop records ends
         self._passes = (_with_queues(queue, routes, run.requests.cores), *more)
 
     def _jobs(self, run: Setup, numbers: IntArray) -> Jobs:
@@ -208,11 +208,11 @@ class CompiledTreeRun(CompiledRun):
         )
 
     def _released(self) -> int:
-        """Jobs that have come."""
+        """Return the number of submitted jobs."""
         return int(self._events.numbers[events.NEXT])
 
     def _refuse(self) -> None:
-        """Raise what a machine would that has too few cores for a start."""
+        """Raise the error of a machine that has too few cores for a start."""
         numbers = self._events.numbers
         self._cluster = self._clusters[int(numbers[tree_loop.SHORT_AT])]
         found: IntArray = self._events.routes[2]  # type: ignore[attr-defined]
@@ -220,7 +220,7 @@ class CompiledTreeRun(CompiledRun):
         super()._refuse()
 
     def _fill_in(self) -> None:
-        """Report where and when each request ran and how it ended; the others wait."""
+        """Write where and when each request ran and how it ended; the others are waiting."""
         where: IntArray = self._events.routes[9]  # type: ignore[attr-defined]
         self._rows = np.flatnonzero(where != NOWHERE)
         super()._fill_in()
@@ -231,7 +231,7 @@ class CompiledTreeRun(CompiledRun):
 
 
 def _joined(parts: Sequence[Any], shared: set[tuple[int, ...]], path: tuple[int, ...] = ()) -> Any:
-    """Columns of all clusters as one: arrays are stacked, those at *shared* paths are equal."""
+    """Return the columns of all clusters as one: arrays are stacked, except equal ones at the *shared* paths."""
     if path in shared:
         return parts[0]
     if isinstance(parts[0], tuple):
@@ -240,9 +240,9 @@ def _joined(parts: Sequence[Any], shared: set[tuple[int, ...]], path: tuple[int,
 
 
 def _with_queues(queue: tuple[IntArray, ...], routes: Routes, cores: IntArray) -> tuple[IntArray, ...]:
-    """The table with room for the queue of each cluster, of all who may come to it; they are empty, one after another.
+    """Return the table with space for the queue of each cluster, with all requests it may get; queues are consecutive.
 
-    Tables of the schedulers differ in their queues alone.
+    Tables of the schedulers differ only in their queues.
     """
     clusters, (table, *others, meta) = routes.clusters, queue
     sizes = [
@@ -259,7 +259,7 @@ def _with_queues(queue: tuple[IntArray, ...], routes: Routes, cores: IntArray) -
 
 
 def _stacked(arrays: Iterable[Any]) -> Any:
-    """Arrays of equal shape, or equal but for the last length, as one: shorter ones are filled up with 0."""
+    """Stack arrays of equal shape, except for the last length: shorter ones are padded with 0."""
     found = list(arrays)
     longest = max(each.shape[-1] for each in found)
     if len(found) == 1:
@@ -273,7 +273,7 @@ def _stacked(arrays: Iterable[Any]) -> Any:
 
 
 def _nodes(platform: Platform) -> tuple[IntArray, IntArray]:
-    """Nodes of the tree as `gridsim.engine.routing` numbers them, the root last; and all children."""
+    """Return the nodes of the tree as `gridsim.engine.routing` numbers them, the root last, and all children."""
     count = len(list(platform.clusters()))
     rows: list[tuple[int, int, int, int]] = [(0, 0, place, place + 1) for place in range(count)]
     children: list[int] = []
@@ -293,7 +293,7 @@ def _nodes(platform: Platform) -> tuple[IntArray, IntArray]:
 
 
 def _levels(platform: Platform) -> tuple[list[int], IntArray]:
-    """Levels of the tree that there are between clusters, and which of them it is for each two of these."""
+    """Return the levels of the tree that occur between clusters, and the index of the level for each pair."""
     names = [cluster.name for cluster in platform.clusters()]
     between = platform.levels()
     heights = sorted({levels for levels in between.values() if levels})
@@ -303,7 +303,7 @@ def _levels(platform: Platform) -> tuple[list[int], IntArray]:
 
 
 def _delays(network: Network, runtime: IntArray, levels: int, tick: int, volume: FloatArray | None) -> IntArray:
-    """Delays of the data of edges, whole microseconds; *runtime* is that of the task that each comes from."""
+    """Return the delays of edges, whole microseconds; *runtime* is that of the task from which each edge comes."""
     if network.transfer != "files":
         return network.delays(runtime, levels, tick)
     sent: Iterator[float | None] = iter([None] * len(runtime) if volume is None else volume.tolist())
@@ -311,7 +311,7 @@ def _delays(network: Network, runtime: IntArray, levels: int, tick: int, volume:
 
 
 def _needs(edge_first: IntArray, edge_to: IntArray) -> tuple[IntArray, IntArray]:
-    """Edges by the request that they lead to, with the request that they come from; the first of each request."""
+    """Return the incoming edges by request, with the source of each, and the first edge of each request."""
     n = len(edge_first) - 1
     order = np.argsort(edge_to, kind="stable")
     source = np.repeat(np.arange(n), np.diff(edge_first))

@@ -1,1 +1,1 @@
-"""What moves: SimPy processes and resources. Thin: wait, ask, check, do, write down."""
+"""SimPy processes and resources of a simulation: clusters, routers, links, job sources and machines."""

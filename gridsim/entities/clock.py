@@ -1,4 +1,4 @@
-"""The clock of a world: SimPy's environment in whole microseconds, with a place of its own for what users add."""
+"""Simulation clock: a SimPy environment in whole microseconds, with a separate priority for users."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gridsim.model.time import MICROSECOND
 class Clock(Environment):
     """A SimPy environment whose delays are whole microseconds.
 
-    What processes of a user's own wait for happens after all that comes by itself in its instant, arrivals included,
-    and before the pass of that instant; `gridsim.entities.instant.At` says otherwise for gridsim's own events.
+    Events that user processes schedule happen after the simulator's own events of the instant, arrivals included, and
+    before the scheduling cycle of that instant. Events of class `gridsim.entities.instant.At` set their own priority.
 
     Parameters
     ----------
     instant : Instant
-        Order inside one instant.
+        Order of events within one instant.
 
     Attributes
     ----------
     ready : bool
-        Whether the world is made: what is begun from now on is a user's.
+        Whether the simulation is set up; processes started from now on belong to users.
     wakes : int
-        Passes to come that schedulers want though nothing happens.
+        Number of pending scheduling cycles that schedulers requested without an event.
     """
 
     def __init__(self, instant: Instant) -> None:
@@ -39,14 +39,14 @@ class Clock(Environment):
         self.wakes = 0
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """Schedule an event, *delay* whole microseconds from now.
+        """Schedule an event *delay* whole microseconds from now.
 
         Raises
         ------
         PolicyError
-            When the delay is no whole number, or negative.
+            If the delay is negative or not a whole number.
         """
-        if self.ready and (delay or not self._running):  # what happens at once belongs where it is made
+        if self.ready and (delay or not self._running):  # events without delay keep their priority
             if delay != int(delay) or delay < 0:
                 raise PolicyError(
                     f"an event in {delay!r} microseconds; the clock counts whole ones, and world.timeout takes seconds"
@@ -55,7 +55,7 @@ class Clock(Environment):
         super().schedule(event, priority, int(delay))
 
     def run(self, until: Any = None) -> Any:
-        """Run to the end, to an event, or to an instant (whole microseconds): what happens at it is left."""
+        """Run to the end, to an event, or to a time (whole microseconds); events at that time do not run."""
         if until is not None and not isinstance(until, Event):
             until = At(self, int(until) - self.instant, -1)
         was, self._running = self._running, True
@@ -65,7 +65,7 @@ class Clock(Environment):
             self._running = was
 
     def run_instant(self) -> int | None:
-        """Run all that happens in the next instant; which that was, whole microseconds, or None at the end."""
+        """Run all events of the next instant; return its time in whole microseconds, or None at the end."""
         instant = self.peek()
         if instant == float("inf"):
             return None
@@ -79,15 +79,15 @@ class Clock(Environment):
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is to happen any more but such passes."""
+        """Whether only requested scheduling cycles remain."""
         return len(self._queue) == self.wakes
 
     @property
     def instant(self) -> int:
-        """Now, whole microseconds."""
+        """Current time, whole microseconds."""
         return int(self.now)
 
     @property
     def seconds(self) -> float:
-        """Now, s."""
+        """Current time, s."""
         return self.instant / MICROSECOND

@@ -1,4 +1,4 @@
-"""A cluster: cores, a scheduler that decides, and the check that every decision is possible."""
+"""A cluster: cores, their scheduler, and checks of the scheduler's decisions."""
 
 from __future__ import annotations
 
@@ -39,62 +39,62 @@ from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
-"""Statuses of a piece after which its chain does not go on."""
+"""Statuses of a chain's piece after which the later pieces are not run."""
 
-_COMPLETED, _KILLED = int(Status.completed), int(Status.killed_walltime)  # read once a job
+_COMPLETED, _KILLED = int(Status.completed), int(Status.killed_walltime)  # converted once instead of for each job
 
 
 class DagView(Protocol):
-    """DAG jobs of a run, as far as a cluster tells them anything."""
+    """DAG jobs of a run, as far as clusters need them."""
 
     cluster_of: list[Any]
     of: list[Any]
 
 
 class Users(Protocol):
-    """Users who react, as far as a cluster tells them anything."""
+    """Simulated users that react to starts and ends, as far as clusters need them."""
 
     def began(self, request: int) -> None:
-        """A request has started."""
+        """Notify the users that a request has started."""
         ...
 
     def over(self, request: int) -> None:
-        """A request has ended, or was turned away."""
+        """Notify the users that a request has ended or was rejected."""
         ...
 
 
 class Cluster:
-    """A process that decides once per instant (after every event in ``per-event`` mode), after all that happened in it.
+    """A process that decides once per instant, after all its events (in ``per-event`` mode after each event).
 
     Parameters
     ----------
     spec : ClusterSpec
         Name, kind and cores.
     scheduler : Scheduler
-        Set up already.
+        Scheduler, already set up.
     extend : bool
-        Whether a job goes on past its walltime estimate; otherwise it is killed there.
+        Whether a job continues beyond its estimate; otherwise it is killed there.
     tick : int
-        First overrun that is assumed of a job that outlives its estimate; doubled each time. Whole microseconds.
+        First assumed overrun of a job that exceeds its estimate; doubled each time. Whole microseconds.
 
     Attributes
     ----------
     machine : Machine
-        Its resources: what runs where, and what is free.
+        Resources of the cluster: free amounts and running requests.
     offered : int
-        Cores of the requests that have come since the last decision, whether they will start at it or not.
+        Cores of the requests that were submitted since the last decision, whether they start at the next one or not.
     dirty : bool
-        Something happened that no decision has seen.
+        Whether events have occurred since the last decision.
     dags : DagView or None
-        Of the run's DAG jobs.
+        DAG jobs of the run.
     users : Users or None
-        Who wait for the ends of requests before they submit others.
+        Users that submit jobs after the ends of other requests.
     placed_on : list of Cluster or None
-        Where the cluster puts itself when a piece of a rigid job is placed on it.
+        List that the cluster appends itself to when a piece of a rigid job is placed on it.
     can : Capabilities
-        Of the scheduler.
+        Capabilities of the scheduler.
     asked : DemandClasses or None
-        What the requests ask of its nodes and pools; None where it is one pool of cores and they ask for cores alone.
+        Requested resources of nodes and pools; None if requests need only the cores of one pool.
     together : sequence of Cluster
         Clusters that decide whenever this one does (grid-wide fair share).
     """
@@ -124,14 +124,14 @@ class Cluster:
         self._foreign = not is_own(scheduler) or isinstance(scheduler, Earlier)  # answers of a plug-in are checked
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
-        # Memory views give and take plain numbers, in half the time that arrays need for one.
+        # Memory views return and accept plain numbers in half the time of arrays.
         self._molds = requests.moldable is not None
-        # Of moldable requests the size that has been chosen, once it is.
+        # Moldable requests have their chosen number of cores here once it is chosen.
         need, estimate = requests.sizes() if self._molds else (requests.cores, requests.estimate)
         self._need, self._estimate = need.data, estimate.data
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
         self.asked = asked
-        if asked is not None:  # what it can never hold is more than there is, everything else is not
+        if asked is not None:  # infinite for requests that the empty machine cannot hold, 0 for all others
             self._needed = np.where(asked.never(), NEVER, 0).data
         self._asked, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
@@ -139,9 +139,9 @@ class Cluster:
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
         self._batched = instant.batched
         self.dirty = False
-        self._overrun = False  # some request has outlived its estimate
-        self._promises = False  # some request was promised a deadline
-        self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
+        self._overrun = False  # a request has exceeded its estimate
+        self._promises = False  # a request has a guaranteed deadline
+        self._unsettled = False  # the scheduler has not been notified that the ends of this instant are complete
         self.can, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
         closing = None if instant.batched else self._decide_priority
         nodes = self.can.nodes or spec.capacity
@@ -154,8 +154,8 @@ class Cluster:
         self._never_came = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
-        self._cancelled = False  # a running request was cancelled, so its end is still to come
-        self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
+        self._cancelled = False  # a running request was cancelled; its end event is still pending
+        self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
         self._wanted = Ring(env, self._decide_priority)
         self.process = env.process(self._run())
@@ -163,22 +163,22 @@ class Cluster:
     # -- placing ------------------------------------------------------------------------------------------------
 
     def leaves(self) -> Sequence[Cluster]:
-        """This cluster, as the only one at or below itself."""
+        """Return this cluster as the only leaf of its subtree."""
         return (self,)
 
     def can_run(self, kind: str, cores: int) -> bool:
-        """Whether a task of that kind and width can run here."""
+        """Return whether a task of a kind and number of cores can run on this cluster."""
         return kind == self.kind and cores <= self.cores
 
     def able(self, piece: Piece) -> bool:
-        """Whether every task of a piece can run here."""
+        """Return whether every task of a piece can run on this cluster."""
         for kind, cores in piece.widest.items():
             if kind != self.kind or (cores > self.cores and self.asked is None):
                 return False
         return self.asked is None or all(self._needed[request] <= self.cores for request in piece.requests)
 
     def place(self, piece: Piece) -> None:
-        """Take a piece: its tasks count as load from now on, and run here when they are ready."""
+        """Place a piece: its tasks count as load from now on and run on this cluster when they are ready."""
         assert self._load is not None
         for request in piece.requests:
             self._load.add(request)
@@ -188,7 +188,7 @@ class Cluster:
                 self.placed_on.append(self)
 
     def refuse(self, request: int, others: Iterable[int] = ()) -> None:
-        """Leave a request rejected, and the other tasks of its job with it: no cluster can hold it."""
+        """Reject a request that fits on no cluster, and the *others*: the remaining tasks of its job."""
         self._state[request] = DONE
         for other in others:
             self._state[other] = DONE
@@ -199,54 +199,54 @@ class Cluster:
 
     @property
     def free(self) -> int:
-        """Cores that nobody holds."""
+        """Free cores."""
         return self.machine.free
 
     @property
     def busy(self) -> int:
-        """Cores that are held, or will be by what has come in this instant: a balancer sees what it has just sent."""
+        """Used cores plus those of requests submitted in this instant, so that a balancer sees its assignments."""
         return min(self.cores, self.cores - self.machine.free + self.offered)
 
     @property
     def unfinished(self) -> int:
-        """Work placed here that has not ended: cores times estimates, core-microseconds."""
+        """Work placed on this cluster that has not ended: cores times estimates, core-microseconds."""
         return 0 if self._load is None else self._load.unfinished
 
     @property
     def queued(self) -> int:
-        """Work placed here that has not started, core-microseconds."""
+        """Work placed on this cluster that has not started, core-microseconds."""
         return 0 if self._load is None else self._load.queued
 
     def remaining(self) -> int:
-        """Work queued and what running requests have left, core-microseconds."""
+        """Return the queued work plus the remaining work of running requests, core-microseconds."""
         return self.queued + self.machine.left(self._env.now)  # type: ignore[arg-type]
 
     def earliest_start(self, cores: int) -> int:
-        """When a request of so many cores could start behind all that waits here, in job order; whole microseconds."""
+        """Return when a request could start behind all waiting requests in job order; whole microseconds."""
         assert self._load is not None
-        # A moldable request whose size is still open may ask for more than there is here.
+        # A moldable request without a chosen size may request more cores than the cluster has.
         needs = [(min(self._need[row], self.cores), self._estimate[row]) for row in self._load.waiting()]
         return self.machine.earliest([*needs, (cores, 0)], self._env.now)  # type: ignore[arg-type]
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 
     def submit(self, request: int) -> None:
-        """Ask the scheduler for a quote and take the request in; without one, or where the user declines, it leaves."""
+        """Get a quote for a request and accept the request; it is rejected without a quote or if the user declines."""
         if self._needed[request] > self.cores:
             self.refuse(request)
             return
         if self._chained is not None and self._chained[request] and self._status[request - 1] in _BROKEN:
-            self.take(request, None)  # its job is over: the piece before it was refused, or cancelled
+            self.take(request, None)  # its chain is over: the piece before it was rejected or cancelled
             self._status[request] = self._status[request - 1]
             return
         if self._never_came is not None and self._never_came[request]:
-            self.take(request, None)  # the policy knows of nobody who cancels
+            self.take(request, None)  # the policy does not support cancellations by users
             self._status[request] = Status.cancelled
             return
         self.take(request, self.quote(request) if self._quoted is None else self._quote_of(request))
 
     def bid(self, piece: Piece) -> Bid | None:
-        """What this cluster offers for a rigid job now; a question that changes nothing."""
+        """Return the bid of this cluster for a rigid job, without changing any state."""
         (request,) = piece.requests
         quote = self._quote_of(request)
         if quote is None:
@@ -258,14 +258,14 @@ class Cluster:
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
 
     def _quote_of(self, request: int) -> Quote | None:
-        """The quote of this instant; asked once however many routers want to know, and for the job when it comes."""
+        """Return the quote for a request; it is computed once per instant, for all routers and the submission."""
         now: int = self._env.now  # type: ignore[assignment]
         if self._quoted is None or self._quoted[:2] != (request, now):
             self._quoted = (request, now, self.quote(request))
         return self._quoted[2]
 
     def quote(self, request: int) -> Quote | None:
-        """What the scheduler offers a new request that fits this cluster; it may come back with `take`."""
+        """Return the scheduler's quote for a new request that fits this cluster; the caller may pass it to `take`."""
         now: int = self._env.now  # type: ignore[assignment]
         if self._unsettled:
             self._settle(now)
@@ -279,7 +279,7 @@ class Cluster:
         return quote
 
     def _check_quote(self, quote: Any, request: int, now: int) -> None:
-        """Raise `PolicyError` for what is no quote, and for an offer without instants."""
+        """Raise `PolicyError` for a value that is not a quote, or for an offer without times."""
         offer = quote.offer if isinstance(quote, Quote) else quote
         whole = isinstance(offer, Offer) and all(
             isinstance(it, int | np.integer) for it in (offer.start, offer.granted)
@@ -291,10 +291,10 @@ class Cluster:
             )
 
     def take(self, request: int, quote: Quote | None) -> None:
-        """Take a request in as it was quoted in this instant, if its user agrees."""
+        """Accept a request with its quote of this instant, if its user agrees."""
         now: int = self._env.now  # type: ignore[assignment]
         if quote is not None and quote.offer is not None and not self._agreed(request, quote.offer):
-            # Some policies keep a job whose user declines, without any promise.
+            # Some policies keep a job without a guarantee if its user declines.
             quote = call(self.scheduler, "declined", quote) if self.can.guarantees else None
         if quote is None:
             self._turn_away(request)
@@ -319,7 +319,7 @@ class Cluster:
             self._decide(now)
 
     def _turn_away(self, request: int) -> None:
-        """Leave a request out that no promise can be made to, or whose user declines; it is no load here any more."""
+        """Leave out a request that gets no quote, was declined or was withdrawn, and remove it from the load."""
         self._status[request] = Status.unadmitted
         self._state[request] = DONE
         if self._load is not None and request in self._load and self.dags is None:
@@ -329,7 +329,7 @@ class Cluster:
             self.users.over(request)
 
     def _agreed(self, request: int, offer: Offer) -> bool:
-        """Note what is promised, or that the user declines a later deadline than the one asked for."""
+        """Record the guaranteed deadline, or the later offer that the user declines; return whether the user agrees."""
         if offer.granted >= NEVER:
             return True
         outcome, asked = self._outcome, int(self._requests.deadline[request])
@@ -343,14 +343,14 @@ class Cluster:
         return True
 
     def _acceptable(self, request: int, offer: Offer) -> bool:
-        """Whether the user takes an offer: one as asked for, or one that is late within the tolerance."""
+        """Return whether the user accepts an offer: the requested deadline, or a later one within the tolerance."""
         asked = int(self._requests.deadline[request])
         if offer.granted >= NEVER or offer.granted <= asked:
             return True
         return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
 
     def _kill(self, request: int, now: int, by: int) -> None:
-        """Stop a running request to make room for another one: it waits again, what it has done is lost."""
+        """Stop a running request in favour of the request *by*: it waits again and loses its progress."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(
@@ -365,18 +365,18 @@ class Cluster:
             self._load.enqueue(request)
 
     def learn(self, request: int, demands: Demands) -> None:
-        """A request is known from now on; *demands* has what it asks for."""
+        """Add a request that was submitted during the run; *demands* contains its requested resources."""
         if self.asked is not None:
             self.asked.learn(request, demands)
             self._needed[request] = NEVER if self.asked.reason(request) else 0
 
     def hold(self, request: int, until: int, placement: Placement | None) -> None:
-        """Somebody who is no job holds cores or nodes; to the scheduler a request that runs, whole microseconds."""
+        """Report to the scheduler, as a running request, that a user process holds resources; whole microseconds."""
         where = () if placement is None else (placement,)
         self.scheduler.held(request, until, self._env.now, *where)  # type: ignore[attr-defined]
 
     def let_hold_go(self, request: int) -> None:
-        """Such a request gave its cores back."""
+        """Report to the scheduler that a user process has released its cores or nodes."""
         self.scheduler.ended(request, self._env.now)  # type: ignore[arg-type]
         self._unsettled = self.dirty = True
         self._decide_later()
@@ -384,9 +384,9 @@ class Cluster:
     # -- decisions -----------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Whoever told the cluster something has finished: decide when the instant has nothing more to bring.
+        """Decide after the events that the cluster has been notified of, once the instant is complete.
 
-        That is at once when the next event lies later, and otherwise when everything else of this instant has happened.
+        The cluster decides at once if the next event is later, otherwise after all other events of this instant.
         """
         if not self.dirty:
             return
@@ -402,7 +402,7 @@ class Cluster:
             self._decide_later()
 
     def _decide_later(self) -> None:
-        """Decide when everything else of this instant has happened."""
+        """Decide after all other events of this instant."""
         self._wanted.ring()
 
     def _run(self) -> Generator[Event, None, None]:
@@ -412,7 +412,7 @@ class Cluster:
             self._decide(self._env.now)  # type: ignore[arg-type]
 
     def decide(self) -> None:
-        """Decide now, before the rest of this instant has happened."""
+        """Decide now, before the remaining events of this instant."""
         self._decide(self._env.now)  # type: ignore[arg-type]
 
     def _settle(self, now: int) -> None:
@@ -453,7 +453,7 @@ class Cluster:
             At(self._env, wake - now, self._decide_priority, self._woken)
 
     def _check_decision(self, decision: Any, now: int) -> None:
-        """Raise `PolicyError` for what is no decision; its requests are checked when they are carried out."""
+        """Raise `PolicyError` for a value that is not a decision; its requests are checked when they are applied."""
         if not isinstance(decision, Decision):
             raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
         for name in ("starts", "stops", "withdrawals"):
@@ -466,7 +466,7 @@ class Cluster:
             raise PolicyError(f"{name_of(self.scheduler)} {what}")
 
     def _stop(self, stop: Stop, now: int) -> None:
-        """Carry out that a running request makes room."""
+        """Stop a running request, and requeue or cancel it."""
         if not isinstance(stop, Stop):
             raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
         request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
@@ -482,7 +482,7 @@ class Cluster:
             self._cancel(request, now)
 
     def _withdraw(self, request: int) -> None:
-        """A waiting request that its user cancels leaves."""
+        """Remove a waiting request that its user cancels."""
         request = self._row(request, "withdraws")
         if self._state[request] != WAITING:
             raise PolicyError(f"{name_of(self.scheduler)} withdraws request {request}, which does not wait")
@@ -490,13 +490,13 @@ class Cluster:
         self._status[request] = Status.cancelled
 
     def _row(self, request: Any, does: str) -> int:
-        """Row of a request that the scheduler names; a negative one would be another request, counted from the end."""
+        """Return the row of a request in a decision; reject negative rows, which Python counts from the end."""
         if not isinstance(request, int | np.integer) or not 0 <= request < len(self._state):
             raise PolicyError(f"{name_of(self.scheduler)} {does} {request!r}, which is no request")
         return int(request)
 
     def _cancel(self, request: int, now: int) -> None:
-        """A request that has just been stopped does not begin anew: it ends here."""
+        """Cancel a request that was just stopped instead of requeueing it."""
         _, began, _, by = self._outcome.cut.pop()
         self._outcome.cancelled_by[request] = by
         self._cancelled = True
@@ -515,7 +515,7 @@ class Cluster:
         self._env.wakes -= 1
         if self._wake_at <= now:
             self._wake_at = NEVER
-        if self.can.alone and not self._wakes and self._env.quiet:  # others that are stuck may want to be woken
+        if self.can.alone and not self._wakes and self._env.quiet:  # other stuck jobs may need a wake-up
             self.scheduler.alone(now)  # type: ignore[attr-defined]
         self.dirty = True
         self.close()
@@ -523,7 +523,7 @@ class Cluster:
     # -- running -------------------------------------------------------------------------------------------------
 
     def _begin(self, start: Start, now: int) -> None:
-        """Check a start and carry it out."""
+        """Check a start and apply it."""
         try:
             request, cores, placement = start
             need, state = self._need[request], self._state[request]
@@ -564,23 +564,23 @@ class Cluster:
             self._expect(request, call(self.scheduler, "predicted", request), now)
 
     def _expect(self, request: int, prediction: int, began: int) -> None:
-        """Look again when a running request outlives what is believed of it, if it does so before its request ends."""
+        """Schedule a check for when a running request exceeds its prediction, if it does so before it ends."""
         if prediction < self._runtime[request] and prediction < self._estimate[request]:
             delay = began + prediction - self._env.now
             At(self._env, delay, self._instant.overrun, self._outlived, (request, began))  # type: ignore[arg-type]
 
     def _outlived(self, event: Event) -> None:
-        """A prediction was wrong: the scheduler believes something else, and nothing starts for that alone."""
+        """Let the scheduler correct an exceeded prediction; this alone starts no request."""
         request, began = event._value
-        if self._state[request] != RUNNING or self._start[request] != began:  # an earlier run's
+        if self._state[request] != RUNNING or self._start[request] != began:  # event of an earlier run
             return
         self._expect(request, call(self.scheduler, "corrected", request, self._env.now), began)
-        if self.can.plan:  # places are promised anew, and some may begin now
+        if self.can.plan:  # planned starts change, and some requests may start now
             self._unsettled = self.dirty = True
             self._decide_later()
 
     def _size(self, request: int, cores: int, now: int) -> None:
-        """A moldable request gets a number of cores of its range, or those asked for."""
+        """Set the number of cores of a moldable request: within its range, or the requested number."""
         inside = isinstance(cores, int | np.integer) and self._least[request] <= cores <= self._most[request]
         if cores != self._asked[request] and not inside:
             raise PolicyError(
@@ -618,14 +618,14 @@ class Cluster:
         self.close()
 
     def _ends(self, request: int, now: int) -> bool:
-        """Whether an end is that of the run under way, not of one that was cut short."""
+        """Return whether an end event belongs to the current run and not to a stopped one."""
         held = self._runtime[request]
         if not self._extend:
             held = min(held, self._estimate[request])
         return self._state[request] == RUNNING and self._start[request] + held == now
 
     def _missed(self, request: int, now: int) -> None:
-        """A promise was not kept, which only a job that outlives its estimate can do: its own, or that of others."""
+        """Record a missed deadline guarantee; this is an error unless a job has exceeded its estimate."""
         if self._extend and self._overrun:
             self._outcome.broken[request] |= self._runtime[request] <= self._estimate[request]
             return
@@ -635,7 +635,7 @@ class Cluster:
         )
 
     def _let_go(self, request: int) -> None:
-        """A request that was placed here is no load any more; the life of its job goes on."""
+        """Remove an ended request from the load and notify its DAG job."""
         assert self._load is not None
         self._load.remove(request)
         dag = self.dags.of[request] if self.dags is not None else None
@@ -643,16 +643,16 @@ class Cluster:
             dag.ended(request)
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
-        """Look again when the request should have ended: overruns are assumed to be one tick, two, four, …"""
+        """Schedule a check for when a request should have ended: overruns are assumed to be one tick, two, four, …"""
         At(self._env, delay, self._instant.overrun, self._overran, (request, overrun))
 
     def _overran(self, event: Event) -> None:
         request, overrun = event._value
         now: int = self._env.now  # type: ignore[assignment]
         began = self._start[request]
-        if began + self._runtime[request] <= now:  # it has ended, or does so in this instant
+        if began + self._runtime[request] <= now:  # it has ended, or ends in this instant
             return
-        if self._state[request] != RUNNING or began + self._estimate[request] + overrun != now:  # an earlier run's
+        if self._state[request] != RUNNING or began + self._estimate[request] + overrun != now:  # of an earlier run
             return
         self._overrun = True
         more = max(2 * overrun, self._tick)

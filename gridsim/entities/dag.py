@@ -1,4 +1,4 @@
-"""A DAG job: a process that offers each task to its cluster when what it needs is done and here."""
+"""A DAG job: a process that offers each task to its cluster when its predecessors and their data are complete."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gridsim.model.tasks import Tasks
 
 
 class DagJobs:
-    """What the DAG jobs of a run share.
+    """State shared by the DAG jobs of a run.
 
     Attributes
     ----------
     cluster_of : list of Cluster or None
-        Where each task has been placed.
+        Cluster of each task, once placed.
     of : list of DagJob or None
-        The job of each task; None for tasks without predecessors or successors.
+        Job of each task; None for tasks without predecessors or successors.
     """
 
     def __init__(self, env: Environment, tasks: Tasks, links: Links, instant: Instant) -> None:
@@ -32,7 +32,7 @@ class DagJobs:
         self._needs: list[list[tuple[int, int]]] | None = None
 
     def needs(self, task: int) -> list[tuple[int, int]]:
-        """Which tasks a task needs, and along which edges."""
+        """Return the predecessors of a task and the edges from them."""
         if self._needs is None:
             self._needs = [[] for _ in self.of]
             for before in range(len(self.of)):
@@ -41,7 +41,7 @@ class DagJobs:
         return self._needs[task]
 
     def delay_to(self, requests: Sequence[int], cluster: Cluster) -> int:
-        """Delays to a cluster of the data of predecessors that are placed, summed over tasks; whole microseconds."""
+        """Return the delays of data from placed predecessors to a cluster, summed over tasks; whole microseconds."""
         return sum(
             self.links.delay(before, edge, source, cluster)
             for request in requests
@@ -50,7 +50,7 @@ class DagJobs:
         )
 
     def placed(self, task: int) -> Cluster:
-        """Cluster of a task that has been placed."""
+        """Return the cluster of a placed task."""
         cluster = self.cluster_of[task]
         assert cluster is not None
         return cluster
@@ -77,10 +77,10 @@ class DagJob:
         self.process = dags.env.process(self._run())
 
     def ended(self, task: int) -> None:
-        """A task of the job has ended: pass on its data when all ends of this instant are known.
+        """Send the data of a task that has ended, when all ends of this instant are known.
 
-        That is at once when the next event lies later; the process wakes for what shares its instant with others, and
-        to end.
+        If the next event is later, the data are sent at once. Otherwise the process wakes up after the other events of
+        this instant.
         """
         env = self._dags.env
         if self._left > 1 and not self._wanted.triggered and self._dags.instant.batched and env.peek() > env.now:
@@ -90,7 +90,7 @@ class DagJob:
         self._wanted.ring()
 
     def delivered(self, task: int) -> None:
-        """A datum that a task needs has come."""
+        """Accept a datum that a task needs, and notify the task's cluster if the task is ready."""
         touched: list[Cluster] = []
         self.arrive(task, touched)
         for cluster in touched:
@@ -112,7 +112,7 @@ class DagJob:
             cluster.close()
 
     def _send(self, task: int, touched: list[Cluster]) -> None:
-        """Pass on the data of a task that has ended: here at once, elsewhere along the links."""
+        """Send the data of an ended task: without delay on the same cluster, along links to others."""
         dags = self._dags
         source = dags.placed(task)
         for edge in range(dags.first[task], dags.first[task + 1]):
@@ -125,7 +125,7 @@ class DagJob:
                 dags.links.send(task, edge, source, target, self, successor)
 
     def arrive(self, task: int, touched: list[Cluster]) -> None:
-        """A datum is here: offer the task when it was the last, and note its cluster in *touched*."""
+        """Accept a datum; if it is the last one of the task, offer the task and append its cluster to *touched*."""
         dags = self._dags
         dags.missing[task] -= 1
         if not dags.missing[task]:
@@ -135,7 +135,7 @@ class DagJob:
                 touched.append(cluster)
 
     def _count_down(self, task: int, touched: list[Cluster]) -> None:
-        """With all transfers of a task starting together: start them when its last predecessor is done."""
+        """Start all transfers of a task together when its last predecessor has ended."""
         dags = self._dags
         dags.missing[task] -= 1
         if dags.missing[task]:

@@ -1,4 +1,4 @@
-"""What processes of a user's own hold of a machine: to the scheduler, jobs that run."""
+"""Cores and nodes held by user processes, which the scheduler sees as running jobs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from gridsim.model.demand import Demand
 
 
 class Holds:
-    """Tells the scheduler of a cluster what others than its jobs hold, and gives it back when its time is over.
+    """Report to the scheduler what user processes hold, and release it when its time is over.
 
     Parameters
     ----------
     cluster : Cluster
-        Whose scheduler can be told.
+        Cluster whose scheduler accepts external holds.
     instant : Instant
-        Order inside one instant.
+        Order within one instant.
     submissions : Submissions
-        With room for them: each is a row that is no job.
+        Free rows for the holds; each hold uses a row that is not a job.
     """
 
     def __init__(self, cluster: Cluster, instant: Instant, submissions: Submissions) -> None:
         self._cluster, self._instant, self._submissions = cluster, instant, submissions
 
     def row(self, request: Request, now: int) -> int:
-        """A row for what is idle, and is to be held from now on (whole microseconds)."""
+        """Return a row for idle resources that a user process holds from now on (whole microseconds)."""
         demand = Demand(cores=request.cores)
         if request.nodes is not None:
             count = request.nodes if isinstance(request.nodes, int) else len(request.nodes)
@@ -36,13 +36,13 @@ class Holds:
         return self._submissions.hold(demand, request.cores, now, request.until - now)
 
     def began(self, request: Request, now: int) -> None:
-        """It is held."""
+        """Report the start of a hold."""
         assert request.row is not None
         self._cluster.hold(request.row, request.until, request.placement)
         At(request.env, request.until - now, self._instant.end, self._over, request)
 
     def ended(self, request: Request) -> None:
-        """It is given back."""
+        """Report the end of a hold."""
         assert request.row is not None
         self._cluster.let_hold_go(request.row)
 

@@ -1,4 +1,4 @@
-"""Order inside one instant: SimPy priorities, and an event that falls on an instant with one of them."""
+"""Order within one instant: SimPy priorities, and an event with a given priority."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Mode = Literal["batched", "per-event"]
 
 
 class Instant(NamedTuple):
-    """Priorities of one instant: lower comes first; ties in the order in which events were scheduled.
+    """Priorities within one instant: lower values first; ties in the order in which events were scheduled.
 
-    ``batched``: all ends, all overruns and data, all arrivals, then one pass a cluster in tree order (spec of the
-    deadline papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a
-    pass after every single one. What is known of overruns comes before them all: a core whose job's estimated end is
-    now counts as free, unless that job is seen to go on. What processes of a user's own do (``users`` and the next
-    priority: SimPy's urgent and normal) comes before the passes in both.
+    ``batched``: all ends, all overruns and data, all arrivals, then one scheduling cycle per cluster in tree order
+    (spec of the deadline papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of
+    the starts, with a scheduling cycle after every event. Known overruns precede all other events: a core whose job has
+    its estimated end now counts as free, unless the job is known to continue. Events of user processes (``users`` and
+    the next priority: SimPy's urgent and normal) precede the scheduling cycles in both modes.
     """
 
     batched: bool
@@ -36,9 +36,9 @@ modes: dict[str, Instant] = {"batched": BATCHED, "per-event": PER_EVENT}
 
 
 class At(Event):
-    """An event that happens after *delay* (whole microseconds, 0 for later in this instant) with a given priority.
+    """An event after *delay* whole microseconds (0 for later in this instant) with a given priority.
 
-    What `simpy.Timeout` is, with the priority that it fixes left open, and its one callback given at once.
+    It is like `simpy.Timeout`, except that the priority is a parameter and the only callback is set at creation.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class At(Event):
         self.callbacks = [] if callback is None else [callback]
         self._value = value
         self._ok = True
-        Environment.schedule(env, self, priority, delay)  # type: ignore[arg-type]  # the plain one: these have a place of their own
+        Environment.schedule(env, self, priority, delay)  # type: ignore[arg-type]  # keeps the priority
 
 
 class Ring(Event):
-    """Wakes the process that waits for it, once, when what has a lower priority in the instant of ringing is over.
+    """Wake the waiting process once, after all events with a lower priority value in the instant of the call.
 
-    However often it is rung until then, it happens once. `simpy.Event.succeed` has SimPy's own priority instead.
+    Several calls of `ring` trigger it once. Unlike `simpy.Event.succeed`, it uses a given priority.
     """
 
     def __init__(self, env: Environment, priority: int) -> None:
@@ -67,7 +67,7 @@ class Ring(Event):
         self._priority = priority
 
     def ring(self, value: Any = None) -> None:
-        """Happen later in this instant."""
+        """Trigger the event later in this instant."""
         if not self.triggered:
             self._ok, self._value = True, value
             Environment.schedule(self.env, self, self._priority)  # type: ignore[arg-type]

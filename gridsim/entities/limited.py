@@ -1,8 +1,8 @@
-"""Jobs that ask for more time than they may have: what their users do instead of being turned away.
+"""Jobs above the time limit: clip the request, or split the job into a chain.
 
-They ask for the most that is allowed and are killed there (``clip``), or go on in a chain of shorter jobs (``split``).
-Each piece of a chain is submitted when the one before has ended and goes on where that one stood, at no cost. What is
-simulated are the pieces; the record that is made of theirs has a row a job again.
+With ``clip``, a job requests the longest allowed time and is killed there. With ``split``, it runs as a chain of
+shorter jobs. Each piece of a chain is submitted when the previous piece has ended, and continues the job without
+overhead. The pieces are simulated; the record has one row per job again.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from gridsim.record import Beyond, Promises, Reasons, Record, Refusal, Status
 Limits = Literal["refuse", "clip", "split"]
 
 CHAINED = "chained"
-"""Label of a piece that goes on with the job of the row before it."""
+"""Label of a piece that continues the job of the previous row."""
 
 MOST_PIECES = 10_000
-"""Pieces of one job; with more of them the limit is taken for a slip."""
+"""Maximum number of pieces of a job; beyond it, the limit is considered an input error."""
 
 _ONCE = ("begin", "withdrawn")
-"""Labels that count from the first submit, and so hold for the first piece alone."""
+"""Labels relative to the first submission, which therefore apply to the first piece only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limited:
-    """A workload in which nobody asks for more time than is allowed, and the jobs that it was made of.
+    """A workload in which no job requests more time than allowed, and the original jobs.
 
     Attributes
     ----------
     given, asked : Workload
-        The jobs, and what is asked for instead of them.
+        The original jobs, and the jobs that replace them.
     first : (n,) int64
-        Row of *asked* with which each job begins.
+        Row in *asked* of the first piece of each job.
     limit : (n,) int64
-        Longest time that a job above it may ask for, whole microseconds; `NEVER` for jobs that are not.
+        Time limit of jobs that exceed it, whole microseconds; `NEVER` for all other jobs.
     how : {"clip", "split"}
-        What their users do.
+        How jobs above the limit are changed.
     """
 
     given: Workload
@@ -53,7 +53,7 @@ class Limited:
     how: Literal["clip", "split"]
 
     def record(self, found: Record) -> Record:
-        """The record of the jobs that a record of what was asked for instead makes."""
+        """Return the record of the original jobs, from the record of the jobs that replace them."""
         return self._clipped(found) if self.how == "clip" else self._chained(found)
 
     def _clipped(self, found: Record) -> Record:
@@ -93,7 +93,7 @@ class Limited:
         )
 
     def _status(self, found: Record, began: Any) -> Any:
-        """That of the first piece that did not come to its end; a chain that broke off later was cancelled."""
+        """Return the status of the first incomplete piece of each job; a chain that stopped later is cancelled."""
         bad = np.where(found.status != Status.completed, np.arange(len(found)), len(found))
         broken = np.minimum.reduceat(bad, self.first)
         status = np.append(found.status, Status.completed)[broken]
@@ -102,7 +102,7 @@ class Limited:
 
 
 def _folded(promises: Promises, first: IntArray, row: IntArray) -> Promises:
-    """Of jobs, what was promised of their pieces and which runs of these were cut short."""
+    """Convert guarantees and stopped runs of pieces to those of jobs."""
     over = np.minimum.reduceat(promises.cancelled_by, first)
     return Promises(
         *(promises.granted_us[first], promises.offer_us[first]),
@@ -116,7 +116,7 @@ def _folded(promises: Promises, first: IntArray, row: IntArray) -> Promises:
 
 
 def _told(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
-    """Of jobs, why their pieces waited; where a chain broke off, why."""
+    """Convert the wait reasons of pieces to those of jobs; a broken chain has the reason of its first rejection."""
     refused: dict[int, Refusal] = {}
     for piece, why in sorted(reasons.refused.items()):
         refused.setdefault(int(row[piece]), why)
@@ -125,17 +125,17 @@ def _told(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
 
 
 def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]) -> Limited | None:
-    """What users ask for instead of what is longer than they may have; None where nothing is.
+    """Replace jobs above their time limit; return None if no job exceeds it.
 
     Parameters
     ----------
     longest : (n,) int64
-        Longest time that each job may ask for, whole microseconds; `NEVER` where there is no limit.
+        Time limit of each job, whole microseconds; `NEVER` for no limit.
 
     Raises
     ------
     InputError
-        When a limit leaves no time at all, or a chain would have thousands of pieces.
+        If a limit is 0, or a chain would have more than `MOST_PIECES` pieces.
     """
     limit = np.where(workload.estimate > longest, longest, NEVER)
     above = limit < NEVER
@@ -175,7 +175,7 @@ def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]
 
 
 def _chain(asked: Workload, number: IntArray, last: Any) -> Reactions:
-    """Each piece but the first comes when the one before has ended; who waits for a job waits for its last piece."""
+    """Submit each piece after the end of the previous one; jobs that wait for a job wait for its last piece."""
     n, known = len(asked), asked.reactions
     nobody: IntArray = np.full(n, NOBODY, dtype=np.int64)
     if known is None:

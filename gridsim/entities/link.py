@@ -1,4 +1,4 @@
-"""Links between clusters: when data that leave one cluster arrive at another."""
+"""Links between clusters: delays of data that are sent from one cluster to another."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Receiver(Protocol):
-    """Who waits for data."""
+    """Receiver of data."""
 
     def delivered(self, task: int) -> None:
-        """A datum that a task needs has come."""
+        """Accept a datum that a task needs."""
         ...
 
     def arrive(self, task: int, touched: list[Cluster]) -> None:
-        """The same, when more may come with it: who is told when all have, is added to *touched*."""
+        """Accept a datum when more may arrive at this time; clusters to notify afterwards are added to *touched*."""
         ...
 
 
@@ -34,9 +34,9 @@ class Links:
     Attributes
     ----------
     free : bool
-        Whether data need no time.
+        Whether all transfers take no time.
     waits_for_all : bool
-        Whether the transfers of a task start together, when the last of its predecessors is done.
+        Whether the transfers of a task start together when its last predecessor has ended.
     """
 
     def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
@@ -49,12 +49,12 @@ class Links:
         self._delays: dict[int, list[int]] = {}
 
     def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
-        """Send the data of a task that has ended to where its successor will run."""
+        """Send the data of an ended task to the cluster of a successor."""
         delay = self.delay(task, edge, source, target)
         At(self._env, delay, self._instant.data, lambda event: receiver.delivered(successor))
 
     def delay(self, task: int, edge: int, source: Cluster, target: Cluster) -> int:
-        """Nominal delay of an edge between two clusters, whole microseconds."""
+        """Return the nominal delay of an edge between two clusters, whole microseconds."""
         levels = self._levels[source.name, target.name]
         if self.network.transfer == "files":
             return self.network.delay(self._runtime[task], levels, self.tick, self.bytes_of(edge))
@@ -63,16 +63,16 @@ class Links:
         return self._delays[levels][task]
 
     def bytes_of(self, edge: int) -> float | None:
-        """Data that go along an edge, where the workload tells it."""
+        """Return the data volume of an edge, if the workload defines it."""
         return None if self._volume is None else float(self._volume[edge])
 
     def volume(self, task: int, edge: int) -> Fraction:
-        """Data of an edge in ticks of an idle link."""
+        """Return the data volume of an edge in ticks of an idle link."""
         return self.network.volume(self._runtime[task], self.bytes_of(edge), self.tick)
 
 
 class _Shipments(Links):
-    """What contended links share: paths through the tree, and one transfer for all successors on a cluster."""
+    """Common part of contended links: paths through the tree, and one transfer for all successors on a cluster."""
 
     def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
         super().__init__(env, tasks, platform, instant, tick)
@@ -80,9 +80,9 @@ class _Shipments(Links):
         self._under_way: dict[tuple[int, int, int], list[tuple[Receiver, int]]] = {}
 
     def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
-        """Send once to each cluster; who asks while it is under way waits for the same arrival.
+        """Send the data once to each cluster; later successors there wait for the same transfer.
 
-        With the transfers of a task starting together, only those that start in the same instant are one.
+        If the transfers of a task start together, only those that start in the same instant are merged.
         """
         same = int(self._env.now) if self.waits_for_all else -1
         key = (task, target.index, edge if self.network.transfer == "files" else same)
@@ -96,7 +96,7 @@ class _Shipments(Links):
         raise NotImplementedError
 
     def _arrived(self, keys: Iterable[tuple[int, int, int]]) -> None:
-        """Hand over what has arrived; clusters hear of it when all is there, since they decide once per instant."""
+        """Deliver data; clusters are notified after all deliveries, since they decide once per instant."""
         touched: list[Cluster] = []
         for key in keys:
             for receiver, successor in self._under_way.pop(key):
@@ -105,7 +105,7 @@ class _Shipments(Links):
             cluster.close()
 
     def _path(self, source: Cluster, target: Cluster) -> list[tuple[str, str]]:
-        """Link directions from one cluster up to the lowest common router and down to the other, source side first."""
+        """Return the link directions of a path: up to the lowest common router, then down, source side first."""
         up, down = self._above[source.name], self._above[target.name]
         common = next(router for router in up if router in down)
         return [(node, "up") for node in _below(source.name, up, common)] + [
@@ -114,7 +114,7 @@ class _Shipments(Links):
 
 
 def _routers_above(platform: Platform) -> dict[str, list[str]]:
-    """Routers above each cluster, from the nearest to the root."""
+    """Return the routers above each cluster, from the nearest to the root."""
     parent: dict[str, str] = {}
     for node in platform.nodes():
         if isinstance(node, RouterSpec):
@@ -130,7 +130,7 @@ def _routers_above(platform: Platform) -> dict[str, list[str]]:
 
 
 def _below(name: str, above: list[str], common: str) -> list[str]:
-    """The node and the routers above it that lie below *common*: each names the link to its parent."""
+    """Return the node and its routers below *common*; each stands for the link to its parent."""
     return [name, *above[: above.index(common)]]
 
 
@@ -162,9 +162,9 @@ class FifoLinks(_Shipments):
 
 
 class SharedLinks(_Shipments):
-    """Links that share their capacity (``shared``): rates by max-min fairness, found anew at each start and end.
+    """Links with shared capacity (``shared``): max-min fair rates, computed again at each start and end.
 
-    Exact rationals throughout, so that a transfer is delivered at the ceiling of its fluid completion time.
+    All values are exact rationals, so that a transfer is delivered at the ceiling of its fluid completion time.
     """
 
     def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
@@ -173,7 +173,7 @@ class SharedLinks(_Shipments):
         self._cap = Fraction(self.network.transfer_rate_cap)
         self._left: dict[tuple[int, int, int], Fraction] = {}
         self._paths: dict[tuple[int, int, int], list[tuple[str, str]]] = {}
-        self._rates: dict[tuple[int, int, int], Fraction] | None = None  # None: to be found anew
+        self._rates: dict[tuple[int, int, int], Fraction] | None = None  # None: to be computed
         self._done: list[tuple[int, int, int]] = []
         self._at = Fraction(0)
         self._waiting = False
@@ -187,7 +187,7 @@ class SharedLinks(_Shipments):
             self.process.interrupt()
 
     def _flow(self) -> None:
-        """Let data flow up to now: at each completion on the way the others' rates grow."""
+        """Advance the transfers to the current time; the rates change at each completion in between."""
         now = Fraction(int(self._env.now), self.tick)
         self._take_out()
         while self._left and self._at < now:
@@ -200,19 +200,19 @@ class SharedLinks(_Shipments):
         self._at = now
 
     def _take_out(self) -> None:
-        """Put aside the transfers that are complete."""
+        """Remove complete transfers from the active ones."""
         for key in [key for key, left in self._left.items() if left <= 0]:
             del self._left[key], self._paths[key]
             self._done.append(key)
             self._rates = None
 
     def _next(self) -> tuple[dict[tuple[int, int, int], Fraction], Fraction]:
-        """Rates as they are, and how many ticks it takes until the first transfer is complete."""
+        """Return the current rates and the number of ticks until the first transfer is complete."""
         rates = self._rates = self._fair() if self._rates is None else self._rates
         return rates, min(left / rates[key] for key, left in self._left.items())
 
     def _fair(self) -> dict[tuple[int, int, int], Fraction]:
-        """Max-min fair rates: the link with least capacity a transfer fixes its transfers' rate, again and again."""
+        """Return max-min fair rates: repeatedly fix the transfers of the link with the least capacity per transfer."""
         rates: dict[tuple[int, int, int], Fraction] = {}
         links: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
         for key, path in self._paths.items():
@@ -250,6 +250,6 @@ class SharedLinks(_Shipments):
 
 
 def links_of(env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> Links:
-    """The links of a platform, by what its network says."""
+    """Return the links that the network of a platform defines."""
     kinds = {"ccr": Links, "fifo": FifoLinks, "shared": SharedLinks}
     return kinds[platform.network.kind](env, tasks, platform, instant, tick)

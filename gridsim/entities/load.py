@@ -1,4 +1,4 @@
-"""What is placed on a cluster and has not ended, as balancers see it."""
+"""Load of a cluster as balancers see it: work that is placed on it and has not ended."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from gridsim.policy.queue import Requests
 
 
 class Load:
-    """Work of the requests placed on a cluster, kept on trees of several clusters and for DAG jobs.
+    """Work of the requests that are placed on a cluster; used on trees of several clusters and for DAG jobs.
 
-    What counts is what was asked for, whatever size a moldable request gets.
+    The work is that of the requested cores, whatever number of cores a moldable request gets.
 
     Parameters
     ----------
     requests : Requests
         All requests of the run.
     state : bytearray
-        Of each request, as `gridsim.entities.outcome.Outcome` has it.
+        State of each request, as in `gridsim.entities.outcome.Outcome`.
 
     Attributes
     ----------
@@ -36,27 +36,27 @@ class Load:
         return bool(self._here[request])
 
     def add(self, request: int) -> None:
-        """A request is placed here, and waits or will."""
+        """Add a request that is placed here; it is queued."""
         self._here[request] = 1
         work = self._asked[request] * self._estimate[request]
         self.unfinished += work
         self.queued += work
 
     def dequeue(self, request: int) -> None:
-        """A request waits no longer."""
+        """Subtract a request from the queued work when it starts."""
         self.queued -= self._asked[request] * self._estimate[request]
 
     def enqueue(self, request: int) -> None:
-        """A request that ran waits again."""
+        """Add a request to the queued work again after its run was stopped."""
         self.queued += self._asked[request] * self._estimate[request]
 
     def remove(self, request: int) -> None:
-        """A request that does not wait is no load any more."""
+        """Remove a request that is not queued from the unfinished work."""
         self._here[request] = 0
         self.unfinished -= self._asked[request] * self._estimate[request]
 
     def waiting(self) -> list[int]:
-        """The requests that wait here, in job order."""
+        """Return the requests that wait on this cluster, in job order."""
         rows = np.flatnonzero(np.frombuffer(self._here, dtype=np.uint8))
         if self._requests.moves:
             rows = rows[self._requests.in_order(rows)]

@@ -1,4 +1,4 @@
-"""What the nodes of a machine have left: cores, memory and whatever else can be counted, and each GPU by its number."""
+"""Free capacity of nodes: cores, memory and other countable resources, and each GPU by its number."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gridsim.policy.protocols import Placement
 
 
 class Held(NamedTuple):
-    """What somebody holds of nodes, as columns.
+    """Held resources of nodes, as columns.
 
     Attributes
     ----------
     node : (u,) int64
         Numbers of the nodes.
     amounts : (r, u) int64
-        How much of each resource.
+        Held amounts of each resource.
     shares : (s, 3) int64
-        Place in *node*, number of the GPU and thousandths of each share of a GPU.
+        Index in *node*, GPU number and thousandths of each GPU share.
     """
 
     node: IntArray
@@ -36,21 +36,21 @@ _NO_SHARES: IntArray = np.zeros((0, 3), dtype=np.int64)
 
 
 class NodesLeft:
-    """What nobody holds of each node.
+    """Free capacity of each node.
 
     Parameters
     ----------
     capacity : Capacity
-        What they have when nobody holds anything.
+        Total capacity of the nodes.
 
     Attributes
     ----------
     left : (r, n) int64
-        By resource and node; below 0 while it is lent within an instant.
+        Free amounts by resource and node; negative while overcommitted within an instant.
     gpus : (n, g) int64
-        Thousandths of each GPU of each node; 0 for those that it does not have.
+        Free thousandths of each GPU of each node; 0 for GPUs that the node does not have.
     absent : (n,) uint8
-        Which are not there now.
+        Nodes that are currently unavailable.
     """
 
     def __init__(self, capacity: Capacity) -> None:
@@ -66,12 +66,12 @@ class NodesLeft:
         self.absent: npt.NDArray[np.uint8] = np.zeros(count, dtype=np.uint8)
 
     def read(self, placement: Placement, cores: int, *, whole: bool = False) -> Held | str:
-        """A placement of so many cores as columns; in words why it is none.
+        """Return a placement on *cores* cores as columns, or a text with the reason why it is invalid.
 
         Parameters
         ----------
         whole : bool
-            Whether it takes all that its nodes have.
+            Whether the placement takes all resources of its nodes.
         """
         for name, column in (("node", placement.node), *placement.amounts.items()):
             if len(column) and np.asarray(column).dtype.kind not in "iu":
@@ -101,15 +101,15 @@ class NodesLeft:
         return Held(node, self._all[:, node], np.array(held, dtype=np.int64).reshape(-1, 3))
 
     def take(self, held: Held) -> int:
-        """Take it; whether all was free (`gridsim.machine.allocating`)."""
+        """Take resources; return whether they were free (a code of `gridsim.machine.allocating`)."""
         return int(carry(self.left, self.gpus, self._counts, self.absent, *held, -1))
 
     def give_back(self, held: Held) -> None:
-        """Give it back."""
+        """Release resources."""
         carry(self.left, self.gpus, self._counts, self.absent, *held, 1)
 
     def wrong(self, placement: Placement) -> str:
-        """Why a placement is none on these nodes, in words."""
+        """Return a text that explains why a placement is invalid on these nodes."""
         node, count = [int(each) for each in placement.node], len(self.names)
         if len(set(node)) < len(node):
             return "it is placed on a node twice"
@@ -130,7 +130,7 @@ class NodesLeft:
         return ""
 
     def short(self, held: Held) -> str:
-        """What was not free of what has been taken, in words."""
+        """Return a text with the taken resources that were not free."""
         over = np.argwhere((self.left[:, held.node] < 0) & (held.amounts > 0))
         if len(over):
             row, u = over[0]
@@ -144,7 +144,7 @@ class NodesLeft:
         return ""
 
     def first(self, cores: int) -> Placement | None:
-        """So many cores of the first nodes that have any; None where they have too few together."""
+        """Place cores on the first nodes with free ones; None if too few cores are free."""
         if "cores" not in self._rows:
             return None
         node: list[int] = []
@@ -157,7 +157,7 @@ class NodesLeft:
         return None if cores else Placement(node, {"cores": given}, tasks=given)
 
     def idle(self, wanted: int | Sequence[int]) -> Placement | None:
-        """Whole nodes of which nobody holds anything, so many of the first or just those; None where there are none."""
+        """Return a placement on whole idle nodes, the first ones or the given ones; None if they are not idle."""
         able = (self.left == self._all).all(axis=0) & ~self._shared() & (self.absent == 0)
         node = np.flatnonzero(able)[:wanted] if isinstance(wanted, int) else np.array(wanted, dtype=np.int64)
         if (isinstance(wanted, int) and len(node) < wanted) or not able[node].all():
@@ -167,13 +167,13 @@ class NodesLeft:
         return Placement(node.tolist(), amounts, gpus, [1] * len(node))
 
     def _shared(self) -> npt.NDArray[np.bool_]:
-        """Of which nodes somebody holds a GPU, or a part of one."""
+        """Return the nodes with a GPU that is held, entirely or in part."""
         there = np.where(np.arange(self.gpus.shape[1]) < self._counts[:, None], WHOLE_GPU, 0)
         found: npt.NDArray[np.bool_] = (self.gpus != there).any(axis=1)
         return found
 
     def over(self) -> str:
-        """What more is held than there is, in words; empty for nothing."""
+        """Return a text with the overcommitted resources; empty if there are none."""
         for row, node in np.argwhere(self.left < 0)[:1]:
             return f"{-self.left[row, node]} {_unit(self.resources[row])} more of node {self.names[node]}"
         for node, gpu in np.argwhere(self.gpus < 0)[:1]:

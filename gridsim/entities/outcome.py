@@ -1,4 +1,4 @@
-"""What the clusters of a run fill in, one row a request, and what the world knows that policies do not."""
+"""Results that the clusters of a run write, one row per request, with data that policies cannot see."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ NEW, WAITING, RUNNING, DONE = range(4)
 
 
 class Outcome:
-    """Columns that the clusters of a run fill in, one row a request.
+    """Columns that the clusters of a run fill in, one row per request.
 
     Parameters
     ----------
     requests : Requests
         The requests of the run.
     runtime : (n,) int64
-        True runtimes, whole microseconds: the world knows them, policies do not.
+        True run times, whole microseconds; policies cannot see them.
     tolerance : (n,) float64, optional
-        How many times the response asked for a user would accept; 1 where left out.
+        Acceptable response time of a user as a multiple of the requested one; default 1.
 
     Attributes
     ----------
     cores : (n,) int64
-        Cores that each request got; those asked for unless it is moldable.
+        Allocated cores of each request; the requested ones unless it is moldable.
     granted, offer : (n,) int64
-        Deadlines promised, and later ones than asked for that were offered, taken or not; `NEVER` for none.
+        Guaranteed deadlines, and offered deadlines later than requested, accepted or not; `NEVER` for none.
     doublings : (n,) int64
-        Of artificial deadlines.
+        Number of doublings of artificial deadlines.
     broken : (n,) bool
-        Promises that fell to a job which outlived its estimate.
+        Guarantees that were missed because another job exceeded its estimate.
     cut : list of tuple
-        Runs cut short to make room: request, start, end, for which request.
+        Stopped runs: request, start, end, and the request that they were stopped for.
     placed : Placed
-        Where requests run, on machines of nodes.
+        Placements of requests on machines with nodes.
     refused : dict of int to str
-        Why requests were rejected that a machine of nodes or pools can never hold.
+        Why a machine with nodes or pools can never hold a rejected request.
     """
 
     def __init__(self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None) -> None:
@@ -72,32 +72,32 @@ class Outcome:
 
     @property
     def moldable(self) -> Moldable | None:
-        """Ranges and relative runtimes; None where every request has the size that it asks for."""
+        """Ranges and relative run times; None if every request has a fixed number of cores."""
         return self._requests.moldable
 
     def learn(self, request: int) -> None:
-        """A row that was kept free is a job, whose true runtime has been taken down."""
+        """Read the run time of a job that was written to a free row."""
         if self.moldable is not None:
             self.runtime[request], self.cores[request] = self._runtime_asked[request], self._asked[request]
 
     def resize(self, request: int, cores: int) -> None:
-        """Let a moldable request run on a number of cores, from its start on."""
+        """Set the number of cores of a moldable request from its start on."""
         assert self.moldable is not None
         runtime, asked = int(self._runtime_asked[request]), int(self._asked[request])
         self.cores[request] = cores
         self.runtime[request] = self.moldable.time_on(request, cores, runtime, asked)
 
     def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
-        """Whether the user takes a later deadline than the one asked for (spec of the deadline papers, 7.2)."""
+        """Return whether the user accepts a later deadline than requested (spec of the deadline papers, 7.2)."""
         return offered <= self.latest_taken(request, submit, asked)
 
     def latest_taken(self, request: int, submit: int, asked: int) -> int:
-        """The latest deadline that the user takes; at most `NEVER`."""
+        """Return the latest deadline that the user accepts; at most `NEVER`."""
         tolerance = 1.0 if self.tolerance is None else float(self.tolerance[request])
         if not np.isfinite(tolerance):
             return NEVER
         return min(submit + math.floor(Fraction(str(tolerance)) * (asked - submit)), NEVER)
 
     def unfinished(self) -> IntArray:
-        """Requests that have neither ended nor been refused."""
+        """Return the requests that have neither ended nor been rejected."""
         return np.flatnonzero(np.frombuffer(self.state, dtype=np.uint8) != DONE)

@@ -1,4 +1,4 @@
-"""A piece of a job: tasks that go down the tree together."""
+"""A piece of a job: tasks that are routed down the tree together."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class Piece:
 
     @property
     def work(self) -> int:
-        """Cores times estimate of all tasks, core-microseconds."""
+        """Work of all tasks: cores times estimates, core-microseconds."""
         table = self._table
         return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
 
     def delay_to(self, cluster: Any) -> int:
-        """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
+        """Return the summed data delays from predecessors that are already placed, whole microseconds."""
         return self._delay(self.requests, cluster)
 
     def of_kind(self, kind: str) -> Piece:
-        """The tasks of one kind."""
+        """Return the tasks of one kind as a piece."""
         kinds = self._table.kinds_of
         return Piece([request for request in self.requests if kinds[request] == kind], self._table, self._delay)
 
     def alone(self, request: int) -> Piece:
-        """One task."""
+        """Return one task as a piece."""
         return Piece((request,), self._table, self._delay)

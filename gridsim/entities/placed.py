@@ -1,4 +1,4 @@
-"""Where requests run on a machine of nodes, written down as they start and end."""
+"""Placements of requests on machines with nodes, recorded at starts and ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridsim.policy.protocols import Pieces, Placement
 
 
 class Placed:
-    """A row a run and a row a piece of it, in columns that grow; the record is made of them when the run is over."""
+    """Growing columns with one row per run and one row per piece of a run, from which the record is built."""
 
     def __init__(self) -> None:
         self._clusters: list[tuple[str, Capacity]] = []
@@ -24,7 +24,7 @@ class Placed:
         self._running: dict[int, int] = {}
 
     def add(self, cluster: str, capacity: Capacity) -> int:
-        """Nodes of one more cluster, before anything runs; the number of the first of them here."""
+        """Add the nodes of another cluster before anything runs; return the index of its first node."""
         first = sum(len(each.nodes) for _, each in self._clusters)
         self._clusters.append((cluster, capacity))
         for name in capacity.amounts:
@@ -32,7 +32,7 @@ class Placed:
         return first
 
     def begin(self, request: int, placement: Placement, first: int, now: int) -> None:
-        """A request starts at a placement on a cluster whose first node is *first* here."""
+        """Record that a request starts at a placement on a cluster whose first node has the index *first*."""
         self._running[request] = len(self._request)
         node, tasks, row = placement.node, placement.tasks, len(self._node)
         count = len(node)
@@ -49,24 +49,24 @@ class Placed:
             row += 1
 
     def end(self, request: int, now: int) -> None:
-        """A request that runs gives back what it holds."""
+        """Record that a running request releases its resources."""
         row = self._running.pop(request, None)
         if row is not None:
             self._end[row] = now
 
     def fill(self, pieces: Pieces, start: IntArray, end: IntArray) -> None:
-        """All that ran on a single cluster, at once; each request from its start to its end."""
+        """Record all runs of a single cluster at once, each request from its start to its end."""
         request = pieces.request
         columns = [self._request, self._start, self._end, self._count, self._node, self._tasks, *self._amounts.values()]
         none = np.zeros_like(request)
         values = [request, start[request], end[request], np.ones_like(request), pieces.node, pieces.tasks]
         values += [pieces.amounts.get(name, none) for name in self._amounts]
         for column, added in zip(columns, values, strict=True):
-            column.frombytes(added.astype(np.int64, copy=False).tobytes())  # "extend" makes an object of each number
+            column.frombytes(added.astype(np.int64, copy=False).tobytes())  # "extend" makes an object per number
         self._gpus.extend(map(tuple, pieces.gpus.tolist()))
 
     def allocations(self) -> Allocations | None:
-        """All runs, those that ended at the instant of their start left out; None where no cluster has nodes."""
+        """Return all runs except those of length 0; None if no cluster has nodes."""
         if not self._clusters:
             return None
         count = _column(self._count)

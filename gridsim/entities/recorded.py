@@ -1,4 +1,4 @@
-"""What the clusters of a run filled in, as a record."""
+"""Build the record from the outcome of a run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def recorded(
     critical_path: IntArray | None,
     until: int | None = None,
 ) -> Record:
-    """What happened: rows of jobs, and of tasks where jobs have several.
+    """Build the record of a run: rows of jobs, and of tasks if jobs have several.
 
     Parameters
     ----------
     until : int, optional
-        The run stands still there, whole microseconds, and may go on: only jobs that have come are told of.
+        Time at which the run is paused, whole microseconds; only jobs submitted by then are in the record.
     """
     start, end, status = outcome.start, outcome.end, outcome.status
     used = None if workload.moldable is None else outcome.cores
@@ -44,7 +44,7 @@ def recorded(
     if workload.tasks is None:
         columns = (start, end, status, outcome.cluster)
         submit = requests.submit
-        if requests.moves:  # waits in the log are counted from other submits
+        if requests.moves:  # waits in the log are counted from other submit times
             if workload.reactions is not None:
                 more["logged_submit_us"] = workload.submit
             workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
@@ -70,7 +70,7 @@ def recorded(
 
 
 def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> npt.NDArray[np.str_] | None:
-    """What the machine can never give rejected jobs; None where that is more cores than there are, if anything."""
+    """Return why the machine can never run each rejected job; None if the only reason is the number of cores."""
     if workload.demands is None and all(cluster.capacity is None for cluster in platform.clusters()):
         return None
     owner = np.arange(len(outcome.state)) if workload.tasks is None else workload.tasks.job_rows()
@@ -81,7 +81,9 @@ def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> n
 
 
 def _status(outcome: Outcome) -> Any:
-    """What became of requests, and where those are that have not ended; a task of a job that runs, runs or will."""
+    """Return the status of each request; for unfinished requests the current state, where a task of a running job is
+    running or pending.
+    """
     state = np.frombuffer(bytes(outcome.state), dtype=np.uint8)
     return np.select([state == RUNNING, state != DONE], [Status.running, Status.waiting], outcome.status).astype(
         np.int8
@@ -89,9 +91,9 @@ def _status(outcome: Outcome) -> Any:
 
 
 def _come(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Record:
-    """The jobs among them that have come."""
+    """Return the jobs of a record that have been submitted."""
     status = found.status
-    if found.tasks is not None:  # between two of its tasks a job runs, too
+    if found.tasks is not None:  # a job also counts as running between two of its tasks
         status = np.where((status == Status.waiting) & (found.start_us < NEVER), Status.running, status).astype(np.int8)
         return replace(found, status=status).select(submit < until)
     new = np.frombuffer(bytes(outcome.state), dtype=np.uint8) == NEW
@@ -99,7 +101,7 @@ def _come(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Reco
 
 
 def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
-    """What was promised, and which runs were cut short; None where the policy promises nothing and cut none."""
+    """Return the guarantees and the stopped runs; None if the policy guarantees nothing and stopped no run."""
     can = [capabilities_of(scheduler) for scheduler in schedulers]
     guarantees, preempts = any(each.guarantees for each in can), any(each.preempts is not None for each in can)
     if not guarantees and not preempts and not outcome.cut and (outcome.cancelled_by >= NEVER).all():
@@ -116,7 +118,7 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
 
 
 def _predictions(outcome: Outcome, schedulers: Sequence[Any]) -> Predictions | None:
-    """What was believed of each job where it ran; None where nothing predicts."""
+    """Return the predicted run times of each job on its cluster; None if no scheduler predicts."""
     if not capabilities_of(schedulers[0]).predicts:
         return None
     found = [scheduler.predictions() for scheduler in schedulers]
@@ -131,5 +133,5 @@ def _predictions(outcome: Outcome, schedulers: Sequence[Any]) -> Predictions | N
 
 
 def _reasons(schedulers: Sequence[Any]) -> Reasons | None:
-    """Why jobs waited, where the one scheduler of the machine says so."""
+    """Return the reasons why jobs waited, if the only scheduler of the machine reports them."""
     return schedulers[0].reasons() if len(schedulers) == 1 and capabilities_of(schedulers[0]).reasons else None

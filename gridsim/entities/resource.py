@@ -1,4 +1,4 @@
-"""A machine: the one owner of a cluster's resources, which grants only what is possible."""
+"""The resources of a cluster: all allocations go through this class, which rejects impossible ones."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from gridsim.policy.protocols import Placement, name_of
 
 
 class Request(Get["Machine"]):
-    """Cores or whole nodes for a process of somebody's own: happens when they are idle; who asked before comes first.
+    """Request of a user process for cores or whole nodes, in first-come-first-served order; occurs when they are idle.
 
     Parameters
     ----------
     machine : Machine
-        Of which.
+        The machine.
     cores : int, optional
-        How many cores; of nodes, those of the first that have any free.
+        Number of cores; on a machine with nodes, on the first nodes with free cores.
     until : float
-        When they are given back at the latest, s: what the scheduler counts on, where there is one.
+        Latest time of the release, s; the scheduler, if any, plans with it.
     nodes : int, or sequence of int or str, optional
-        Instead of *cores*: how many whole nodes, or which, by number or name. Nobody else holds anything of them then.
+        Instead of *cores*: the number of whole nodes, or the nodes by number or name. The nodes are held exclusively.
 
     Attributes
     ----------
     cores : int
-        Cores asked for; of a number of nodes those that it has, 0 before.
+        Requested cores; for a request of nodes the cores of its nodes, 0 before it holds them.
     until : int
-        The same in whole microseconds.
+        Latest time of the release, whole microseconds.
     holds : bool
-        Whether it has them.
+        Whether the request holds its cores.
     placement : Placement or None
-        Where, on a machine of nodes, as long as it has them.
+        Placement on a machine with nodes, while the request holds its cores.
     row : int or None
-        What the machine calls it as long as it has them: a row of the scheduler's requests, where there is one.
+        Identifier of the hold on the machine: a row of the scheduler's requests, if there is a scheduler.
 
     Raises
     ------
     PolicyError
-        When the machine never has so many, *until* is over, or its scheduler cannot be told of them.
+        If the machine is too small, *until* has passed, or the machine's scheduler does not support external holds.
     """
 
     def __init__(
@@ -79,19 +79,19 @@ class Request(Get["Machine"]):
 
     @property
     def what(self) -> str:
-        """What is asked for, in words."""
+        """Text with the requested amount."""
         if self.nodes is None:
             return f"{self.cores} cores"
         return f"{self.nodes if isinstance(self.nodes, int) else len(self.nodes)} nodes"
 
 
 class Release(Put["Machine"]):
-    """What a request got is given back, at once.
+    """Release of a request's cores, effective at once.
 
     Raises
     ------
     PolicyError
-        When it has nothing to give back.
+        If the request holds nothing.
     """
 
     def __init__(self, machine: Machine, request: Request) -> None:
@@ -102,39 +102,39 @@ class Release(Put["Machine"]):
 
 
 class Machine(BaseResource[Release, Request]):
-    """Cores: one pool of them, or those of nodes with what else these have; who holds what, where and until when.
+    """Resources of a cluster, in one pool of cores or on nodes, with all allocations.
 
-    A resource as SimPy has them: `request` and `release` are events for anybody's process. For jobs a scheduler decides
-    instead, and the cluster carries it out by `take` and `give_back`, at once and without events, for speed.
+    A SimPy resource: `request` and `release` are events for any user process. For jobs, the scheduler decides and the
+    cluster calls `take` and `give_back`, which act at once without events, for speed.
 
     Parameters
     ----------
     cores : int
-        All cores.
+        Total number of cores.
     nodes : Capacity, optional
-        What its nodes have; one pool of cores where left out.
+        Capacity of the nodes; one pool of cores if omitted.
     owner : object
-        Whose decisions are carried out here, or refused: errors name it.
+        Scheduler or policy whose decisions are applied; error messages contain its name.
     asked : DemandClasses, optional
-        What requests ask of its nodes and pools; cores alone where left out.
+        Requested resources of nodes and pools; only cores if omitted.
     closing : int, optional
-        Priority of the end of an instant, where a scheduler may lend within one: it decides between two events, and a
-        job that ends in this instant holds nothing from now on. Where left out, what is not free is refused at once.
+        Priority of the end of an instant. If set, a scheduler that decides between two events may overcommit within an
+        instant, since a job that ends in this instant releases its resources. If omitted, overcommitment is rejected.
 
     Attributes
     ----------
     free : int
-        Cores that nobody holds; below 0 while they are lent within an instant.
+        Free cores; negative while overcommitted within an instant.
     nodes : NodesLeft or None
-        What they have left.
+        Free capacity of the nodes.
     pools : list of int or None
-        What nobody holds of each pool, where requests ask for any.
+        Free amount of each pool, if any request uses pools.
     holds : object or None
-        Who is told when a process of somebody's own begins and ends to hold cores.
+        Listener for starts and ends of holds by user processes.
     why_not : str or None
-        Why no process of somebody's own may hold cores.
+        Reason why user processes cannot hold cores.
     jobs : dict of int to (int, int)
-        Who holds something, by request: cores, and when it should end by its estimate, whole microseconds.
+        Cores and expected end (whole microseconds) of each request that holds resources.
     """
 
     def __init__(
@@ -151,25 +151,25 @@ class Machine(BaseResource[Release, Request]):
         self.cores = self.free = cores
         self.nodes = None if nodes is None or not nodes.nodes else NodesLeft(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
-        self._places: dict[int, Held] = {}  # of each request
+        self._places: dict[int, Held] = {}  # by request
         self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
-        self._nobody = 0  # who holds something here and is known to no scheduler
+        self._nobody = 0  # identifiers of holds without a scheduler, negative
         self.why_not: str | None = None
 
     @property
     def now(self) -> int:
-        """The time, whole microseconds."""
+        """Current time, whole microseconds."""
         return int(self._env.now)
 
     def numbers(self, nodes: int | Sequence[int | str]) -> int | tuple[int, ...]:
-        """Nodes by their numbers; a number of nodes as it is.
+        """Return nodes by their numbers; a number of nodes is returned unchanged.
 
         Raises
         ------
         PolicyError
-            For what is not so many of them, each once.
+            If the machine has too few nodes, or a node is unknown or repeated.
         """
         known = () if self.nodes is None else self.nodes.names
         if not known:
@@ -193,21 +193,21 @@ class Machine(BaseResource[Release, Request]):
     # -- jobs --------------------------------------------------------------------------------------------------------
 
     def take(self, request: int, cores: int, until: int, placement: Placement | None = None) -> Placement | None:
-        """Let a request hold what it starts on; where, on a machine of nodes.
+        """Allocate resources to a starting request; return the placement on a machine with nodes.
 
         Parameters
         ----------
         cores : int
-            Cores that it counts for.
+            Number of allocated cores.
         until : int
-            When it should end, whole microseconds.
+            Expected end, whole microseconds.
         placement : Placement, optional
-            On a machine of nodes; the first ones that have cores where left out.
+            Placement on a machine with nodes; the first nodes with free cores if omitted.
 
         Raises
         ------
         PolicyError
-            When that is not free, or not there at all.
+            If the resources are not free or do not exist.
         """
         self.free -= cores
         if self.free < 0:
@@ -218,7 +218,7 @@ class Machine(BaseResource[Release, Request]):
         return None if self.nodes is None and placement is None else self._occupy(request, cores, placement)
 
     def give_back(self, request: int) -> None:
-        """A request holds nothing any more."""
+        """Release all resources of a request."""
         self.free += self.jobs.pop(request)[0]
         if self.nodes is not None:
             self.nodes.give_back(self._places.pop(request))
@@ -229,7 +229,7 @@ class Machine(BaseResource[Release, Request]):
             self._trigger_get(None)
 
     def _draw(self, request: int, cores: int) -> None:
-        """Take what a request asks of pools."""
+        """Take the requested amounts of pools."""
         assert self._asked is not None
         assert self.pools is not None
         for pool, amount in self._asked.of_pools(request):
@@ -262,7 +262,7 @@ class Machine(BaseResource[Release, Request]):
         return placement
 
     def _short(self, request: int, cores: int, why: str) -> None:
-        """Refuse what is not free, or look again when the instant closes."""
+        """Reject the allocation of resources that are not free, or check again at the end of the instant."""
         if self._closing is None:
             raise self._refusal(request, cores, why)
         if not self._lent:
@@ -274,7 +274,7 @@ class Machine(BaseResource[Release, Request]):
         return PolicyError(f"{name_of(self._owner)} starts request {request} ({cores} cores) at {at}, but {why}")
 
     def _close(self, _: Any) -> None:
-        """What was lent within the instant is to be back."""
+        """Check at the end of an instant that nothing is overcommitted."""
         self._lent = False
         at = f"in use at {self._env.now / 1e6} s"
         if self.free < 0:
@@ -290,16 +290,16 @@ class Machine(BaseResource[Release, Request]):
     # -- questions ---------------------------------------------------------------------------------------------------
 
     def left(self, now: int) -> int:
-        """What the jobs that run have left of their estimates, core-microseconds."""
+        """Return the remaining work of running requests by their estimates, core-microseconds."""
         return sum(cores * max(0, until - now) for cores, until in self.jobs.values())
 
     def earliest(self, needs: Iterable[tuple[int, int]], now: int) -> int:
-        """When the last of some requests could start, none before those that come before it; whole microseconds.
+        """Return when the last of some requests could start if they start in the given order; whole microseconds.
 
         Parameters
         ----------
         needs : iterable of (int, int)
-            Cores of each, no more than there are, and how long it holds them, whole microseconds.
+            Cores of each request, at most all cores, and its duration, whole microseconds.
         """
         ends = [(max(now, until), cores) for cores, until in self.jobs.values()]
         heapq.heapify(ends)
@@ -312,10 +312,10 @@ class Machine(BaseResource[Release, Request]):
             heapq.heappush(ends, (at + lasts, need))
         return at
 
-    # -- processes of somebody's own -----------------------------------------------------------------------------------
+    # -- user processes ------------------------------------------------------------------------------------------------
 
     def _do_get(self, event: Request) -> bool:
-        if event.until <= self.now:  # it waited for longer than it would have held them
+        if event.until <= self.now:  # its latest release passed while it waited
             event.fail(PolicyError(f"no {event.what} were idle before {event.until / 1e6} s"))
             return True
         placement = None

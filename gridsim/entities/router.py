@@ -1,4 +1,4 @@
-"""Routers: jobs come in at the root and go down the tree to clusters in the same instant, split where they must be."""
+"""Routers: jobs enter at the root and are routed down the tree to clusters in the same instant, split if necessary."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gridsim.entities.piece import Piece
 from gridsim.policy.balancing import pick_of
 
 Split = Literal["task", "kind-group"]
-"""How a piece that no child can hold whole is split: task by task, or kind by kind first."""
+"""Splitting of a piece that fits on no child: by task, or first by kind."""
 
 
 class Router:
-    """An inner node of the tree: sends each piece of a job to a child that can hold it, or splits it.
+    """Inner node of the tree: sends each piece of a job to a child that can hold it, or splits the piece.
 
     Parameters
     ----------
     children : sequence of Router or Cluster
-        In the order in which ties are broken.
+        Children in the order that breaks ties.
     balancer : Balancer
-        Picks among the children that can hold a piece whole.
+        Selects one of the children that can hold a whole piece.
     split : {"task", "kind-group"}
-        What happens to a piece that none can hold.
+        How to split a piece that fits on no child.
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class Router:
         self._env, self.children, self.balancer, self.split = env, children, balancer, split
         self._known: dict[tuple[tuple[str, int], ...], list[Router | Cluster]] = {}
         self._leaves = [leaf for child in children for leaf in child.leaves()]
-        self._alike = all(leaf.asked is None for leaf in self._leaves)  # who asks for as many cores, asks for the same
+        self._alike = all(leaf.asked is None for leaf in self._leaves)  # requests differ in cores only
 
     def leaves(self) -> Sequence[Cluster]:
-        """Clusters below, from left to right."""
+        """Return the clusters below, from left to right."""
         return self._leaves
 
     def able(self, piece: Piece) -> bool:
-        """Whether for every task some cluster below can run it."""
+        """Return whether each task of a piece can run on some cluster below."""
         if self._alike:
             return all(any(leaf.can_run(kind, cores) for leaf in self._leaves) for kind, cores in piece.widest.items())
         return all(any(leaf.able(piece.alone(task)) for leaf in self._leaves) for task in piece.requests)
@@ -59,7 +59,7 @@ class Router:
                 self.place(part)
 
     def _able(self, piece: Piece) -> list[Router | Cluster]:
-        """Children that can hold a piece whole, found once for each set of kinds and widths."""
+        """Return the children that can hold a whole piece; computed once for each set of kinds and widths."""
         if not self._alike:
             return [child for child in self.children if child.able(piece)]
         key = tuple(piece.widest.items())
@@ -80,24 +80,23 @@ class Router:
 
 
 class Root:
-    """The process at the root: a first-in-first-out inbox of jobs, routed in the instant in which they come.
+    """Process at the root: a first-in-first-out inbox of jobs, which are routed in the instant of their submission.
 
     Attributes
     ----------
     inbox : deque of int
-        Rows of jobs that have come and not been routed.
+        Rows of jobs that are submitted but not routed.
 
     Parameters
     ----------
     clusters : sequence of Cluster
         All clusters of the tree.
     admit : callable
-        Takes a job's row: places its tasks and lets the first of them be offered.
+        Function of the row of a job that places its tasks and offers the first ones to their clusters.
 
     Notes
     -----
-    The process waits for the event that brings the next jobs, and is resumed by it after whoever put them into the
-    inbox.
+    The process waits for the event that releases the next jobs. It resumes after the callback that fills the inbox.
     """
 
     def __init__(self, env: Environment, clusters: Sequence[Cluster], admit: Callable[[int], None]) -> None:
@@ -107,13 +106,13 @@ class Root:
         self.process: Process | None = None
 
     def expect(self, arrival: Event) -> None:
-        """Wait for *arrival* next; the first one starts the process, after whoever expects it has begun to wait."""
+        """Wait for *arrival* next; the first call starts the process, after the caller itself waits for the event."""
         self._arrival = arrival
         if self.process is None:
             self.process = self._env.process(self._run())
 
     def take(self, jobs: Iterable[int]) -> None:
-        """Route jobs that come now, for whoever expects no event that brings them."""
+        """Route jobs that are submitted now without an event that the root expects."""
         self.inbox.extend(jobs)
         self._route()
 

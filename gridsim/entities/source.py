@@ -1,4 +1,4 @@
-"""Job arrivals: a process that releases each job at its submit time to the root router, and users who react."""
+"""Job arrivals: processes that release each job at its submit time, or when a simulated user submits it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 
-_EVERY = 2048  # jobs between two words about progress
+_EVERY = 2048  # jobs between two progress reports
 
 
 class Source:
-    """Releases the requests of a run in job order.
+    """Release the requests of a run in job order.
 
     Parameters
     ----------
     submit : (n,) int64
-        Submit instants in whole microseconds, ascending.
+        Submit times in whole microseconds, ascending.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called at intervals with the number of jobs released so far.
     """
 
     def __init__(
@@ -59,20 +59,21 @@ class Source:
 
 
 class Reacting:
-    """Releases requests when their users submit them: when what they wait for has ended, or at their own times.
+    """Release requests when their users submit them: at fixed times, or after the ends of other requests.
 
     Parameters
     ----------
     requests : Requests
-        Single tasks in order of their own submit times; their columns are told when each comes.
+        Single tasks in the order of their original submit times; the simulated submit times are written to its columns.
     reactions : Reactions
-        What the users wait for.
+        The jobs that each batch waits for.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called at intervals with the number of jobs released so far.
 
     Notes
     -----
-    Jobs that come in one instant are routed in job order, in as few events as the order of the instant allows.
+    Jobs that are submitted in one instant are routed in job order, in the fewest events that the order of the instant
+    allows.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Reacting:
         alone = np.flatnonzero(reactions.batch == NOBODY)
         self._own: Iterator[tuple[int, int]] = zip(requests.submit[alone].tolist(), alone.tolist(), strict=True)
         self._next = next(self._own, None)
-        self._until = -1  # instant up to which jobs that wait for nothing are under way
+        self._until = -1  # instant up to which independent jobs are scheduled
         self._fetch()
 
     def _expect_batches(self, requests: Requests, reactions: Reactions) -> None:
@@ -100,24 +101,24 @@ class Reacting:
         rows = batches.rows
         answers = np.repeat(batches.answers, np.diff(batches.first))
         self._rows: list[int] = rows.tolist()
-        # Counted from the last end that is waited for, or submits.
+        # Delays after the last awaited end, or submit times.
         self._times: list[int] = np.where(answers, reactions.delay[rows], requests.submit[rows]).tolist()
         self._first: list[int] = batches.first.tolist()
         waiting = (batches.before,) if batches.then is None else (batches.before, batches.then)
-        self._waiting: list[list[int]] = [column.tolist() for column in waiting]  # for the end of each job
+        self._waiting: list[list[int]] = [column.tolist() for column in waiting]  # batches that wait for each job
         self._answers: list[bool] = batches.answers.tolist()
         self._follows: list[bool] = [*batches.follows.tolist(), False]
         self._missing: list[int] = (batches.waited + batches.follows).tolist()
-        self._ended = [0] * len(self._missing)  # last end that was waited for so far
-        self._earliest = [0] * len(self._missing)  # when the user's batch before came
+        self._ended = [0] * len(self._missing)  # latest end so far among the jobs that each batch waits for
+        self._earliest = [0] * len(self._missing)  # submit time of the previous batch of the user
         for batch in [batch for batch, missing in enumerate(self._missing) if not missing]:
             self._come(batch)
 
     def began(self, request: int) -> None:
-        """A request has started, which nobody waits for."""
+        """Ignore the start of a request; no batch waits for starts."""
 
     def over(self, request: int) -> None:
-        """A request has ended or was turned away: a batch that waited for nothing else comes."""
+        """Submit the batches whose last awaited request has ended or was rejected."""
         for column in self._waiting:
             batch = column[request]
             if batch == NOBODY:
@@ -128,7 +129,7 @@ class Reacting:
                 self._come(batch)
 
     def _come(self, batch: int) -> None:
-        """Expect a batch that waits for nothing more, and those behind it that only waited for it."""
+        """Schedule a batch that waits for nothing more, and the batches that waited only for it."""
         while True:
             begin, end, ended = self._first[batch], self._first[batch + 1], self._ended[batch]
             first = self._times[begin]
@@ -144,7 +145,7 @@ class Reacting:
                 return
 
     def _fetch(self) -> None:
-        """Expect the jobs of the next instant at which some come that wait for nothing."""
+        """Schedule the independent jobs of the next submit time."""
         if self._next is None:
             return
         self._until = self._next[0]

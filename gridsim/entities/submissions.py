@@ -1,4 +1,4 @@
-"""Jobs that processes of a user's own submit while a run goes on: room for them, and what becomes of each."""
+"""Jobs that user processes submit during a run: free rows for them, and events for their start and end."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from gridsim.record import Status
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A job that was submitted while the run went on.
+    """A job that was submitted during a run.
 
     Attributes
     ----------
     job : int
-        Its number in the record.
+        Number of the job in the record.
     started : Ring
-        It first got its cores; the value is when, s. Does not happen for a job that is turned away.
+        Event of the first start; its value is the start time, s. It does not occur if the job is rejected.
     ended : Ring
-        It is over, whatever became of it; the value is its `gridsim.record.Status`.
+        Event of the end, whatever the outcome; its value is the `gridsim.record.Status` of the job.
     """
 
     job: int
@@ -48,7 +48,7 @@ class Submission:
 
 
 def with_room(workload: Workload, room: int, *, sizes: bool = False) -> Workload:
-    """The workload with *room* rows behind its jobs, for those that are submitted later: of several *sizes*, too."""
+    """Return the workload with *room* free rows behind its jobs, for later submissions (of several *sizes* if set)."""
     n = np.arange(1, room + 1)
     free: dict[str, Any] = {
         "job": int(workload.job.max(initial=0)) + n,
@@ -63,7 +63,7 @@ def with_room(workload: Workload, room: int, *, sizes: bool = False) -> Workload
     columns: dict[str, Any] = {
         name: None if more is None else np.append(getattr(workload, name), more) for name, more in free.items()
     }
-    # A share that nobody has would be refused as soon as the run begins.
+    # A group that no job belongs to would be rejected as soon as the run begins.
     labels = {
         name: np.append(column, np.full(room, 0 if name in workload.names else UNKNOWN))
         for name, column in workload.labels.items()
@@ -78,24 +78,24 @@ def with_room(workload: Workload, room: int, *, sizes: bool = False) -> Workload
 
 
 class Submissions:
-    """Takes jobs from processes of a user's own, and tells them when each has started and ended.
+    """Accept jobs from user processes, and notify these when each job has started and ended.
 
     Parameters
     ----------
     platform : Platform
         The machine.
     clusters : sequence of Cluster
-        Told what jobs ask for that were not known from the beginning.
+        Clusters that receive the requested resources of each new job.
     pinned : list of tuple of int or None
-        Where each job is kept to some clusters, these, as places in tree order; goes on with the jobs that come.
+        Allowed clusters of each job as positions in tree order, if jobs are restricted; extended for each new job.
     first : int
-        Row from which there is room.
+        First free row.
     workload : Workload
-        With that room; its rows are filled in as jobs come.
+        Workload with the free rows, which are filled in as jobs are submitted.
     sizes : bool
-        Whether jobs of the workload may have several sizes.
+        Whether jobs may have several core counts.
     sited : bool
-        Whether a policy decides that knows its own nodes, and reads the labels of the jobs.
+        Whether a policy with its own nodes decides, which reads the labels of the jobs.
     """
 
     def __init__(
@@ -118,16 +118,16 @@ class Submissions:
         self._platform, self._clusters, self._pinned = platform, clusters, pinned
         self._workload, self._requests, self._outcome = workload, requests, outcome
         self._first, self.next = first, first
-        self._asked: list[Demand] = []  # for, by each row in use
-        self._demands = False  # somebody asked for more than cores
-        self._sizes, self._sited = sizes, sited  # some job may have several
+        self._asked: list[Demand] = []  # requested resources of each row in use
+        self._demands = False  # a job requests more than cores
+        self._sizes, self._sited = sizes, sited  # jobs may have several core counts
         self._made: dict[int, Submission] = {}
         self._inbox: list[int] = []
         self.held: list[int] = []
         self._arrival = self._bell()
 
     def hold(self, demand: Demand, cores: int, now: int, duration: int) -> int:
-        """A row that is no job: what somebody holds from now on, for so long (whole microseconds)."""
+        """Fill in a row for resources that a user process holds from now on, for *duration* whole microseconds."""
         one = {"cores": cores, "runtime": duration / MICROSECOND}
         row = self._row(_of_one(one, now / MICROSECOND, self._workload, cores), Demands.of([demand]))
         self.held.append(row)
@@ -136,7 +136,7 @@ class Submissions:
 
     @property
     def workload(self) -> Workload:
-        """The jobs with the room behind them, what those asked for that have been submitted, and their sizes."""
+        """Return the jobs and free rows, with the resources and core counts that the submitted jobs requested."""
         moldable = self._requests.moldable if self._sizes else None
         workload = replace(self._workload, moldable=None if moldable is None else moldable.trimmed)
         known = workload.demands
@@ -148,7 +148,7 @@ class Submissions:
 
     @property
     def any(self) -> bool:
-        """Whether a job has been submitted."""
+        """Return whether a job has been submitted."""
         return self.next > self._first
 
     def _bell(self) -> Ring:
@@ -158,14 +158,14 @@ class Submissions:
         return bell
 
     def submit(self, job: Task | Job | Mapping[str, Any], now: float) -> Submission:
-        """Let a job come now, s.
+        """Submit a job at the time *now*, s.
 
         Raises
         ------
         InputError
-            When it is no job of one task, or of several sizes where nobody chooses one.
+            If the job has several tasks, or several core counts that no scheduler chooses from.
         PolicyError
-            When there is no room left.
+            If there is no free row left.
         """
         one = _of_one(job, now, self._workload, max(cluster.cores for cluster in self._clusters))
         if "share" in self._workload.labels and "share" not in one.labels:
@@ -193,7 +193,7 @@ class Submissions:
         return made
 
     def _row(self, one: Workload, demands: Demands, way: tuple[int, ...] = (0,)) -> int:
-        """Make a row of a workload of one job, which asks for *demands*."""
+        """Fill in a row from a workload with one job that requests *demands*."""
         row = self.next
         if row == len(self._workload):
             raise PolicyError(f"{row - self._first} jobs have been submitted; World(…, room=…) sets the maximum")
@@ -217,20 +217,20 @@ class Submissions:
         self._root.take(rows)
 
     def began(self, request: int) -> None:
-        """A request has started."""
+        """Trigger the start event of a request."""
         made = self._made.get(request)
         if made is not None:
             made.started.ring(int(self._env.now) / MICROSECOND)
 
     def over(self, request: int) -> None:
-        """A request has ended, or was turned away."""
+        """Trigger the end event of a request that has ended or was rejected."""
         made = self._made.get(request)
         if made is not None:
             made.ended.ring(Status(int(self._outcome.status[request])))
 
 
 def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload, widest: int) -> Workload:
-    """A job as a workload of its own, with the labels of those it joins, on at most so many cores."""
+    """Return a job as a workload with one row, with the labels of *among*, on at most *widest* cores."""
     given: dict[str, Any]
     if isinstance(job, Job):
         if len(job.tasks) != 1:
@@ -264,7 +264,7 @@ _RANGE = ("speedup", "minimum", "maximum", "sizes")
 
 
 def _range_of(cores: int, widest: int, speedup: Any, minimum: Any, maximum: Any, sizes: Any) -> Moldable | None:
-    """The sizes of a job; None where it has the one that it asks for."""
+    """Return the range of core counts of a job; None if it has only the requested number."""
     given = [name for name, value in zip(_RANGE[1:], (minimum, maximum, sizes), strict=True) if value is not None]
     if speedup is None:
         if given:
@@ -277,7 +277,7 @@ def _range_of(cores: int, widest: int, speedup: Any, minimum: Any, maximum: Any,
 
 
 def _number(name: str, value: Any, among: Workload) -> int:
-    """The number of a label, which may be given by its name."""
+    """Return the number of a label, which may be given by its name."""
     if not isinstance(value, str):
         return int(value)
     known = among.names.get(name, ())

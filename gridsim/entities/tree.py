@@ -1,4 +1,4 @@
-"""The tree of a run: clusters, routers and links as the platform says, and how a job enters it."""
+"""The tree of a run: clusters, routers and links of the platform, and the entry point of jobs."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ from gridsim.policy.queue import ClusterView, Ledger, Requests
 
 
 class TreeOptions(Protocol):
-    """Options of a run that its tree is made with."""
+    """Options of a run that define its tree."""
 
     @property
     def overrun(self) -> str:
-        """Kill or extend."""
+        """Action at the walltime: kill or extend."""
         ...
 
     @property
     def instant(self) -> Mode:
-        """Batched or per-event."""
+        """Batched or per-event decisions."""
         ...
 
     @property
     def seed(self) -> int:
-        """Of the random streams."""
+        """Seed of the random streams."""
         ...
 
     @property
     def balancer(self) -> Any:
-        """Which child of a router gets a piece."""
+        """Balancer that selects the child for a piece."""
         ...
 
     @property
     def split(self) -> Split:
-        """How a piece is split that no child can hold."""
+        """Splitting of a piece that fits on no child."""
         ...
 
     def tick_of(self, workload: Workload) -> float:
-        """Unit of rounding up, s."""
+        """Return the unit that durations are rounded up to, s."""
         ...
 
 
@@ -75,7 +75,7 @@ def clusters_of(
     options: TreeOptions,
     tick: int,
 ) -> list[Cluster]:
-    """Clusters of the platform, each with a scheduler of its own."""
+    """Return the clusters of the platform, each with its own scheduler."""
     scheduler = make_policy(policy)
     if not capabilities_of(scheduler).sizes:
         requests.needed = requests.cores
@@ -112,9 +112,9 @@ def clusters_of(
 
 
 def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClasses | None:
-    """What requests ask of the nodes and pools of a cluster; None where all is cores of one pool.
+    """Return the resources that requests need of the nodes and pools of a cluster; None for one pool of cores only.
 
-    Where the scheduler chooses *sizes*, on each of those that they may be of.
+    If the scheduler chooses *sizes*, the resources are given for each possible core count.
     """
     demands, capacity = requests.demands, spec.capacity
     if capacity is None and (demands is None or ((demands.plain == demands.cores).all() and (demands.plain > 0).all())):
@@ -129,12 +129,12 @@ def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClass
 
 
 def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandClasses | None:
-    """The same, where the scheduler can decide about it; None where it has nodes of its own.
+    """Return the demand classes if the scheduler supports them; None if the scheduler has its own nodes.
 
     Raises
     ------
     InputError
-        Where it knows one pool of cores only.
+        If the scheduler supports only one pool of cores.
     """
     can = capabilities_of(scheduler)
     if can.nodes is not None:
@@ -159,9 +159,9 @@ def admission(
     options: TreeOptions,
     ways: Sequence[tuple[int, ...]] | None = None,
 ) -> Callable[[int], None]:
-    """What the root does with a job: down the tree, then its first tasks are offered.
+    """Return the function that admits a job at the root: route it down the tree, then offer its first tasks.
 
-    Where jobs have *ways*, each goes among the clusters of its own, which are places in tree order.
+    If jobs have *ways*, each job is routed among its allowed clusters, given as positions in tree order.
     """
     balancer = make_balancer(options.balancer)
     if compares_quotes(balancer):
@@ -195,7 +195,7 @@ def admission(
 
 
 def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) -> None:
-    """Raise `InputError` where a balancer that compares quotes would have none to compare."""
+    """Raise `InputError` if a balancer that compares quotes would get none."""
     if requests.tasks is not None:
         raise InputError(
             f"{name_of(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
@@ -212,7 +212,7 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
 def _admit_rigid(
     root_of: Callable[[int], Router | Cluster], clusters: list[Cluster], requests: Requests
 ) -> Callable[[int], None]:
-    """Rigid jobs, each below the root of its own."""
+    """Return the function that admits rigid jobs, each below its own root."""
     where: list[Cluster] = []
     for cluster in clusters:
         cluster.placed_on = where

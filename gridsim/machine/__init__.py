@@ -1,1 +1,1 @@
-"""Free-time blocks: how many cores are free from when to when. The one hot structure, compiled."""
+"""Compiled data structures of free capacity over time: pools of cores, and nodes with several resources."""

@@ -1,43 +1,43 @@
-"""Compiled taking and giving back of what nodes have left, at one instant: what a machine grants."""
+"""Allocation and release of node resources at one instant, compiled."""
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from gridsim.machine.njit import njit
 
 FREE, SHORT, NO_PLACE = range(3)
-"""All was free; some was not, and is taken all the same; that is no place on these nodes, and nothing is taken."""
+"""All resources were free; some were not free, but are taken; the placement is invalid, and nothing is taken."""
 
 _WHOLE = 1000
 
 
 @njit
 def carry(left, gpus, counts, absent, node, amounts, shares, sign):  # type: ignore[no-untyped-def]
-    """Take amounts (-1) of nodes, or give them back (1).
+    """Take resources of nodes (-1) or release them (1).
 
     Parameters
     ----------
     left : (r, n) int64
-        What nodes have left of each resource.
+        Free amounts by resource and node.
     gpus : (n, g) int64
-        Thousandths of each GPU.
+        Free thousandths of each GPU.
     counts : (n,) int64
-        GPUs of each node.
+        Number of GPUs of each node.
     absent : (n,) uint8
-        Nodes that are not there.
+        Whether each node is unavailable.
     node : (u,) int64
-        Which nodes, each once.
+        Distinct node numbers.
     amounts : (r, u) int64
-        How much of each resource.
+        Amounts of each resource.
     shares : (s, 3) int64
-        Place in *node*, number of the GPU and thousandths of each share of a GPU.
+        Index in *node*, GPU number and thousandths of each GPU share.
     sign : int
-        Which of the two.
+        -1 or 1.
 
     Returns
     -------
     int
-        How it went.
+        `FREE`, `SHORT` or `NO_PLACE`.
     """
     if sign < 0 and not _is_place(left, counts, absent, node, amounts, shares):
         return NO_PLACE
@@ -55,11 +55,11 @@ def carry(left, gpus, counts, absent, node, amounts, shares, sign):  # type: ign
 
 @njit
 def _is_place(left, counts, absent, node, amounts, shares):  # type: ignore[no-untyped-def]
-    """Whether nodes are there, each once, and amounts and shares are such."""
+    """Return whether all nodes are available and distinct, and the amounts and shares are valid."""
     for u in range(node.shape[0]):
         if node[u] < 0 or node[u] >= left.shape[1] or absent[node[u]]:
             return False
-        if u > 0 and node[u] <= node[u - 1]:  # not ascending: seldom, and few
+        if u > 0 and node[u] <= node[u - 1]:  # unsorted nodes are rare and few
             for other in range(u):
                 if node[other] == node[u]:
                     return False

@@ -1,4 +1,4 @@
-"""Who holds what of a machine of several resources, where and until when: the columns, and words to change them."""
+"""Allocations on a machine with several resources over time: columns, and operations on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gridsim.model.time import NEVER, IntArray
 
 
 class Place(NamedTuple):
-    """Where a request is laid down: nodes ascending, tasks on each, thousandths of each GPU there."""
+    """Placement of a request: nodes in ascending order, tasks on each, thousandths of each GPU there."""
 
     node: IntArray
     tasks: IntArray
@@ -25,21 +25,21 @@ class Place(NamedTuple):
 
 
 class Holdings:
-    """What is free of a machine over time, who holds what of it, and where the next one would go.
+    """Free capacity of a machine over time, its allocations, and the placement of the next request.
 
     Parameters
     ----------
     asked : DemandClasses
-        The machine, and what is asked of it.
+        The machine, and the requested resources.
     rule : Rule
-        By which tasks are laid down.
+        Placement rule for tasks.
     outside : callable, optional
-        Lays a request down in the sketch of the holdings that it is given, for a rule that is not compiled.
+        For a placement rule that is not compiled: places a request in the workspace of the given holdings.
 
     Attributes
     ----------
     floor, classes, sketch : tuple of arrays
-        As compiled loops take them.
+        Node profile, demand classes and workspace, as arguments of compiled loops.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class Holdings:
         kernels.prepare(self.floor)
 
     def copy(self) -> Holdings:
-        """The same of a machine of its own: what changes here changes nothing there.
+        """Return an independent copy.
 
-        A rule that draws goes on drawing as if this were the only one.
+        The copy of a random placement rule continues from the current state of its random stream.
         """
         twin = copy.copy(self)
         floor = NodeProfile(*self.floor)
@@ -101,14 +101,14 @@ class Holdings:
         return twin
 
     def put(self, request: int, start: int, end: int, *, promise: bool = False) -> int:
-        """Lay a request down where the last search has found that it can be, over ``[start, end)``; on how many nodes.
+        """Place a request where the last search found it feasible, over ``[start, end)``; return the number of nodes.
 
         Parameters
         ----------
         start, end : int
             Whole microseconds.
         promise : bool
-            Whether it does not run yet.
+            Whether this is a reservation, not a running request.
         """
         if self.outside is None:
             lay(self.sketch, self.classes, self.rule, request)
@@ -121,46 +121,46 @@ class Holdings:
             self.grow(-count)
 
     def put_at(self, request: int, place: Place, start: int, end: int, *, promise: bool = False) -> None:
-        """Lay a request down where somebody else says, over ``[start, end)``, whole microseconds."""
+        """Place a request at a given place over ``[start, end)``, whole microseconds."""
         self._laid[:], self._given[:] = 0, 0
         self._laid[place.node], self._given[place.node] = place.tasks, place.shares
         while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))) < 0:
             self.grow(-count)
 
     def learn(self) -> None:
-        """Somebody asks for what nobody has asked for before (`DemandClasses.learn`)."""
+        """Use the current demand classes after a request with a new demand was added (`DemandClasses.learn`)."""
         self.classes = tuple(self.asked.classes)
 
     def place(self, count: int) -> Place:
-        """Where the last request was put, on so many nodes; a copy."""
+        """Return a copy of the last placement, which has *count* nodes."""
         node = self._nodes[:count].copy()
         return Place(node, self._laid[node], self._given[node])
 
     def first_place(self, request: int, duration: int, begin: int, before: int = NEVER) -> int:
-        """First instant from *begin* on, before *before*, at which a request can be placed for so long; -1 for none.
+        """Return the first time in ``[begin, before)`` at which a request can be placed for *duration*; -1 for none.
 
-        Whole microseconds. `put` lays it down there.
+        Times are whole microseconds. `put` places the request there.
         """
         return int(first_place(self.floor, self.classes, self.sketch, begin, request, duration, before, NEVER))
 
     def let_go(self, requests: IntArray, count: int, now: int) -> None:
-        """The first *count* of some requests hold nothing from *now* on."""
+        """Release the resources of the first *count* requests from *now* on."""
         kernels.let_go(self.floor, self.classes, self.sketch, now, requests, count)
 
     def place_of(self, request: int) -> Place:
-        """Where a request lies; a copy."""
+        """Return a copy of the placement of a request."""
         return self.place(int(kernels.where(self.floor, self.sketch, request)))
 
     def is_alike(self, other: Holdings, request: int) -> bool:
-        """Whether a request lies at the same place from the same instant on as in other holdings."""
+        """Return whether a request has the same placement and start in other holdings."""
         return bool(kernels.is_alike(self.floor, other.floor, request))
 
     def until(self, request: int, end: int, now: int) -> None:
-        """A request keeps its place until another end."""
+        """Change the end of a request and keep its placement."""
         kernels.keep(self.floor, self.classes, self.sketch, now, request, end)
 
     def help(self, what: int, request: int) -> None:
-        """Do what a compiled loop waits for: more room (1 to 3), or that a rule lays a request down in the sketch."""
+        """Do what a compiled loop requires: grow arrays (codes 1 to 3), or place a request in the workspace."""
         if what in (1, 2, 3):
             self.grow(what)
         else:
@@ -168,7 +168,7 @@ class Holdings:
             self.outside(self, request)
 
     def grow(self, what: int) -> None:
-        """Twice the room of the totals and ends (1), of pieces (2), of the blocks of nodes (3)."""
+        """Double the arrays of totals and ends (1), of pieces (2), or of the blocks of nodes (3)."""
         floor = NodeProfile(*self.floor)
         if what == 1:
             floor = floor._replace(times=_twice(floor.times), totals=_twice(floor.totals), ends=_twice(floor.ends))

@@ -1,8 +1,8 @@
-"""A loop compiled in a process of its own, while the one that will need it compiles others.
+"""Compilation of a loop in a separate process, while the calling process compiles other loops.
 
     python -m gridsim.machine.background_compile MODULE LOOP < TYPES
 
-The process that calls the loop takes it from the cache, and waits for it if it is still being compiled
+The process that calls the loop loads it from the cache, and waits if it is still being compiled
 (`gridsim.machine.njit`).
 """
 
@@ -20,10 +20,10 @@ from gridsim.machine.njit import is_heard, is_kept
 
 
 def compile_ahead(loop: Any, arguments: tuple[Any, ...]) -> subprocess.Popen[bytes] | None:
-    """Have a loop compiled for arguments like these while this process goes on; the process that does so.
+    """Compile a loop for the types of some arguments in a new process; return that process.
 
-    None where nobody waits for a command, where there is one core, and where the loop is kept, or stays Python. Who
-    ends before the loop is compiled ends that too.
+    Return None for commands that do not wait, with a single core, and for loops that are cached or not compiled. The
+    new process ends with this one.
     """
     plain = getattr(loop, "py_func", None)
     if plain is None or not is_heard() or _cores() < 2 or is_kept(loop):
@@ -37,19 +37,19 @@ def compile_ahead(loop: Any, arguments: tuple[Any, ...]) -> subprocess.Popen[byt
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=places,
-            start_new_session=True,  # Ctrl-C ends it with this process, and without a word
+            start_new_session=True,  # Ctrl-C ends it with this process, without output
         )
         assert process.stdin is not None
         with process.stdin as told:
             told.write(types)
-    except OSError:  # then it is compiled when it is called
+    except OSError:  # the loop is compiled at its call instead
         return None
     atexit.register(process.kill)
     return process
 
 
 def _cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

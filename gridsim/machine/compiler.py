@@ -1,12 +1,13 @@
-"""How numba compiles the loops: each function once, as a part that its callers link and optimise.
+"""Compilation with numba: each function is compiled once, as a part that callers link and optimise.
 
-Plain numba optimises and generates code for each function and again for each of its callers, which takes three to four
-times as long on nodes and for Slurm. For that this module replaces private classes and methods of numba while a loop is
-compiled. `setup.cfg` therefore has an upper bound on numba, and where its internals differ (`_is_known`) each loop is
-compiled in numba's own way. The module can go once numba compiles a chain of functions without repeating its callees'
-optimisation, or once the first compile of all loops in its own way takes less than 30 s.
+By default, numba optimises and generates code for each function, and again for each caller. This takes three to four
+times longer for nodes and for Slurm. This module therefore replaces private classes and methods of numba during the
+compilation of a loop. `setup.cfg` has an upper bound on numba for this reason. If numba's internals differ
+(`_is_known`), each loop is compiled in the default way. The module can be removed once numba compiles a chain of
+functions without repeating the optimisation of callees, or once the first default compilation of all loops takes less
+than 30 s.
 
-numba's cache depends on the source file of one function alone, but a loop contains functions of other files. The cache
+numba's cache depends on the source file of a single function, but a loop contains functions of other files. The cache
 folder therefore depends on the content of all sources (`gridsim.machine.njit.folder`).
 """
 
@@ -50,21 +51,21 @@ _OPTIONS: Any = numba.config
 
 
 def make(function: Callable[..., Any], folder: str, options: dict[str, Any]) -> Any:
-    """A loop of the compiler's.
+    """Return numba's dispatcher of a loop.
 
     Parameters
     ----------
     folder : str
-        Where what it makes of the loop is kept; empty where it is not kept.
+        Folder of the cache; empty for no cache.
     options : dict
-        The compiler's, for this loop.
+        Compiler options of this loop.
     """
-    decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # nobody calls a loop from C
+    decorate: Any = functools.partial(numba.njit, no_cfunc_wrapper=True, **options)  # no loop is called from C
     before = _OPTIONS.CACHE_DIR
     try:
         _OPTIONS.CACHE_DIR = folder
         made: Any = decorate(cache=bool(folder))(function)
-    except RuntimeError:  # no file can be made there, or the source of the loop is in none
+    except RuntimeError:  # no writable folder, or no source file of the loop
         folder, made = "", decorate(cache=False)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
@@ -78,7 +79,7 @@ def make(function: Callable[..., Any], folder: str, options: dict[str, Any]) -> 
 def make_verb(function: Any, options: dict[str, Any]) -> None:
     """Let loops call a verb: the class of its first argument, a named tuple, selects the implementation.
 
-    Python calls the implementations as they are, so they are compiled without wrappers for Python and C.
+    Python calls the implementations directly, so that they are compiled without wrappers for Python and C.
     """
     how: Any = {**options, _NO_ENTRY: True, "no_cfunc_wrapper": True}
     inline = how.pop("inline", "never")
@@ -90,9 +91,9 @@ def make_verb(function: Any, options: dict[str, Any]) -> None:
 
 
 def _for_any_value(made: Any) -> None:
-    """Have a loop that others call with a number that they write out compiled for any number.
+    """Compile a loop for any number instead of for each literal number.
 
-    The compiler would compile it for each such number apart, and once more for numbers that come from a variable.
+    By default, the compiler creates a version for each literal argument, and one more for variables.
     """
     template: Any = made.get_call_template
     plain: Any = types.unliteral
@@ -104,17 +105,17 @@ def _for_any_value(made: Any) -> None:
 
 
 def _by_one(made: Any, lock: Path) -> None:
-    """Have a loop look for what is kept, and else compile it, while no other process does so.
+    """Load the loop from the cache, or compile it under a file lock.
 
-    A loop calls others, and none of them calls it: nobody waits for who waits for him. What is compiled because another
-    loop calls it is a part (`_Part`), which Python cannot call: it is found by loops alone, kept under a key of its
-    own, and compiled again should Python call it.
+    The call graph of loops has no cycles, so that processes cannot wait for each other. A loop that is compiled for
+    another loop is a part (`_Part`). Python cannot call a part: it has a separate cache key and is compiled again if
+    Python calls it.
     """
     _check_files(made._cache)
     make, add, key, options = made.compile, made.add_overload, made._cache._index_key, made.targetoptions
 
     def compile_or_take(signature: Any) -> Any:
-        with global_compiler_lock:  # before the file: whoever compiles has it, and wants files
+        with global_compiler_lock:  # before the file lock: a compiling thread holds it and needs files
             load_target()
             with _compiling as is_part, _held(lock), _without_entry(options, is_part):
                 if not is_part and isinstance(signature, tuple) and _is_part(made.overloads.get(signature)):
@@ -135,13 +136,13 @@ def _by_one(made: Any, lock: Path) -> None:
 
 
 def _check_files(cache: Any) -> None:
-    """Have the compiler read only files that are whole and this user's own, and go on where it cannot write."""
+    """Read only complete cache files of this user, and continue if the cache is not writable."""
     files, save = cache._cache_file, cache.save_overload
     source = Path(inspect.getfile(cache._py_func))
     cache._cache_file = _CheckedFiles(files._cache_path, cache._impl.filename_base, _content_of(source))
 
     def save_overload(signature: Any, compiled: Any) -> None:
-        with suppress(OSError):  # a full disk: the next process compiles it again
+        with suppress(OSError):  # disk full: the next process compiles it again
             save(signature, compiled)
 
     cache.save_overload = save_overload
@@ -156,14 +157,14 @@ _FILES: Any = IndexDataCacheFile
 
 
 class _CheckedFiles(_FILES):  # type: ignore[misc]
-    """Index and data of a loop's cache, behind checksums that depend on the compiler's version and the loop's source.
+    """Index and data of a loop's cache, with checksums that include the compiler's version and the loop's source.
 
-    A file that is damaged, of another version, or that other users could have written is never unpickled. It counts as
-    missing, and the loop is compiled anew.
+    A file is never unpickled if it is damaged, has another version, or is writable by other users. It is treated as
+    missing, and the loop is compiled again.
     """
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep what was compiled; the data before the index that names it."""
+        """Save compiled code: the data before the index that refers to it."""
         overloads = self._load_index()
         taken = {*overloads.values()}
         names = map(self._data_name, itertools.count(1))
@@ -207,7 +208,7 @@ class _CheckedFiles(_FILES):  # type: ignore[misc]
 
 
 _CHECKSUM = 32
-"""Bytes of a checksum."""
+"""Length of a checksum in bytes."""
 
 
 _NO_ENTRY = "no_cpython_wrapper"
@@ -215,7 +216,7 @@ _NO_ENTRY = "no_cpython_wrapper"
 
 @contextmanager
 def _without_entry(options: dict[str, bool], wanted: bool) -> Iterator[None]:
-    """Compile without what unpacks the arguments that Python hands over, or with it."""
+    """Compile without the wrapper that unpacks Python arguments, unless it is *wanted*."""
     before, options[_NO_ENTRY] = options[_NO_ENTRY], wanted
     try:
         yield
@@ -224,16 +225,16 @@ def _without_entry(options: dict[str, bool], wanted: bool) -> Iterator[None]:
 
 
 class _Compiling:
-    """How deep in loops that call others the compiler is; the lock of the compiler is held.
+    """Nesting depth of loops in the compiler, whose lock is held.
 
-    It makes millions of small objects and hardly any garbage: without the search for that it takes an eighth less. What
-    it is told about parts it forgets with the outermost loop: what others compile in this process is none of ours.
+    The compiler creates millions of small objects and hardly any garbage; without garbage collection it takes an eighth
+    less time. Its knowledge of parts is removed after the outermost loop, so that other compilations are unaffected.
     """
 
     depth = 0
 
     def __enter__(self) -> bool:
-        """Whether what is compiled now is a part."""
+        """Return whether the current function is compiled as a part."""
         if self.depth == 0:
             with ExitStack() as until:
                 if gc.isenabled():
@@ -256,21 +257,21 @@ _LIBRARY: Any = JITCodeLibrary
 
 
 _LARGE = 100
-"""Instructions of a part that is called rather than taken in."""
+"""Number of instructions from which a part is called instead of copied into its caller."""
 
 
 class _Part(_LIBRARY):  # type: ignore[misc]
-    """A library of the compiler that is taken in as it is by each that calls it, and optimised there, once.
+    """A compiler library that is optimised once and then linked unchanged into each caller.
 
-    The compiler's own optimises each loop, with all that it calls, and makes machine code of it before a caller takes
-    it in and does the same again: with the loops of Slurm 26 CPU s of 49, here 8. A library that has an entry for
-    Python is finished as ever; others stay parts until somebody asks for their code.
+    By default, the compiler optimises each loop with all its callees and generates machine code, before a caller links
+    it and repeats both: for the loops of Slurm 26 of 49 CPU seconds, here 8. Libraries with an entry point for Python
+    are finalised as usual; others remain parts until their code is requested.
     """
 
-    _environments: tuple[Any, ...] = ()  # of loops in what was kept: they live as long as somebody holds them
+    _environments: tuple[Any, ...] = ()  # of cached loops: kept alive by this reference
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Where a function is; 0 where there is none, which needs no machine code."""
+        """Return the address of a function; 0 if it has none, which needs no machine code."""
         if not self._finalized and name not in {function.name for function in self._final_module.functions}:
             return 0
         return int(super().get_pointer_to_function(name))
@@ -288,9 +289,9 @@ class _Part(_LIBRARY):  # type: ignore[misc]
         self._linking_libraries.append(library)
 
     def _all_parts(self) -> list[Any]:
-        """All that this calls, and what that calls, down to libraries that are finished; each before what it calls.
+        """Return all direct and indirect callees down to finalised libraries, callers before callees.
 
-        What nobody has asked for yet when a library is taken in is left out of it for good.
+        A part that is linked in before it is complete would be missing for good.
         """
         found: dict[Any, None] = {}
         todo = [(self, iter(self._linking_libraries))]
@@ -315,10 +316,9 @@ class _Part(_LIBRARY):  # type: ignore[misc]
             self._codegen.set_env(environment.env_name, environment)
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Variables in place of memory, and nothing that nobody uses (addresses of Python objects, which are not kept).
+        """Replace memory by variables, and remove unused values (addresses of Python objects, which are not cached).
 
-        Of bundles of arrays that are only taken apart again seven eighths of the code goes. The rest is done with what
-        calls it.
+        This removes seven eighths of the code for bundles of arrays. Callers do the remaining optimisation.
         """
         ll_module.data_layout = self._codegen._data_layout
         passes = binding.create_new_module_pass_manager()
@@ -329,10 +329,10 @@ class _Part(_LIBRARY):  # type: ignore[misc]
         passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
 
     def _optimize_final_module(self) -> None:
-        """Once, where nobody counts who holds an array: the compiler does all twice, and drops counts in between.
+        """Optimise once if arrays have no reference counts; by default the compiler optimises twice to remove counts.
 
-        What this calls is its own from here on: arguments that nobody looks at go, and large parts are called, where
-        the compiler would take a copy of them in at each call (a fifth of the time for Slurm, and no quicker after).
+        All linked functions become internal: unused arguments are removed, and large parts are called. By default they
+        are copied into each call, which takes a fifth of the time for Slurm without faster code.
         """
         for function in list(self._final_module.functions):
             if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
@@ -382,23 +382,22 @@ def _is_part(compiled: Any) -> bool:
 
 
 def _environments(module: Any) -> list[Any]:
-    """The compiler's environments of the functions in a module."""
+    """Return numba's environments of the functions in a module."""
     variables = [variable for variable in module.global_variables if not variable.is_declaration]
     names = [variable.name for variable in variables if variable.name.startswith("_ZN08NumbaEnv")]
     return [found for found in map(lookup_environment, names) if found is not None]
 
 
 def _called(module: Any) -> list[str]:
-    """Loops that a module calls and does not have."""
+    """Return the names of loops that a module calls but does not contain."""
     return [each.name for each in module.functions if each.is_declaration and each.name.startswith("_ZN")]
 
 
 @contextmanager
 def _parts() -> Iterator[bool]:
-    """Have the compiler put loops together from parts, until the outermost of them is compiled or fetched.
+    """Build loops from parts until the outermost loop is compiled or loaded.
 
-    False where the compiler's inside is not the one that this was made for, or somebody else has changed it: then each
-    loop is compiled as the compiler would.
+    Yield False if the compiler's internals are unknown or already patched; loops are then compiled in the default way.
     """
     codegen: Any = cpu_target.target_context.codegen()
     if not _is_known(codegen):
@@ -407,7 +406,7 @@ def _parts() -> Iterator[bool]:
     set_env = codegen.set_env
 
     def set_where_defined(name: str, environment: Any) -> None:
-        if codegen._engine.is_symbol_defined(name):  # a part is nowhere yet
+        if codegen._engine.is_symbol_defined(name):  # a part has no address yet
             set_env(name, environment)
 
     options: Any = TargetConfig
@@ -421,9 +420,9 @@ def _parts() -> Iterator[bool]:
 
 
 def _resolved_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
-    """Have the compiler find out once what a function of its own makes of some types, and not at every call of it.
+    """Cache the type resolution of numba functions.
 
-    It tries all implementations that there are, a dozen for what is between brackets, and words why each is not it.
+    By default, each call tries all implementations, a dozen for indexing, and formats an error message per failure.
     """
     found: dict[tuple[Any, ...], Any] = {}
 
@@ -451,7 +450,7 @@ _OURS = {"_environments", "_all_parts"}
 
 @contextmanager
 def _instead(owner: Any, **attributes: Any) -> Iterator[None]:
-    """Give an object or a class other attributes for a while."""
+    """Replace attributes of an object or class temporarily."""
     before = {name: value for name, value in vars(owner).items() if name in attributes}
     try:
         for name, value in attributes.items():
@@ -469,9 +468,9 @@ _BY_ALL: Any = TargetConfig.__eq__
 
 
 def _same_options(one: Any, other: Any) -> Any:
-    """The compiler's options of two functions are equal where the same are set, or set to what they are by themselves.
+    """Return whether two sets of compiler options are equal, with defaults for options that are not set.
 
-    It looks at all of them, 110,000 times for the loops of Slurm (4 CPU s of 35).
+    The compiler's method compares all options, 110,000 times for the loops of Slurm (4 of 35 CPU seconds).
     """
     if type(one) is not type(other):
         return _BY_ALL(one, other)
@@ -488,7 +487,7 @@ _HASHES: dict[type, int] = {}
 
 
 def _hash_of_options(one: Any) -> int:
-    """The compiler's own, which is that of the options' names: the same for all of a class."""
+    """Return the compiler's hash, which depends on the names of options only: it is constant for a class."""
     kind = type(one)
     if kind not in _HASHES:
         _HASHES[kind] = _HASH(one)
@@ -502,8 +501,8 @@ _BLAS = "scipy.linalg.cython_blas"
 def load_target() -> None:
     """Import the modules that numba imports for its first loop.
 
-    SciPy's linear algebra stays out: 0.13 s that no loop here needs. The compiler asks whether it is there by loading
-    it. It is told so, and loads it when a loop calls it.
+    SciPy's linear algebra is not imported: it takes 0.13 s, and no loop here needs it. The compiler checks for it by an
+    import. The check is answered without the import, which follows if a loop uses it.
     """
     if _BLAS not in sys.modules and importlib.util.find_spec("scipy") is not None:
         sys.modules[_BLAS] = ModuleType(_BLAS)
@@ -517,7 +516,7 @@ def load_target() -> None:
 
 @contextmanager
 def _held(lock: Path) -> Iterator[None]:
-    """Hold a file, as far as the system can: at the worst a loop is compiled twice."""
+    """Lock a file if the system supports it; otherwise a loop may be compiled twice."""
     with ExitStack() as until:
         with suppress(OSError):
             lock.parent.mkdir(parents=True, exist_ok=True)
@@ -528,7 +527,7 @@ def _held(lock: Path) -> Iterator[None]:
 
 
 class _Modules(event.Listener):
-    """Says of each module once that loops of it are compiled, and not fetched."""
+    """Report each module once when loops of it are compiled, not loaded."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -538,7 +537,7 @@ class _Modules(event.Listener):
     def on_start(self, now: Any) -> None:
         self._within += 1
         module = now.data["dispatcher"].py_func.__module__
-        if self._within == 1 and module not in self._said:  # loops that it calls belong to it
+        if self._within == 1 and module not in self._said:  # its callees belong to it
             self._said.add(module)
             self._say(module)
 
@@ -547,7 +546,7 @@ class _Modules(event.Listener):
 
 
 def register(say: Callable[[str], None]) -> Callable[[], None]:
-    """Call *say* with the name of a module when the first loop of it is compiled; what ends that."""
+    """Call *say* with the name of a module when its first loop is compiled; return a function that ends this."""
     modules: Any = _Modules(say)
     event.register("numba:compile", modules)  # type: ignore[no-untyped-call]
     return lambda: event.unregister("numba:compile", modules)  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Demands as columns for compiled searches: each distinct one once, with the nodes that could host it."""
+"""Demands as columns for compiled searches: distinct demands, each with its eligible nodes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from gridsim.model.time import IntArray
 
 
 class Columns(NamedTuple):
-    """Names of the columns of a machine and of what is asked of it, and what it has.
+    """Columns of a machine and of the demands on it, and the machine's amounts.
 
     Attributes
     ----------
     resources, pools : tuple of str
-        Node resources and pools, in order of the names; of what only jobs name it has nothing.
+        Node resources and pools, sorted by name; the machine has 0 of those that only jobs name.
     nodes : (n, r) int64
-        What each node has of the resources.
+        Resources of each node.
     gpus : (n,) int64
-        GPUs of each.
+        Number of GPUs of each node.
     amounts : (p,) int64
-        What there is of each pool.
+        Amount of each pool.
     """
 
     resources: tuple[str, ...]
@@ -40,7 +40,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, capacity: Capacity, demands: Demands) -> Columns:
-        """Those of a machine and of what jobs ask of it."""
+        """Return the columns of a machine and of the demands of jobs."""
         named = {name for name, column in demands.each.items() if column.any()}
         asked = {name for name, column in demands.pools.items() if column.any()}
         plain = {"cores"} if demands.plain.any() else set()
@@ -58,31 +58,31 @@ class Columns(NamedTuple):
 
 
 class DemandClasses:
-    """What the requests of a run ask of one machine, and which of them it can never hold.
+    """Demands of a run's requests on one machine, with the demands that it can never satisfy.
 
     Parameters
     ----------
     capacity : Capacity
         The machine.
     demands : Demands
-        One a request.
+        One demand per request.
     known : int, optional
-        Requests that are known from the beginning, the first ones; all where left out. `learn` tells of the others.
+        Number of requests known from the beginning, the first rows; default all. `learn` adds the others.
     sizes : tuple, optional
-        Of requests that may be of other sizes than they ask for, as `classes_of_sizes` takes them.
+        For moldable requests: their sizes as arguments of `classes_of_sizes`.
 
     Attributes
     ----------
     demands : Demands
-        Of those that are known from the beginning.
+        Demands known from the beginning.
     columns : Columns
-        Names and amounts of what the machine has.
+        Resources and amounts of the machine.
     classes : Classes
         Distinct demands.
     reasons : tuple of str
-        Why the empty machine cannot hold a demand of each class (spec of machines, 4.5); empty where it can.
+        Why the empty machine cannot hold a demand of each class (spec of machines, 4.5); empty if it can.
     sized : SizeClasses or None
-        Classes of the other sizes; None where every request has the one that it asks for.
+        Classes of other sizes; None if every request has the requested size.
     """
 
     def __init__(
@@ -105,22 +105,22 @@ class DemandClasses:
             fill(self.sized, of[: len(demands)], of[len(demands) :], self.reasons)
 
     def resize(self, request: int, cores: int) -> None:
-        """Let a request that holds nothing be of another size, where there are others than the one it asks for."""
+        """Change the size of a request that holds nothing, if it is moldable."""
         if self.sized is not None:
             self.classes.of[request] = class_on(self.sized, request, cores)
 
     def never(self) -> npt.NDArray[np.bool_]:
-        """Whether the empty machine can hold none of the sizes of each request; (n,)."""
+        """Return whether the empty machine can hold none of the sizes of each request; (n,)."""
         if self.sized is not None:
             return np.array([sizes_on_nodes(self.sized, row) == 0 for row in range(len(self.classes.of))])
         return np.array([bool(reason) for reason in self.reasons], dtype=np.bool_)[self.classes.of]
 
     def learn(self, request: int, demands: Demands) -> None:
-        """Take down what a request asks for that was not known from the beginning; *demands* has that alone.
+        """Add the demand of a request that was submitted during the run; *demands* contains only this one.
 
-        A demand that nobody has made so far becomes one class more, so that `classes` are others than before.
+        A new demand adds a class, so that `classes` is replaced.
         """
-        alone = DemandClasses(self.capacity, demands)  # its words may be others than those that the columns name
+        alone = DemandClasses(self.capacity, demands)  # its features may differ from those in the columns
         made, _ = _classes(demands, self.capacity, self.columns)
         classes, reason = self.classes, alone.reasons[0]
         same = (classes.each == made.each).all(axis=1) & (classes.whole == made.whole).all(axis=1)
@@ -151,7 +151,7 @@ class DemandClasses:
 
     @property
     def empty(self) -> IntArray:
-        """What each node has: resources, thousandths of each GPU, and 0 holds; (n, k)."""
+        """Amounts of each empty node: resources, thousandths of each GPU, and 0 holds; (n, k)."""
         columns = self.columns
         most = int(columns.gpus.max(initial=0))
         gpus = np.where(np.arange(most) < columns.gpus[:, None], WHOLE_GPU, 0)
@@ -159,23 +159,23 @@ class DemandClasses:
 
     @property
     def totals(self) -> IntArray:
-        """What the machine has of node resources, GPU thousandths and pools; (c,)."""
+        """Totals of the machine: node resources, GPU thousandths and pools; (c,)."""
         columns = self.columns
         gpus = int(columns.gpus.sum()) * WHOLE_GPU
         return np.concatenate([columns.nodes.sum(axis=0), [gpus], columns.amounts]).astype(np.int64)
 
     @cached_property
     def _drawn(self) -> list[list[tuple[int, int]]]:
-        """Places and amounts of the pools that each class asks for."""
+        """Indices and amounts of the pools that each class requests."""
         pools = self.classes.whole[:, len(self.columns.resources) + 1 :].tolist()
         return [[(pool, amount) for pool, amount in enumerate(row) if amount] for row in pools]
 
     def of_pools(self, request: int) -> list[tuple[int, int]]:
-        """Places and amounts of the pools that a request asks for."""
+        """Return indices and amounts of the pools that a request needs."""
         return self._drawn[self.classes.of[request]]
 
     def reason(self, request: int) -> str:
-        """Why the empty machine cannot hold what a request asks for; empty where it can."""
+        """Return why the empty machine cannot hold a request; empty if it can."""
         return self.reasons[int(self.classes.of[request])]
 
 
@@ -183,9 +183,9 @@ _WORDS = ("", "task", "tasks", "nodes")
 
 
 def _classes(demands: Demands, capacity: Capacity, columns: Columns) -> tuple[Classes, list[str]]:
-    """Distinct demands and which of them each job makes; what nodes lack of each set of words.
+    """Return the distinct demands with the class of each job, and texts on features that no node has.
 
-    Plain cores are tasks of one core where there are nodes, and so much of the pool ``cores`` where there are none.
+    Plain cores are tasks of one core on a machine with nodes, and an amount of the pool ``cores`` otherwise.
     """
     n = len(demands)
     none = np.zeros(n, dtype=np.int64)
@@ -221,7 +221,7 @@ def _classes(demands: Demands, capacity: Capacity, columns: Columns) -> tuple[Cl
 
 
 def _distinct(table: IntArray) -> tuple[IntArray, IntArray]:
-    """Distinct rows in order, and which of them each row is."""
+    """Return the distinct rows in order, and the index of each row among them."""
     if not len(table):
         return table, np.zeros(0, dtype=np.int64)
     order = np.lexsort(table.T[::-1])
@@ -232,7 +232,7 @@ def _distinct(table: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _hosts(wanted: IntArray, demands: Demands, capacity: Capacity) -> tuple[IntArray, IntArray, list[str]]:
-    """For each distinct set of words which nodes are hosts, which set each row wants, and what no node has of it."""
+    """Return the eligible nodes of distinct sets of features, the set of each row, and texts on missing features."""
     keys = wanted.copy()
     keys[:, 0] = keys[:, 0] > 0
     distinct, of = _distinct(keys)
@@ -246,7 +246,7 @@ def _hosts(wanted: IntArray, demands: Demands, capacity: Capacity) -> tuple[IntA
 
 
 def _with_words(capacity: Capacity, features: tuple[str, ...], partitions: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """Nodes that have all these features and lie in one of the partitions, if any are named."""
+    """Return the nodes that have all features and are in one of the partitions, if any are named."""
     none = ((),) * len(capacity.nodes)
     return np.array(
         [
@@ -258,7 +258,7 @@ def _with_words(capacity: Capacity, features: tuple[str, ...], partitions: tuple
 
 
 def _with_gpus(capacity: Capacity, kinds: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """Nodes that have GPUs, of one of these kinds if any are named."""
+    """Return the nodes with GPUs, of one of the given types if any are named."""
     named = capacity.gpu_kind or ("",) * len(capacity.nodes)
     accepted = np.array([not kinds or kind in kinds for kind in named], dtype=np.bool_)
     return accepted & (capacity.gpus > 0)

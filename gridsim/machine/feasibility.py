@@ -1,9 +1,9 @@
-"""Compiled searches on a floor: can a demand be placed over an interval, and when first?
+"""Compiled feasibility checks on a node profile: whether and when a demand can be placed.
 
-Whether it can never depends on the rule that says where. The totals are looked at before any node is.
+Feasibility does not depend on the placement rule. The totals are checked before any node.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 import numpy as np
@@ -31,15 +31,15 @@ from gridsim.machine.node_profile import (
 from gridsim.model.time import NEVER
 
 WHOLE = 1000
-"""Thousandths of a GPU."""
+"""Thousandths in a whole GPU."""
 
 FITS, ONE, ALL, LIMITS = range(4)
-"""Why the empty machine cannot hold tasks: one alone, all together, limits on nodes; `FITS` where it can."""
+"""Why the empty machine cannot hold tasks: a single one, all together, limits on nodes; `FITS` if it can."""
 
 
 @njit_noalloc
 def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
-    """Tasks of a class, *most* of them, that a node can take of what *low* leaves (spec of machines, 3.1)."""
+    """Return how many of *most* tasks of a class fit in the free amounts *low* of a node (spec of machines, 3.1)."""
     each, shape = classes.each[c], classes.shape[c]
     resources = each.shape[0]
     if shape[EXCLUSIVE] and low[resources + gpus] < 0:
@@ -65,7 +65,7 @@ def fit(low, classes, c, gpus, most):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
-    """Write what is free over ``[start, end)`` and the fits of all nodes down; whether the demand can be placed."""
+    """Write the free amounts of nodes over ``[start, end)`` and their fits; return whether the demand can be placed."""
     shape, low, fits = classes.shape[c], sketch.low, sketch.fits
     hosts = classes.hosts[shape[HOSTS]]
     width, gpus = low.shape[1], floor.shares.shape[1]
@@ -103,7 +103,7 @@ def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
 
 @njit_noalloc
 def largest(fits, counts, ordered, count):  # type: ignore[no-untyped-def]
-    """Sum of the *count* largest fits of nodes that count."""
+    """Return the sum of the *count* largest fits of the nodes selected by *counts*."""
     kept = 0
     for n in range(fits.shape[0] if count > 0 else 0):
         value = fits[n]
@@ -123,7 +123,7 @@ def largest(fits, counts, ordered, count):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def totals_over(floor, classes, c, start, end):  # type: ignore[no-untyped-def]
-    """End of the last block within ``[start, end)`` whose totals are too little for a class; -1 where there is none."""
+    """Return the end of the last block in ``[start, end)`` whose totals are too low for a class; -1 for none."""
     need, totals, size = classes.whole[c], floor.totals, floor.meta[SIZE]
     i = block_at(floor.times, size, start)
     last = -1
@@ -140,16 +140,16 @@ def totals_over(floor, classes, c, start, end):  # type: ignore[no-untyped-def]
 
 @inline
 def can_place(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
-    """Whether a demand can be placed over ``[start, end)``; then the sketch tells what is free and the fits."""
+    """Return whether a demand can be placed over ``[start, end)``; then the workspace has the free amounts and fits."""
     return totals_over(floor, classes, c, start, end) < 0 and fits_over(floor, classes, sketch, c, start, end)
 
 
 @njit_noalloc
 def not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
-    """An instant before which a demand that could not be placed over ``[start, end)`` cannot be for as long either.
+    """Return a lower bound of the start of a demand that cannot be placed over ``[start, end)``.
 
-    A node has room for more tasks at the earliest when a block without any is over, or else its present one. As many
-    nodes have to reach that as the tasks that are missing need at least.
+    A node can take more tasks only after a block without free capacity for any, or after its present block. The bound
+    is reached when enough nodes for the missing tasks have passed that point.
     """
     shape, fits, rises = classes.shape[c], sketch.fits, sketch.sorted
     most, gpus, together = min(shape[TASKS], shape[PER_NODE]), floor.shares.shape[1], 0
@@ -181,12 +181,13 @@ def not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untype
 
 @njit_noalloc
 def first_place(floor, classes, sketch, begin, row, duration, before, own):  # type: ignore[no-untyped-def]
-    """First instant from *begin* on at which a request can be placed for *duration*; -1 for none before *before*.
+    """Return the first time in ``[begin, before)`` at which a request can be placed for *duration*; -1 for none.
 
-    From *own* on the totals count its own hold (`NEVER` for none), which leaves it what it needs.
+    From *own* on, the totals include the allocation of the request itself (`NEVER` for none), which leaves enough for
+    it.
 
-    Only the present and the ends of holds can be answers. The sketch tells what is free there. Without promises what is
-    free never falls, and the first end is found by bisection.
+    Only the present and the ends of allocations are candidates. The workspace has the free amounts at the result.
+    Without reservations, free amounts never fall, and the first end is found by bisection.
     """
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     c, count, rising = classes.of[row], floor.meta[ENDS], floor.meta[PROMISED] == 0
@@ -213,7 +214,7 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
 
 @njit
 def refusals(classes, empty):  # type: ignore[no-untyped-def]
-    """Why a machine whose nodes have what *empty* says cannot hold the tasks of each class (spec of machines, 4.5)."""
+    """Return why a machine with nodes *empty* cannot hold the tasks of each class (spec of machines, 4.5)."""
     classes = Classes(*classes)
     found = np.zeros(classes.shape.shape[0], dtype=np.int64)
     fits, ordered = np.zeros(empty.shape[0], dtype=np.int64), np.zeros(empty.shape[0], dtype=np.int64)

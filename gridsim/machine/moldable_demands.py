@@ -4,7 +4,7 @@ A task keeps its cores and its other amounts; pools are requested by the whole j
 sizes that are multiples of 4 (specification of machines, 4.6).
 """
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class SizeClasses(NamedTuple):
 
     @classmethod
     def of_none(cls) -> SizeClasses:
-        """Return those of requests that all have the requested size."""
+        """Return the sizes of requests that all have the requested size."""
         none: IntArray = np.zeros((7, 0), dtype=np.int64)
         return cls(none, none[:2], none[0], none[0], none[0])
 
@@ -75,7 +75,7 @@ def class_on(sizes, row, cores):  # type: ignore[no-untyped-def]
 def sizes_on_nodes(sizes, row):  # type: ignore[no-untyped-def]
     """Write the sizes of a request that the empty machine can hold to ``sizes.found``, ascending; return their number.
 
-    If none is in its range, the requested size.
+    If the machine can hold none of its range, write the requested size.
     """
     table, first, named = sizes.table, sizes.first, sizes.named
     least, most, each, count = table[LEAST, row], table[MOST, row], table[EACH, row], 0
@@ -101,7 +101,7 @@ def _is_size(cores, named, begin, end):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _resize(nodes, sizes, row, cores):  # type: ignore[no-untyped-def]
-    """Let a request that holds nothing have another size."""
+    """Change the size of a request that holds nothing."""
     if sizes.table.shape[1]:
         nodes.classes.of[row] = class_on(sizes, row, cores)
 
@@ -150,21 +150,21 @@ def reserve_on_on_nodes(machine, now, row, cores, begin, duration):  # type: ign
 def classes_of_sizes(
     demands: Demands, least: IntArray, most: IntArray, named: tuple[IntArray, IntArray] | None = None
 ) -> tuple[SizeClasses, Demands]:
-    """Return sizes of requests, and the demands of all sizes but the requested ones; `fill` completes the former.
+    """Return the sizes of requests, and the demands of all sizes except the requested; `fill` completes the former.
 
     Parameters
     ----------
     demands : Demands
-        Those of the requested sizes, one a request.
+        Demands of the requested sizes, one per request.
     least, most : (n,) int64
         Ranges of cores.
     named : ((n + 1,) int64, (k,) int64), optional
-        Sizes of requests that may have some of their range only: those of request *i* are ``named[1][named[0][i]:…]``.
+        Sizes of requests that allow only part of their range: those of request *i* are ``named[1][named[0][i]:…]``.
     """
     none = np.zeros(len(demands) + 1, dtype=np.int64)
     plain = demands.plain > 0
     each: IntArray = np.where(plain, 1, demands.each.get("cores", none[1:]) * (demands.tasks > 0))
-    # Cores that are a pool's belong to no task: such a request has the size that it asks for.
+    # Cores of a pool belong to no task: such a request has the requested size.
     each[demands.pools.get("cores", none[1:]) > 0] = 0
     table: IntArray = np.zeros((7, len(demands)), dtype=np.int64)
     table[[LEAST, MOST, EACH, AS_ASKED]] = least, most, each, demands.cores
@@ -176,7 +176,7 @@ def classes_of_sizes(
     np.minimum.at(begin, alike, low)
     np.maximum.at(end, alike, high)
     count = np.where(of_tasks, np.maximum(0, end - begin + 1), 0)
-    # Of request i on so many tasks: class number table[PLACE, i] + tasks.
+    # The class of request i on a number of tasks is class number table[PLACE, i] + tasks.
     table[PLACE] = (np.cumsum(count) - count - begin)[alike]
     tasks = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count - begin, count)
     rows = np.repeat(example, count)
@@ -189,7 +189,7 @@ def classes_of_sizes(
 
 
 def _alike(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-    """Which requests differ in nothing but the number of tasks, and the first of each kind."""
+    """Return which requests differ only in the number of tasks, and the first request of each kind."""
     words = (demands.gpu_kinds.of, demands.features.of, demands.partitions.of)
     shape = (plain, demands.gpu, demands.min_nodes, demands.max_nodes, demands.tasks_per_node, demands.exclusive)
     columns = [*shape, *words, *demands.each.values(), *demands.pools.values()]
@@ -199,7 +199,7 @@ def _alike(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, In
 
 
 def fill(sizes: SizeClasses, own: IntArray, others: IntArray, reasons: Sequence[str]) -> None:
-    """Note the classes of the requested and of all other sizes, and why the empty machine cannot hold a class."""
+    """Write the classes of the requested and all other sizes, and whether the empty machine can hold each."""
     able = np.array([not reason for reason in reasons], dtype=np.bool_)
     sizes.table[[OWN, OWN_FITS]] = own, able[own]
     sizes.classes[_CLASS] = others

@@ -26,7 +26,7 @@ from gridsim.files import distrust, warn
 
 
 def _setting(name: str) -> Any:
-    """A setting of the compiler: its own where it is loaded or has a file of settings, else that of the environment."""
+    """Return a compiler setting: from numba if it is loaded or has a configuration file, else from the environment."""
     config: Any = sys.modules.get("numba.core.config")
     if config is None and Path(".numba_config.yaml").exists():
         config = importlib.import_module("numba.core.config")
@@ -34,27 +34,27 @@ def _setting(name: str) -> Any:
 
 
 def _is_plain() -> bool:
-    """Whether loops stay the Python that they are written in."""
+    """Return whether loops remain plain Python."""
     return str(_setting("DISABLE_JIT")) not in {"", "0", "False"}
 
 
 def folder(package: Path, say: Callable[[str], None] = lambda notice: None) -> str:
-    """Where loops compiled from this state of the sources are kept; empty where no folder can be used.
+    """Return the cache folder of loops compiled from these sources; empty if no folder can be used.
 
-    The first of these that can be written and that other users cannot write: the folder that the user names
-    (``NUMBA_CACHE_DIR``) or that of the package, the user's folder for caches, a temporary folder.
+    The first folder is used that this user can write and other users cannot: the folder of ``NUMBA_CACHE_DIR`` or of
+    the package, the user's cache folder, a temporary folder.
 
     Parameters
     ----------
     package : path
         Folder of the sources.
     say : callable, optional
-        Called with the reason why a folder is not used, and with the temporary one that is.
+        Called with the reason why a folder is not used, and with the temporary folder that is used.
     """
     user = str(os.getuid()) if hasattr(os, "getuid") else getpass.getuser()
     named = _setting("CACHE_DIR")
     bases = [Path(named) if named else package / "__pycache__"]
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # no home folder
         bases.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "gridsim"))
     kept, state = len(bases), f"compiled-{state_of(package)}"
     with suppress(OSError):  # no temporary folder either
@@ -79,11 +79,11 @@ _SOURCES = (
     *("engine", "entities", "machine", "model", "policy", "record.py"),
     *("metrics/node_timeline.py", "report/core_assignment.py", "workload/formats/number_table_parser.py"),
 )
-"""Files with compiled loops or their constants, and folders of them; sought in the folder of the package."""
+"""Files with compiled loops or their constants, and folders of such files; relative to the package."""
 
 
 def state_of(package: Path) -> str:
-    """The content of all sources that compiled loops are made of, or have constants from, as a checksum."""
+    """Return a checksum of all sources that contain compiled loops or their constants."""
     digest = hashlib.blake2b(digest_size=8)
     for room in _SOURCES:
         sources = [room] if room.endswith(".py") else []
@@ -98,7 +98,7 @@ def state_of(package: Path) -> str:
 
 
 def _prepare(folder: Path) -> str:
-    """Make a folder that this user alone can use; why it is not to be trusted where it, or the one above, is there."""
+    """Create a folder for this user only; return why an existing folder, or its parent, cannot be trusted."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     above = folder.parent.stat()
     if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
@@ -111,19 +111,19 @@ def _prepare(folder: Path) -> str:
 
 
 _NOTICES: list[str] = []
-"""What the user should know about the folder; issued once the compiler is needed."""
+"""Messages about the cache folder; shown once the compiler is needed."""
 
 _FOLDER = folder(Path(__file__).parents[1], _NOTICES.append)
 
 
 def njit(function: Callable[..., Any]) -> Any:
-    """Compile a loop over arrays when it is first called, and keep it for the next process.
+    """Compile a loop over arrays at its first call, and cache it for other processes.
 
-    Of several processes that need it at once, one compiles it and the others wait and take what it kept.
-    ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled. Named tuples of arrays bundle what belongs together. From
-    Python a plain tuple is handed over quicker (0.1 µs instead of 0.5); the loop gives its parts their names.
+    If several processes need it at once, one of them compiles it, and the others wait and load it.
+    ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled. Named tuples of arrays bundle related data. From Python, a
+    plain tuple is faster to pass (0.1 µs instead of 0.5); the loop converts it to the named tuple.
     """
-    return _made(function, {"_nrt": True})  # said of each, since a loop would have it from the one that calls it
+    return _made(function, {"_nrt": True})  # explicit, since a loop would inherit it from its caller
 
 
 _LEAN = {"_nrt": False, "error_model": "numpy"}
@@ -131,18 +131,18 @@ _PHASE = {"inline": "always", **_LEAN}
 
 
 def njit_noalloc(function: Callable[..., Any]) -> Any:
-    """The same for a loop that makes no arrays and keeps none: nobody counts who holds them.
+    """Like `njit`, without reference counting; the loop must not allocate.
 
-    That takes half the time to compile, and counting was 80 % of a short pass of backfilling. The compiler refuses a
-    loop that makes one.
+    This halves the compile time, and counting took 80 % of a short backfill cycle. The compiler rejects a loop that
+    allocates.
     """
     return _made(function, _LEAN)
 
 
 def inline(function: Callable[..., Any]) -> Any:
-    """A part of a loop, compiled into it: named to be read, where a call would cost (0.1 µs with bundles).
+    """Compile a part of a loop into the loop: for readable code where a call would cost 0.1 µs with bundles.
 
-    Called from Python it is a lean loop.
+    Called from Python, it is a `njit_noalloc` loop.
     """
     return _made(function, _PHASE)
 
@@ -162,7 +162,7 @@ def verb(stub: Callable[..., Any], options: dict[str, Any] = _LEAN) -> Any:
 
 
 def inline_verb(stub: Callable[..., Any]) -> Any:
-    """Make a `verb` whose implementations are compiled into the loop that calls it, like a `inline`."""
+    """Make a `verb` whose implementations are compiled into the loop that calls it, like `inline`."""
     return verb(stub, _PHASE)
 
 
@@ -206,13 +206,13 @@ class Loop:
 
     @property
     def made(self) -> Any:
-        """numba's dispatcher of the loop; imports numba."""
+        """Dispatcher of numba for the loop; imports numba."""
         if self._compiled is None:
             _load()
         return self._compiled
 
     def make(self) -> Any:
-        """Create numba's dispatcher."""
+        """Create numba's dispatcher of the loop."""
         self._compiled = _compiler().make(self.py_func, self._folder, self._options)
         return self._compiled
 
@@ -227,14 +227,14 @@ def _compiler() -> Any:
 
 
 def preload() -> None:
-    """Import numba with all that the first loop needs, so that copies of this process have it."""
+    """Import numba and all modules for the first loop, so that forked processes have them."""
     if not _is_plain():
         _load()
         _compiler().load_target()
 
 
 def _load() -> None:
-    """Import numba and replace the loops that were defined before by its dispatchers, which are faster to call."""
+    """Import numba and replace previously defined loops by its dispatchers, which are faster to call."""
     with _LOADING:
         compiler = _compiler()
         while _NOTICES:
@@ -256,18 +256,18 @@ def _load() -> None:
 
 
 def is_kept(loop: Any) -> bool:
-    """Whether a loop can be called without being compiled: in this process, or by what another one kept."""
+    """Return whether a loop can be called without compilation: it is compiled in this process or cached."""
     if not isinstance(loop, Loop) and getattr(loop, "signatures", None):
         return True
     plain = getattr(loop, "py_func", None)
     if plain is None or not _FOLDER:
-        return plain is None  # never compiled at all
+        return plain is None  # never compiled
     return _on_disk(f"{plain.__module__.rpartition('.')[2]}.{plain.__qualname__}-")
 
 
 @functools.cache
 def _on_disk(stem: str) -> bool:
-    """Whether what an earlier process compiled is there; looked for once in a process."""
+    """Return whether the cache has a loop compiled by an earlier process; checked once per process."""
     version = f"{sys.version_info.major}{sys.version_info.minor}"
     return any(Path(_FOLDER).rglob(f"{stem}*.py{version}.nbi"))
 
@@ -275,15 +275,15 @@ def _on_disk(stem: str) -> bool:
 def pays(loop: Any, many: bool) -> bool:
     """Return whether a compiled loop is faster than slower code without it, compile and import time included.
 
-    *many* states that the loop has so much work that it pays in any case.
+    *many* states that the loop has so much work that compilation is always faster.
     """
     if getattr(loop, "py_func", None) is None:
-        return False  # not compiled at all
+        return False  # not compiled
     return many or (not isinstance(loop, Loop) and is_kept(loop))
 
 
 class _Hearing:
-    """Somebody who is told what is compiled, from the moment at which the compiler is loaded."""
+    """Listener for compile events, from the moment the compiler is loaded."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -304,7 +304,7 @@ _HEARING: list[_Hearing] = []
 
 @contextmanager
 def when_compiling(say: Callable[[str], None]) -> Iterator[None]:
-    """Call *say* with the name of a module when the first loop of it is compiled that was not kept."""
+    """Call *say* with the name of a module when its first uncached loop is compiled."""
     hearing = _hear(say)
     try:
         yield
@@ -313,7 +313,7 @@ def when_compiling(say: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell_compiling(say: Callable[[str], None]) -> None:
-    """`when_compiling` for the rest of this process."""
+    """Do the same as `when_compiling` for the rest of this process."""
     _hear(say)
 
 
@@ -325,21 +325,21 @@ def _hear(say: Callable[[str], None]) -> _Hearing:
 
 
 def is_heard() -> bool:
-    """Whether anybody is told what is compiled."""
+    """Return whether there are listeners for compile events."""
     return bool(_HEARING)
 
 
 def listen() -> None:
-    """Have those who are told what is compiled be told of others' loops, where these have loaded the compiler."""
+    """Register the listeners for compile events if other code has already imported numba."""
     if _HEARING and "numba" in sys.modules:
         _load()
 
 
 def records(**columns: Any) -> Any:
-    """Columns of whole numbers as one array: a loop takes it over as quickly as a single column.
+    """Return columns of whole numbers as one array, which is as fast to pass to a loop as a single column.
 
-    Loops read ``records.name[row]``, all others ``records["name"][row]``.
+    Loops read ``records.name[row]``; other code reads ``records["name"][row]``.
     """
     found = np.rec.fromarrays(list(columns.values()), dtype=[(name, np.int64) for name in columns])
-    # Only uncompiled loops need the attributes, and looking for them is slow.
+    # Only uncompiled loops need the attributes, which are slow to look up.
     return found if _is_plain() else found.view(np.ndarray).view(np.dtype(found.dtype.descr))

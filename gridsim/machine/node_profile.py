@@ -1,12 +1,13 @@
-"""Compiled words over what a machine has free over time: hold, drop, free over an interval.
+"""Availability of nodes over time, compiled: reserve, cancel, query.
 
 A *row of blocks* is the step function of a vector: block ``i`` is ``[times[i], times[i + 1])`` with ``free[i]``, the
-last block has no end, neighbours differ. The machine has one of its totals, and each node one of its own: resources,
-then the thousandths of each GPU, then minus the number of holds that have a task there. A *hold* is a demand at a place
-for a time; its tasks on one node are a *piece*, and pieces of a hold are a chain of reused slots. Whole microseconds.
+last block has no end, and neighbours differ. The machine has one for its totals, and each node has one: resources, the
+thousandths of each GPU, and minus the number of holds that have a task there. A *hold* allocates a demand at a place
+for an interval. Its tasks on one node are a *piece*; the pieces of a hold are a chain of reused slots. Times are whole
+microseconds.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -18,36 +19,36 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import IntArray
 
 SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
-"""Places of `NodeProfile.meta`: blocks of the totals, ends of holds, first spare piece, their number, the present, and
-holds that are promises: without any, what is free never falls."""
+"""Indices of `NodeProfile.meta`: number of blocks of the totals, number of ends, first spare piece, number of spare
+pieces, the present, number of reservations (without any, free amounts never fall)."""
 BLOCKS, PROMISES, THERE = range(3)
-"""Places of `NodeProfile.nodes`."""
+"""Rows of `NodeProfile.nodes`."""
 _NEXT, _NODE, _TASKS = range(3)
 FIRST, SINCE, UNTIL, PROMISE = range(4)
-"""Places of `NodeProfile.holds`: first piece (-1 for none), start, end, whether it is a promise (not running)."""
+"""Rows of `NodeProfile.holds`: first piece (-1 for none), start, end, whether it is a reservation (not running)."""
 TASKS, GPU, MIN_NODES, MAX_NODES, PER_NODE, EXCLUSIVE, HOSTS, TASK = range(8)
-"""Places of `Classes.shape`: the limits of a demand, the set of its hosts, and the number of what one task asks for."""
+"""Columns of `Classes.shape`: limits of a demand, index of its set of eligible nodes, index of the demand of a task."""
 
 
 class NodeProfile(NamedTuple):
-    """What is free over time, and who holds what.
+    """Free amounts over time, and all holds.
 
     Attributes
     ----------
     times, totals : (m,) and (m, c) int64
         Blocks of the totals: node resources, thousandths of GPU, pools.
     ends : (e,) int64
-        Ends of all holds, ascending: with the present, the only instants at which something can be placed first.
+        Ends of all holds, ascending: with the present, the only candidates for an earliest start.
     node_times, node_free : (n, b) and (n, b, k) int64
-        Blocks of each node: resources, GPUs, minus the holds that are there.
+        Blocks of each node: resources, GPUs, minus the number of holds on it.
     nodes : (3, n) int64
-        Blocks of each node; promises on it: what is free on a node without any never falls; all holds there.
+        Number of blocks of each node; reservations on it (without any, its free amounts never fall); all holds on it.
     pieces, shares : (3, p) and (p, g) int64
         Next piece of the hold, node and tasks; thousandths of each GPU for all these tasks.
     holds : (4, requests) int64
-        First piece, start, end and kind of what each request holds.
+        First piece, start, end and kind of the hold of each request.
     capacity : (n, k) int64
-        What each node has.
+        Capacity of each node.
     meta : (6,) int64
         Counts.
     """
@@ -66,20 +67,20 @@ class NodeProfile(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """Demands, each distinct one once.
+    """Distinct demands.
 
     Attributes
     ----------
     of : (requests,) int64
         Class of each request.
     each : (classes, r) int64
-        What one task asks for of each node resource.
+        Demand of one task for each node resource.
     whole : (classes, c) int64
-        What the job asks for of the totals.
+        Demand of the whole job on the totals.
     shape : (classes, 8) int64
-        Tasks, thousandths of GPU of each, limits, hosts.
+        Number of tasks, thousandths of GPU of each, limits, eligible nodes.
     hosts : (sets, n) int64
-        Whether each node is a host.
+        Whether each node is eligible.
     """
 
     of: IntArray
@@ -90,24 +91,24 @@ class Classes(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Where a search and a placement write what they find.
+    """Output arrays of searches and placements.
 
     Attributes
     ----------
     low : (n, k) int64
-        Least that is free of each host over an interval; less the tasks that have been laid down.
+        Minimum free amounts of each eligible node over an interval, minus the tasks placed on it.
     fits : (n,) int64
-        Tasks that each node can take.
+        Number of tasks that each node can take.
     laid : (n,) int64
-        Tasks laid down on each.
+        Number of tasks placed on each node.
     given : (n, g) int64
-        Thousandths of each GPU that they were given.
+        Thousandths of each GPU allocated to them.
     scores, sorted, open : (n,) int64
-        Of a placement rule; of limits on nodes: the largest fits, and which nodes have no task yet.
+        Scores of a placement rule; for limits on nodes the largest fits, and whether each node has no task yet.
     tree : (2 * leaves,) int64
-        A tournament between nodes.
+        Tournament tree of nodes.
     change : (2, w) int64
-        Changes of totals, and of a node.
+        Changes of the totals, and of a node.
     """
 
     low: IntArray
@@ -123,7 +124,7 @@ class Workspace(NamedTuple):
 
 @njit_noalloc
 def advance(floor, now):  # type: ignore[no-untyped-def]
-    """The present is *now*; nodes forget the past when they are changed."""
+    """Set the present to *now*; blocks of nodes before it are removed when the node changes."""
     if floor.meta[NOW] < now:
         floor.meta[NOW] = now
         floor.meta[SIZE] = forget(floor.times, floor.totals, floor.meta[SIZE], now)
@@ -131,7 +132,7 @@ def advance(floor, now):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def prepare(floor):  # type: ignore[no-untyped-def]
-    """Begin with what the nodes have and no hold; all pieces are spare."""
+    """Initialise the profile with the capacity of the nodes and no holds; all pieces are spare."""
     floor = NodeProfile(*floor)
     for n in range(floor.capacity.shape[0]):
         floor.nodes[BLOCKS, n] = 1
@@ -144,11 +145,11 @@ def prepare(floor):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def roomy(floor):  # type: ignore[no-untyped-def]
-    """Whether one more hold has room, wherever it goes: in the totals and ends, in pieces, in blocks of nodes.
+    """Return whether the arrays have space for one more hold of any placement: totals and ends, pieces, node blocks.
 
-    A number: 0 where it has, else 1, 2 or 3 for what has to grow.
+    Return 0 if they do, else 1, 2 or 3 for the arrays that must grow.
     """
-    # Every bound of a block is a start or an end; two more are there while one is changed.
+    # Each block begins at a start or an end; a change temporarily adds two blocks.
     if 2 * floor.meta[ENDS] + 6 > floor.times.shape[0]:
         return 1
     if floor.meta[SPARES] < floor.capacity.shape[0]:
@@ -164,7 +165,7 @@ def roomy(floor):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _to_node(floor, classes, sketch, c, piece, start, end, sign):  # type: ignore[no-untyped-def]
-    """Take what a piece says of its node, or give it back."""
+    """Take the resources of a piece from its node, or release them."""
     n, tasks = floor.pieces[_NODE, piece], floor.pieces[_TASKS, piece]
     each, amounts = classes.each, sketch.change[1]
     resources, gpus = each.shape[1], floor.shares.shape[1]
@@ -213,7 +214,7 @@ def _take_end(floor, end):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def first_end(floor, after):  # type: ignore[no-untyped-def]
-    """Index of the first end of a hold that is not before an instant."""
+    """Return the index of the first end of a hold that is not before an instant."""
     low, high = 0, floor.meta[ENDS]
     while low < high:
         middle = (low + high) >> 1
@@ -233,10 +234,10 @@ def _drop_end(floor, end):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-untyped-def]
-    """Let a request hold what a sketch has laid down, over ``[start, end)``.
+    """Allocate the placement in the workspace to a request over ``[start, end)``.
 
-    The number of its nodes, which are the first ones of ``sketch.sorted``; below 0 what has to grow before, as `roomy`
-    says.
+    Return the number of nodes, which are the first ones in ``sketch.sorted``; if arrays must grow first, return minus
+    the code of `roomy`.
     """
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     short = roomy(floor)
@@ -275,7 +276,7 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
 
 @njit_noalloc
 def is_alike(floor, other, row):  # type: ignore[no-untyped-def]
-    """Whether a request holds the same from the same instant on, on a floor and on another one."""
+    """Return whether a request has the same hold and start in two profiles."""
     floor, other = NodeProfile(*floor), NodeProfile(*other)
     one, two = floor.holds[FIRST, row], other.holds[FIRST, row]
     same = floor.holds[SINCE, row] == other.holds[SINCE, row]
@@ -290,7 +291,7 @@ def is_alike(floor, other, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def lift(floor, classes, sketch, row, sign):  # type: ignore[no-untyped-def]
-    """Take a hold out of the nodes, or (-1) put it back where it was; totals, pieces and ends stay as they are."""
+    """Remove a hold from the nodes, or (-1) restore it; totals, pieces and ends do not change."""
     piece = floor.holds[FIRST, row]
     while piece >= 0:
         floor.nodes[PROMISES, floor.pieces[_NODE, piece]] -= sign * floor.holds[PROMISE, row]
@@ -300,7 +301,7 @@ def lift(floor, classes, sketch, row, sign):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def lower(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
-    """Let a hold go that has been lifted out of the nodes."""
+    """Delete a hold that `lift` has removed from the nodes."""
     start, end = floor.holds[SINCE, row], floor.holds[UNTIL, row]
     _to_totals(floor, classes, sketch, row, start, end, np.int64(1))
     _drop_end(floor, end)
@@ -318,14 +319,14 @@ def lower(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def drop(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
-    """A request holds nothing from the present on; what it held before is past."""
+    """Release the hold of a request from the present on."""
     lift(floor, classes, sketch, row, np.int64(1))
     lower(floor, classes, sketch, row)
 
 
 @njit_noalloc
 def mark(floor, fresh, row, start, end):  # type: ignore[no-untyped-def]
-    """Take down on which nodes a hold gives ``[start, end)`` back: first and last instant of each in *fresh*."""
+    """Record the nodes on which a hold releases ``[start, end)``: first and last instant of each node in *fresh*."""
     floor = NodeProfile(*floor)
     piece = floor.holds[FIRST, row]
     while piece >= 0:
@@ -336,7 +337,7 @@ def mark(floor, fresh, row, start, end):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def where(floor, sketch, row):  # type: ignore[no-untyped-def]
-    """Tell in the sketch on what nodes a request lies; their number."""
+    """Write the nodes and tasks of a request to the workspace; return the number of nodes."""
     floor, sketch = NodeProfile(*floor), Workspace(*sketch)
     count, piece = 0, floor.holds[FIRST, row]
     while piece >= 0:
@@ -351,7 +352,7 @@ def where(floor, sketch, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def as_running(floor, sketch, now, row):  # type: ignore[no-untyped-def]
-    """What was a promise runs: it stays where it is. The number of its nodes, which the sketch tells."""
+    """Turn a reservation into a running hold at the same place; return the number of nodes in the workspace."""
     floor, sketch = NodeProfile(*floor), Workspace(*sketch)
     advance(floor, now)
     count = where(floor, sketch, row)
@@ -364,9 +365,9 @@ def as_running(floor, sketch, now, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def postpone(floor, classes, sketch, row, end):  # type: ignore[no-untyped-def]
-    """A hold lasts until another *end*, in its place; what others were promised there may go below 0.
+    """Set another *end* of a hold at the same place; free amounts of other reservations there may become negative.
 
-    An earlier one it is where more was believed of a request than the overrun that is assumed of it now.
+    The new end is earlier if the previous prediction exceeds the currently assumed overrun.
     """
     before = floor.holds[UNTIL, row]
     sign = np.int64(1 if end < before else -1)
@@ -383,7 +384,7 @@ def postpone(floor, classes, sketch, row, end):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def let_go(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped-def]
-    """The first *count* requests of some rows hold nothing from *now* on, which is the present."""
+    """Release the first *count* requests of *rows* from the present, *now*, on."""
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     advance(floor, now)
     for k in range(count):
@@ -392,7 +393,7 @@ def let_go(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped
 
 @njit_noalloc
 def keep(floor, classes, sketch, now, row, end):  # type: ignore[no-untyped-def]
-    """`postpone`, *now* being the present."""
+    """Call `postpone` with the present set to *now*."""
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     advance(floor, now)
     postpone(floor, classes, sketch, row, end)

@@ -1,10 +1,10 @@
-"""A machine of nodes with resources and GPUs, and of pools: requests are held and reserved at places.
+"""A machine with nodes, their resources and GPUs, and pools: requests are held and reserved at places.
 
 A verb can stop where an array has to grow, or for a placement rule in Python. It continues when it is called again.
-Under a plan every request, waiting or running, holds a place.
+Under a plan, every waiting or running request holds a place.
 """
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -37,18 +37,17 @@ from gridsim.model.time import NEVER, IntArray
 
 ROW, START, LAID, LOGGED, RISES, OPEN = range(6)
 PLACES = 6
-"""Places of a state: the request that is placed, when it starts, and whether its place is in the sketch; pieces in the
-log; how often free capacity may have risen in the present. Of a plan how many nodes have capacity that was given back,
-which the sketch lists, -1 while it does not."""
+"""Indices of a state: the request to place, its start, whether its placement is in the workspace; pieces in the log;
+how often free capacity may have risen in the present. For a plan also the number of nodes with released capacity,
+which the workspace lists; -1 while it does not."""
 
 DONE, FULL, BY_RULE = 0, 4, 5
-"""Codes of what has to be done before a verb continues: nothing; the profile has to grow (1 to 3, as
-`gridsim.machine.node_profile.roomy` returns them); the log has to be emptied; a rule has to place ``state[ROW]`` in the
-workspace."""
+"""Codes of the action before a verb continues: nothing; the profile must grow (1 to 3, as returned by
+`gridsim.machine.node_profile.roomy`); the log must be emptied; a rule must place ``state[ROW]`` in the workspace."""
 
 
 class Log(NamedTuple):
-    """Where requests that started were placed, the first ``state[LOGGED]`` pieces.
+    """Placements of requests that started, the first ``state[LOGGED]`` pieces.
 
     Attributes
     ----------
@@ -63,21 +62,21 @@ class Log(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Free capacity of nodes over time, and where a placement is.
+    """Free capacity of nodes over time, and the state of a placement.
 
     Attributes
     ----------
     floor, classes, sketch, rule, log
         Named tuples of arrays.
     blocked : (classes,) int64
-        The count ``state[RISES]`` at which no request of a class fitted in the present.
+        Value of ``state[RISES]`` at which no request of a class fitted in the present.
     fresh : (2, 2, nodes) int64
-        Of a plan the first and last instant of the capacity that was given back on each node: since all requests were
-        tried, and in the present turn.
+        For a plan: first and last instant of the capacity released on each node, since all requests were tried and in
+        the present turn.
     state : (6,) int64
-        Named above.
+        See the indices above.
     running, counts : (2, busy), (k,) int64
-        As `gridsim.machine.running_set` has them.
+        See `gridsim.machine.running_set`.
     """
 
     floor: NodeProfile
@@ -127,7 +126,7 @@ def fits_now_on_nodes(machine, now, row):  # type: ignore[no-untyped-def]
 
 @verbs.fits_until.register(Nodes)
 def fits_until_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
-    if machine.floor.meta[PROMISED] == 0:  # free capacity never falls: what the sketch has of the present is enough
+    if machine.floor.meta[PROMISED] == 0:  # without reservations free capacity never falls: the present suffices
         return True
     return can_place(machine.floor, machine.classes, machine.sketch, machine.classes.of[row], now, now + duration)
 
@@ -170,7 +169,7 @@ def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # type: ignore[no-untyped-def]
-    """Let the request in ``state[ROW]`` hold a place that a search has found; on how many nodes, or minus a code."""
+    """Allocate the place found by a search to the request ``state[ROW]``; return the number of nodes or a code < 0."""
     row = state[ROW]
     if not state[LAID]:
         state[LAID] = 1
@@ -185,7 +184,7 @@ def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # ty
 
 @inline
 def log_place(count, row, state, sketch, pieces_of):  # type: ignore[no-untyped-def]
-    """Append the place of a request that starts, on *count* nodes, to a log."""
+    """Append the placement of a starting request, on *count* nodes, to a log."""
     pieces, shares = pieces_of
     for k in range(count):
         n, at = sketch.sorted[k], state[LOGGED]
@@ -217,7 +216,7 @@ def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # 
     begin = _first_on_fresh(floor, classes, fresh[0], opened, c, duration, now, planned, planned)
     if begin >= planned:
         return planned
-    if begin > now:  # only ends of holds can be answers
+    if begin > now:  # only ends of holds are candidates
         index = first_end(floor, begin)
         if index >= floor.meta[ENDS]:
             return planned
@@ -250,7 +249,7 @@ def move_on_nodes(machine, row, start, duration, planned):  # type: ignore[no-un
 @verbs.close_turn.register(Nodes)
 def close_turn_on_nodes(machine, again):  # type: ignore[no-untyped-def]
     fresh = machine.fresh
-    for n in range(fresh.shape[2]):  # new to the others is only what those gave back that moved
+    for n in range(fresh.shape[2]):  # other requests can only use capacity that moved requests released
         fresh[0, 0, n] = fresh[1, 0, n] if again else NEVER
         fresh[0, 1, n] = fresh[1, 1, n] if again else -1
         fresh[1, 0, n], fresh[1, 1, n] = NEVER, -1
@@ -276,7 +275,7 @@ def cancel_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _list_fresh(now, everything, fresh, nodes):  # type: ignore[no-untyped-def]
-    """List the nodes on which something was given back; returns their number. *everything*: that is unknown."""
+    """List the nodes with released capacity and return their number; all nodes if *everything*."""
     count = 0
     for n in range(fresh.shape[2]):
         if everything:
@@ -289,9 +288,9 @@ def _list_fresh(now, everything, fresh, nodes):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _first_by_totals(floor, classes, c, duration, begin, before):  # type: ignore[no-untyped-def]
-    """First instant at which a waiting request may start earlier than planned as far as the totals go; -1 for none.
+    """Return the first time at which a waiting request may start earlier by the totals alone; -1 for none.
 
-    Its own hold, from *before* on, is among what is held, and leaves it what it needs.
+    The totals include the request's own hold, from *before* on, which leaves enough for it.
     """
     at = begin
     while at < before:
@@ -307,10 +306,10 @@ def _first_by_totals(floor, classes, c, duration, begin, before):  # type: ignor
 
 @njit_noalloc
 def _first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, own):  # type: ignore[no-untyped-def]
-    """An instant before which a waiting request cannot start anew: no node that got something back has room for a task.
+    """Return a lower bound of a new start of a waiting request: the first time a changed node can take a task.
 
-    Nodes that got nothing back have no more room than when the request was looked at last. *before* where there is none
-    at all. From *own* on its own hold is among what is held (`NEVER` for none): what lies there is not looked at.
+    Nodes without released capacity have no more free capacity than at the last check. Returns *before* if no node can
+    take a task. From *own* on, the blocks include the request's own hold (`NEVER` for none) and are not examined.
     """
     shape = classes.shape[c]
     if shape[TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
@@ -333,14 +332,15 @@ def _first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, ow
 
 @njit_noalloc
 def _first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
-    """First instant from *begin* on at which a request fits whose hold has been lifted out of the nodes; -1 for none.
+    """Return the first time from *begin* on at which a request fits after `lift` removed its hold; -1 for none.
 
-    The totals count its hold from *old* on, where it leaves them what they need. The sketch tells what is free there.
+    From *old* on, the totals include its hold, which leaves enough for it. The workspace has the free amounts at the
+    result.
     """
     c, at = classes.of[row], begin
     while at < old:
         hope = _first_on_fresh(floor, classes, fresh, nodes, c, duration, at, old, NEVER)
-        if hope > at:  # only the present and ends of holds can be answers
+        if hope > at:  # only the present and ends of holds are candidates
             index = first_end(floor, hope)
             if hope >= old or index >= floor.meta[ENDS]:
                 break

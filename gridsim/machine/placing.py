@@ -1,6 +1,6 @@
-"""Compiled placement: task by task, looking ahead, to the node of the lowest score (spec of machines, 3.3 to 3.6)."""
+"""Compiled placement with look-ahead: tasks go to the nodes with the lowest score (spec of machines, 3.3 to 3.6)."""
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -13,35 +13,36 @@ from gridsim.machine.node_profile import GPU, MAX_NODES, MIN_NODES, TASK, TASKS,
 from gridsim.model.time import FloatArray, IntArray
 
 FIRST_NODE, PACK, SPREAD, WEIGHT, PRODUCT_HIGH, PRODUCT_LOW, FRAGMENTS, OUTSIDE = range(8)
-"""Kinds of placement rules; those `OUTSIDE` are written in Python."""
+"""Kinds of placement rules; `OUTSIDE` rules are written in Python."""
 
 FINE = 2**33
-"""A score of 1 where scores are no whole numbers: those that differ by less than about 1e-9 are equal."""
+"""Scale of scores that are not whole numbers: scores that differ by less than about 1e-9 are equal."""
 
 KIND, _ROUGH, _COUNT, _UNIT, _SUM = range(5)
 _NOBODY = -1
 
 
 class Rule(NamedTuple):
-    """What a placement rule scores by.
+    """Scores of a placement rule.
 
     Attributes
     ----------
     what : (5,) int64
-        Kind; whether scores are cut to a hundred steps; resources that count; what a resource that is all free scores;
-        sum of the counts of the typical demands.
+        Kind; whether scores are rounded down to a hundred steps; number of counted resources; score of a resource that
+        is entirely free; sum of the counts of the typical demands.
     weights : (r + 1,) int64
-        What a unit of each resource, and a thousandth of a GPU, scores; 0 where floats do.
+        Score of a unit of each resource and of a thousandth of a GPU; 0 if *ratios* are used.
     ratios : (r + 1,) float64
-        The same where whole numbers would be too large, with `FINE` for 1.
+        The same as floats if whole numbers would be too large, with `FINE` for 1.
     nodes : (n,) int64
         Weights of nodes.
     typical : (m, r + 2) int64
-        What each typical task asks for of the resources, thousandths of GPU, count.
+        Demand of each typical task for the resources, thousandths of GPU, count.
     accepts : (m, n) int64
-        Whether the GPUs of a node are of a kind that it accepts.
+        Whether the GPUs of a node have a type that the typical task accepts.
     known : (tasks, n, k + 1) int64
-        Of each distinct task and node: what was free when its score was found, and the score. None for 0 tasks.
+        By distinct task and node: the free amounts for which the score was computed, and the score. 0 tasks for no
+        cache.
     """
 
     what: IntArray
@@ -58,7 +59,7 @@ class Rule(NamedTuple):
 
 @njit_noalloc
 def fragments(low, rule, n):  # type: ignore[no-untyped-def]
-    """Idle thousandths of GPU of a node that are of no use to typical tasks, times their counts (3.6)."""
+    """Return the idle thousandths of GPU of a node that typical tasks cannot use, times their counts (3.6)."""
     typical = rule.typical
     resources = typical.shape[1] - 2
     last = low.shape[0] - 1
@@ -89,7 +90,7 @@ def fragments(low, rule, n):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _change_of(low, each, shape, rule, n):  # type: ignore[no-untyped-def]
-    """By how much a task raises what is lost of a node, on the GPU where it loses least."""
+    """Return the fragmentation that a task adds to a node, on the GPU where it adds least."""
     before = fragments(low, rule, n)
     resources, last, share = each.shape[0], low.shape[0] - 1, shape[GPU]
     for r in range(resources):
@@ -114,7 +115,7 @@ def _change_of(low, each, shape, rule, n):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _take_whole(low, resources, count):  # type: ignore[no-untyped-def]
-    """Take the lowest-numbered of the GPUs that are free; a bit for each."""
+    """Take the free GPUs with the lowest numbers; return a bit for each."""
     taken = 0
     for i in range(resources, low.shape[0] - 1):
         if count > 0 and low[i] == WHOLE:
@@ -126,7 +127,7 @@ def _take_whole(low, resources, count):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _least_lost(low, resources, share, rule, n):  # type: ignore[no-untyped-def]
-    """Place of the GPU with room for a share after which least is lost; lower numbers first."""
+    """Return the index of the GPU that fits a share with the least fragmentation afterwards; lower numbers first."""
     best, least = -1, 0
     for i in range(resources, low.shape[0] - 1):
         if low[i] < share:
@@ -144,7 +145,7 @@ def _least_lost(low, resources, share, rule, n):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _score(sketch, classes, rule, c, n):  # type: ignore[no-untyped-def]
-    """What one more task would score on a node; lowest first (3.5)."""
+    """Return the score of one more task on a node; lowest first (3.5)."""
     kind = rule.what[KIND]
     if kind in (FIRST_NODE, OUTSIDE):
         return 0
@@ -178,7 +179,7 @@ def _score(sketch, classes, rule, c, n):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _fragmentation(low, classes, rule, c, n):  # type: ignore[no-untyped-def]
-    """Fragments that a task adds to a node: as found before where what is free is the same."""
+    """Return the fragmentation that a task adds to a node; from the cache if the free amounts are the same."""
     task, last = classes.shape[c, TASK], low.shape[0]
     if task < rule.known.shape[0]:
         known = rule.known[task, n]
@@ -197,12 +198,12 @@ def _fragmentation(low, classes, rule, c, n):  # type: ignore[no-untyped-def]
     return found
 
 
-# -- laying down -----------------------------------------------------------------------------------------------------
+# -- placement -----------------------------------------------------------------------------------------------------
 
 
 @njit_noalloc
 def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-def]
-    """Lay tasks down on a node: they take what they ask for, and GPUs (3.4); a share that GPU, or -1 for any."""
+    """Place tasks on a node: allocate their resources and GPUs (3.4); a share on GPU *gpu*, or -1 for any."""
     low, each, share = sketch.low[n], classes.each[c], classes.shape[c, GPU]
     resources, last = each.shape[0], low.shape[0] - 1
     sketch.laid[n] += tasks
@@ -233,7 +234,7 @@ def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-de
 
 @njit_noalloc
 def _winner(scores, one, other):  # type: ignore[no-untyped-def]
-    """Of two nodes, the lower number on the left, the one of lower score; `_NOBODY` loses."""
+    """Return the node with the lower score, of equal ones the left, which has the lower number; `_NOBODY` loses."""
     if one == _NOBODY or (other != _NOBODY and scores[other] < scores[one]):
         return other
     return one
@@ -241,7 +242,7 @@ def _winner(scores, one, other):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _enter(sketch, n, able):  # type: ignore[no-untyped-def]
-    """Let a node play the tournament with its new score, or leave it."""
+    """Set the leaf of a node in the tournament tree: its new score, or removed if it is not *able*."""
     tree = sketch.tree
     i = tree.shape[0] // 2 + n
     tree[i] = n if able else _NOBODY
@@ -253,10 +254,10 @@ def _enter(sketch, n, able):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def may_take(sketch, shape, n, left, used, slack, others):  # type: ignore[no-untyped-def]
-    """Whether the next task may go to a node, since the rest can still follow (3.3).
+    """Return whether the next task may go to a node such that the remaining tasks still fit (3.3).
 
-    *left* tasks are to come, this one among them, *used* nodes have tasks and room for *slack* more, and *others* fit
-    on the most nodes that could follow a new one.
+    *left* tasks remain, including this one. *used* nodes have tasks and can take *slack* more. *others* is the number
+    of tasks that fit on the maximum number of further nodes.
     """
     if sketch.laid[n] >= sketch.fits[n]:
         return False
@@ -267,13 +268,13 @@ def may_take(sketch, shape, n, left, used, slack, others):  # type: ignore[no-un
 
 @njit_noalloc
 def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
-    """Lay all tasks of a request down on what a search has left in the sketch; they can be placed there."""
+    """Place all tasks of a request on the free capacity that a search left in the workspace, where they fit."""
     sketch, classes, rule = Workspace(*sketch), Classes(*classes), Rule(*rule)
     c = classes.of[row]
     shape, fits, laid, scores = classes.shape[c], sketch.fits, sketch.laid, sketch.scores
     begin(sketch)
     left, able = shape[TASKS], 0
-    used = slack = np.int64(0)  # constants would have what takes them compiled once for each
+    used = slack = np.int64(0)  # variables, since constants would compile the callee once for each
     if left == 0:
         return
     for n in range(fits.shape[0]):
@@ -281,7 +282,7 @@ def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
         sketch.open[n] = 1
     limited = able > shape[MAX_NODES]
     stays = rule.what[KIND] in (FIRST_NODE, WEIGHT, PACK)
-    others, first, last = left, np.int64(0), fits.shape[0]  # nodes whose scores are asked for
+    others, first, last = left, np.int64(0), fits.shape[0]  # nodes whose scores are needed
     while left > 0:
         for n in range(first, last):
             if laid[n] < fits[n]:
@@ -309,7 +310,7 @@ def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def begin(sketch):  # type: ignore[no-untyped-def]
-    """Nothing is laid down yet."""
+    """Begin without placed tasks."""
     for n in range(sketch.laid.shape[0]):
         sketch.laid[n] = 0
         for g in range(sketch.given.shape[1]):
@@ -318,7 +319,7 @@ def begin(sketch):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _draw(sketch):  # type: ignore[no-untyped-def]
-    """Let all nodes that can take tasks play."""
+    """Enter all nodes that can take tasks in the tournament."""
     tree = sketch.tree
     half = tree.shape[0] // 2
     for n in range(half):
@@ -329,7 +330,7 @@ def _draw(sketch):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def _best(sketch, shape, left, used, slack, others):  # type: ignore[no-untyped-def]
-    """The node of lowest score among those that the next task may go to."""
+    """Return the node of lowest score among those that may take the next task."""
     best = _NOBODY
     for n in range(sketch.fits.shape[0]):
         if may_take(sketch, shape, n, left, used, slack, others):
@@ -337,14 +338,14 @@ def _best(sketch, shape, left, used, slack, others):  # type: ignore[no-untyped-
     return best
 
 
-# -- rules from outside ----------------------------------------------------------------------------------------------
+# -- rules in Python -----------------------------------------------------------------------------------------------
 
 
 @njit_noalloc
 def ready(sketch, classes, c, step, able):  # type: ignore[no-untyped-def]
-    """Write down which nodes the next task may go to; *step* has tasks left, nodes used and their room, or -1 at first.
+    """Write the nodes that may take the next task to *able*; return the number of remaining tasks.
 
-    The number of tasks left.
+    *step* contains the remaining tasks, the used nodes and how many more tasks these can take; -1 at first.
     """
     sketch, classes = Workspace(*sketch), Classes(*classes)
     shape = classes.shape[c]
@@ -361,7 +362,7 @@ def ready(sketch, classes, c, step, able):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def take(sketch, classes, rule, c, step, n, gpu):  # type: ignore[no-untyped-def]
-    """Lay the next task down on a node; a share on that GPU, or -1 for the fullest one."""
+    """Place the next task on a node; a share on GPU *gpu*, or -1 for the fullest one."""
     sketch, classes, rule = Workspace(*sketch), Classes(*classes), Rule(*rule)
     if sketch.laid[n] == 0:
         step[1] += 1

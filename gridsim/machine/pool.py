@@ -4,7 +4,7 @@ One source serves both. The compiler knows the number of dimensions of an array 
 function, so the small functions below have arrays as arguments.
 """
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -18,30 +18,30 @@ from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, run
 from gridsim.model.time import IntArray
 
 CAPACITY, AVAILABLE = range(2)
-"""Rows of amounts: all, of several amounts only; free in a cycle, in which requests whose expected end has passed hold
-nothing."""
+"""Rows of amounts: the total, for several amounts only; the free amount in a cycle, in which requests past their
+expected end hold nothing."""
 
 BLOCKS, DIPS = range(TAIL + 1, TAIL + 3)
-"""Counts of a cycle: blocks of the profile, 0 while there is none; instants at which it falls below all before."""
+"""Counts of a cycle: blocks of the profile, 0 while there is none; number of new minima of the profile."""
 
 TIMES, _WHEN, _LEAST = range(3)
 
 
 class Pool(NamedTuple):
-    """Free amounts, now and in a scheduling cycle over time.
+    """Free amounts now, and over time in a scheduling cycle.
 
     Attributes
     ----------
     need : (n,) or (n, p) int64
         Amounts that each request requests.
     idle : (2,) or (2, p) int64
-        All amounts, and the free ones.
+        Total amounts, and the free ones.
     blocks : (3, m) int64
-        Times of the profile; instants at which one amount falls below all before, and to how much.
+        Times of the profile; times of new minima of one amount, and their values.
     free : (m,) or (m, p) int64
         Free amounts of the profile.
     running, counts : (2, busy), (k,) int64
-        As `gridsim.machine.running_set` has them: these requests hold all that is not free.
+        See `gridsim.machine.running_set`: these requests hold all amounts that are not free.
     """
 
     need: IntArray
@@ -53,7 +53,7 @@ class Pool(NamedTuple):
 
 
 class PoolProfile(NamedTuple):
-    """Free cores over time, the first *size* blocks, as `gridsim.machine.blocks` has them."""
+    """Free cores over time in the first *size* blocks; see `gridsim.machine.blocks`."""
 
     times: IntArray
     free: IntArray
@@ -162,7 +162,7 @@ def _reserve(now, needs, idle, blocks, free, running, counts, need, duration, mo
 
 @njit_noalloc
 def _reserve_only(now, needs, idle, blocks, running, counts, need):  # type: ignore[no-untyped-def]
-    """Make the only reservation of a cycle: the free amount only rises until then, so that two numbers are enough."""
+    """Make the only reservation of a cycle: free amounts only rise until then, so that two numbers suffice."""
     available, i = idle[AVAILABLE], 0
     while i < counts[RUNNING] and running[0, i] <= now:
         i += 1

@@ -1,6 +1,6 @@
 """A pool of cores under a plan: a profile of the running requests and of those that have a planned start."""
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -13,22 +13,22 @@ from gridsim.machine.search_cache import BOUND, forget_bounds, kind_of
 from gridsim.model.time import NEVER, IntArray
 
 SIZE = TAIL + 1
-"""Count of the blocks of the profile, beside those of the running and of the waiting requests."""
+"""Index of the number of profile blocks, after the counts of running and waiting requests."""
 
 
 class PoolPlan(NamedTuple):
-    """Free cores over time. There must be room for two blocks a request and four more.
+    """Free cores over time. The arrays must have space for two blocks per request and four more.
 
     Attributes
     ----------
     times, free : (m,) int64
         Blocks of the profile.
     bounds : (4, k) int64
-        Those of `gridsim.machine.search_cache`, valid within a cycle.
+        Bounds of `gridsim.machine.search_cache`, valid within a cycle.
     need : (n,) int64
         Cores of each request.
     running, counts : (2, busy), (k,) int64
-        As `gridsim.machine.running_set` has them.
+        See `gridsim.machine.running_set`.
     """
 
     times: IntArray
@@ -80,7 +80,7 @@ def move_in_pool_plan(machine, row, start, duration, planned):  # type: ignore[n
 
 @verbs.close_turn.register(PoolPlan)
 def close_turn_of_pool_plan(machine, again):  # type: ignore[no-untyped-def]
-    return False  # after each has been tried in planned order, none can move
+    return False  # after all requests were tried in planned order, none can move
 
 
 @verbs.cancel.register(PoolPlan)

@@ -1,14 +1,14 @@
-"""Who waits, in the one order of ties, for every scheduler: the compiled comparison, and the sorts that it is in.
+"""Queue order with a common order of ties: comparison and sorts, compiled.
 
-Requests of an equal key (a place in the order of the run, a rank, a planned start, a deadline) wait in *job order*: by
-the row of their job, then by the instant from which they may run, then by their own row. ``ties`` (2, n) are the first
-two; where users submit jobs in the run, the first is the same for all, so that whoever came first is before the others.
+Requests with an equal key (a position, rank, planned start or deadline) wait in *job order*: by the row of their job,
+then by ready time, then by their own row. ``ties`` (2, n) contains the first two. If users submit jobs during the run,
+the first is equal for all, so that the ready time decides.
 
-The queue ``waiting`` holds rows in ``[counts[HEAD], counts[TAIL])``; ``counts`` begins with what
-`gridsim.machine.running_set` counts.
+The queue ``waiting`` holds rows in ``[counts[HEAD], counts[TAIL])``; ``counts`` begins with the counts of
+`gridsim.machine.running_set`.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +22,7 @@ HEAD, TAIL = range(OWN, OWN + 2)
 
 @njit_noalloc
 def comes_before(ties, one, other):  # type: ignore[no-untyped-def]
-    """Whether a request stands before another one in job order."""
+    """Return whether a request precedes another one in job order."""
     if ties[0, one] != ties[0, other]:
         return ties[0, one] < ties[0, other]
     if ties[1, one] != ties[1, other]:
@@ -32,23 +32,23 @@ def comes_before(ties, one, other):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def before(keys, ties, one, other):  # type: ignore[no-untyped-def]
-    """Whether a request stands before another one by the key of each, *keys* (n,), then in job order."""
+    """Return whether a request precedes another one by key, *keys* (n,), then in job order."""
     if keys[one] != keys[other]:
         return keys[one] < keys[other]
     return comes_before(ties, one, other)
 
 
 def in_order(rows: IntArray, ties: IntArray | None, keys: IntArray | FloatArray | None = None) -> IntArray:
-    """Indices that put requests in order: by key, then in job order.
+    """Return the indices that sort requests by key, then in job order.
 
     Parameters
     ----------
     rows : (r,) int64
         The requests.
     ties : (2, n) int64, optional
-        What their rows come after; left out where job order is that of rows.
+        Values compared before the rows; omitted if job order is row order.
     keys : (r,) int64 or float64, optional
-        The key of each; left out where all are equal.
+        Key of each request; omitted if all are equal.
     """
     if ties is None:
         return np.argsort(rows) if keys is None else np.lexsort((rows, keys))
@@ -58,9 +58,10 @@ def in_order(rows: IntArray, ties: IntArray | None, keys: IntArray | FloatArray 
 
 @njit_noalloc
 def sort_in(waiting, counts, tail, keys, ties):  # type: ignore[no-untyped-def]
-    """Sort the arrivals in ``[counts[TAIL], tail)`` into the queue, by the key of each request, *keys* (n,).
+    """Sort the arrivals in ``[counts[TAIL], tail)`` into the queue by key, *keys* (n,).
 
-    Where arrivals come in queue order this only moves the tail. Returns the first place where one stands, or the tail.
+    If arrivals are already in queue order, this only moves the tail. Returns the first index of an arrival, or the
+    tail.
     """
     head, first = counts[HEAD], counts[TAIL]
     for k in range(counts[TAIL], tail):
@@ -75,7 +76,7 @@ def sort_in(waiting, counts, tail, keys, ties):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         place, one, last = np.uint64(k), np.uint64(1), np.uint64(low)
-        while place > last:  # unsigned: the compiler need not ask whether one counts from the end
+        while place > last:  # unsigned: no test for negative indices
             waiting[place] = waiting[place - one]
             place -= one
         waiting[low] = row
@@ -86,7 +87,7 @@ def sort_in(waiting, counts, tail, keys, ties):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def sort(waiting, counts, keys, ties):  # type: ignore[no-untyped-def]
-    """Put the whole queue in order by the key of each request, *keys* (n,); it is nearly sorted where few changed."""
+    """Sort the whole queue by key, *keys* (n,); fast if it is nearly sorted."""
     head, tail = counts[HEAD], counts[TAIL]
     stride = 1
     while stride * 3 + 1 < tail - head:
@@ -104,7 +105,7 @@ def sort(waiting, counts, keys, ties):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def sort_places(order, keys, by_row, rows, ties):  # type: ignore[no-untyped-def]
-    """Sort places of *rows* by the key of each place, or of its request (*by_row*), then in job order."""
+    """Sort indices of *rows* by the key of each index, or of its request (*by_row*), then in job order."""
     stride = 1
     while stride * 3 + 1 < order.shape[0]:
         stride = stride * 3 + 1
@@ -125,9 +126,9 @@ def sort_places(order, keys, by_row, rows, ties):  # type: ignore[no-untyped-def
 
 @njit_noalloc
 def sort_first(waiting, counts, keys, ties, cores, available):  # type: ignore[no-untyped-def]
-    """Put to the front of a queue who comes first, as far as so many cores go round, and the next one behind them.
+    """Move the first requests of the queue to its front, as long as they fit in the available cores, and one more.
 
-    All that matters where nobody passes; those after them stand in no order.
+    This is sufficient without backfilling; the rest of the queue is not sorted.
     """
     i = counts[HEAD]
     while i < counts[TAIL] and available >= 0:
@@ -142,10 +143,10 @@ def sort_first(waiting, counts, keys, ties, cores, available):  # type: ignore[n
 
 @njit_noalloc
 def insert(waiting, planned, head, first, tail, ties):  # type: ignore[no-untyped-def]
-    """Insert the requests in ``[first, tail)`` one by one among those before them, which are in order.
+    """Insert the requests in ``[first, tail)`` one by one among the sorted requests before them.
 
-    Their keys, *planned*, stand place by place as they do; nearly sorted ones, as a change of a plan leaves them, are
-    sorted in one walk.
+    The keys, *planned*, are in the same positions. The sort is fast if requests are nearly sorted, as after a change of
+    a plan.
     """
     for i in range(first, tail):
         row, start = waiting[i], planned[i]
@@ -161,7 +162,7 @@ def insert(waiting, planned, head, first, tail, ties):  # type: ignore[no-untype
 
 @njit_noalloc
 def index_of(waiting, counts, row):  # type: ignore[no-untyped-def]
-    """Index of a waiting request in the queue."""
+    """Return the index of a waiting request in the queue."""
     i = counts[HEAD]
     while waiting[i] != row:
         i += 1
@@ -170,7 +171,7 @@ def index_of(waiting, counts, row):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def take_out(waiting, counts, index):  # type: ignore[no-untyped-def]
-    """Let the request at an index of the queue leave it, all others staying in order; its row."""
+    """Remove the request at an index from the queue, without reordering the others; return its row."""
     place = counts[HEAD] + index
     row = waiting[place]
     for k in range(place, counts[HEAD], -1):

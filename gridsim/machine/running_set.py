@@ -1,15 +1,15 @@
-"""Who runs, and until when: requests by expected end, for every scheduler, and the compiled loops over them.
+"""Running requests by expected end, for every scheduler, with compiled operations.
 
 - ``running`` (2, busy): expected ends, ascending, and request rows, in ``[0, counts[RUNNING])``; equal ends in order of
   starting.
-- ``counts``: `RUNNING`, how many run; `HELD`, the cores that they hold; `TOTAL`, all cores. Whoever keeps them may
-  count other things from `OWN` on.
+- ``counts``: `RUNNING`, the number of running requests; `HELD`, the cores they hold; `TOTAL`, all cores. Users of this
+  module may add other counts from `OWN` on.
 
-Whole microseconds. A request whose expected end has come and that has not been taken out (a pass between two events of
-an instant sees such) holds nothing.
+Times are whole microseconds. A request that is past its expected end but not removed holds nothing; this occurs in a
+cycle between two events of an instant.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 import numpy as np
@@ -21,18 +21,18 @@ RUNNING, HELD, TOTAL, OWN = range(4)
 
 
 def most_running(cores: int, requests: int) -> int:
-    """How many of so many requests can run at once on so many cores.
+    """Return how many of the requests can run at once on the cores.
 
-    A pass between two events of an instant may start one on cores that another gives back within it.
+    A cycle between two events of an instant may start one more request, on cores that another one releases within it.
     """
     return min(2 * cores, requests)
 
 
 @njit_noalloc
 def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-def]
-    """Put a request among the running ones.
+    """Add a request to the running ones.
 
-    Places are unsigned, here and where one is taken out: the compiler need not ask whether one counts from the end.
+    Indices are unsigned, here and in `end_running`, so that the compiler omits the test for negative indices.
     """
     one, low, high = np.uint64(1), np.uint64(0), np.uint64(counts[RUNNING])
     i = high
@@ -53,7 +53,7 @@ def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-
 
 @njit_noalloc
 def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
-    """Take a request from the running ones; its expected end, -1 where it does not run."""
+    """Remove a request from the running ones; return its expected end, or -1 if it does not run."""
     one, i, count = np.uint64(1), np.uint64(0), np.uint64(counts[RUNNING])
     while i < count and running[1, i] != row:
         i += one
@@ -71,7 +71,7 @@ def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def expect_end(running, counts, row, end):  # type: ignore[no-untyped-def]
-    """A running request is expected to end at another instant; among equal ends it is the last."""
+    """Change the expected end of a running request; among equal ends it becomes the last."""
     i = 0
     while i < counts[RUNNING] and running[1, i] != row:
         i += 1
@@ -88,7 +88,7 @@ def expect_end(running, counts, row, end):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def available_now(now, running, counts, cores):  # type: ignore[no-untyped-def]
-    """Cores that nobody holds; *cores* (n,) are those of each request."""
+    """Return the free cores; *cores* (n,) are the cores of each request."""
     available = counts[TOTAL] - counts[HELD]
     i = 0
     while i < counts[RUNNING] and running[0, i] <= now:
@@ -99,10 +99,10 @@ def available_now(now, running, counts, cores):  # type: ignore[no-untyped-def]
 
 @njit_noalloc
 def running_profile(now, available, running, counts, held, times, free):  # type: ignore[no-untyped-def]
-    """Write down what is free from *now* on beside the running requests alone; the number of blocks.
+    """Write the free amounts from *now* on with the running requests only; return the number of blocks.
 
-    *available* is what is free now, *held* (n,) or (n, k) what each request holds, as `gridsim.machine.blocks` has
-    amounts of one width or of many.
+    *available* is the amount free now. *held* (n,) or (n, k) is the amount of each request; see
+    `gridsim.machine.blocks` for amounts of one or several resources.
     """
     times[0] = now
     put(free, 0, available)
@@ -120,6 +120,6 @@ def running_profile(now, available, running, counts, held, times, free):  # type
 
 @njit_noalloc
 def only_running(now, running, counts, cores, times, free):  # type: ignore[no-untyped-def]
-    """Write down what is free from *now* on beside the running requests alone, whose *cores* (n,) these are."""
+    """Write the free cores from *now* on with the running requests only; *cores* (n,) are the cores of each request."""
     available = available_now(now, running, counts, cores)
     return running_profile(now, available, running, counts, cores, times, free)

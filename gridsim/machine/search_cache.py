@@ -1,21 +1,22 @@
-"""Bounds of earliest places, compiled: what one search has found, the next one for the same amount or more begins with.
+"""Lower bounds of earliest starts, compiled: a search result bounds the next search for at least the same amount.
 
-Where the free cores before some instant only fall from one search to the next, a job finds no place before the one that
-another of its width and length has found: who places or compresses thousands of jobs that come in sweeps looks at the
-profile once a kind of job, not once a job. Two such series of searches:
+If the free cores before some time only fall between searches, a job cannot start before the start found for another job
+of its cores and length. Placing or compressing thousands of jobs from parameter sweeps then searches the profile once
+per kind of job, not once per job. Two series of searches have this property:
 
-- jobs are placed one after the other, from an empty profile or onto what stands, and each takes its place;
-- a plan is compressed in planned order: who moves frees nothing before its old start, and all that follow stand behind
-  that. (A place before the bound that goes on through the job's own would have been one for the other job, too.)
+- jobs are placed one after another, on an empty profile or on existing allocations, and each takes its place;
+- a plan is compressed in planned order: a job that moves releases nothing before its old start, and all later jobs are
+  planned after that. (A place before the bound that extends into the job's own one would be feasible for the other job,
+  too.)
 
-Both hold for another job of at least as many cores and at least that long as well.
+Both also hold for jobs with at least as many cores and at least the same length.
 
-``bounds`` (4, `SLOTS` + 1) int64: cores, length (µs) and bound of the last `KINDS` kinds of job of a series, a column
-each; for each slot the column of a kind that falls into it; behind them how many columns the series has filled. What
-is displaced costs a search and no more.
+``bounds`` (4, `SLOTS` + 1) int64 has a column for each of the last `KINDS` kinds of job of a series: cores, length (µs)
+and bound. The last row has the column of a kind for each slot, then the number of columns used. A replaced entry only
+costs a search.
 """
 
-# Types stand in the docstrings: the decorators hide them from a type checker.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 import numpy as np
@@ -28,21 +29,21 @@ CORES, LENGTH, BOUND, COLUMN = range(4)
 
 
 def no_bounds() -> IntArray:
-    """Room for the bounds of any number of series, one after the other."""
+    """Return an array for the bounds of consecutive series."""
     return np.zeros((4, SLOTS + 1), dtype=np.int64)
 
 
 @njit_noalloc
 def forget_bounds(bounds):  # type: ignore[no-untyped-def]
-    """Begin a series of searches: nothing is known."""
+    """Begin a series of searches without known bounds."""
     bounds[COLUMN, SLOTS] = 0
 
 
 @njit_noalloc
 def kind_of(bounds, cores, length, now):  # type: ignore[no-untyped-def]
-    """Column of a kind of job: ``bounds[BOUND, column]`` is an instant before which it has no place, *now* or later.
+    """Return the column of a kind of job: it cannot start before ``bounds[BOUND, column]``, which is *now* or later.
 
-    Whoever searches from there on writes down there what was found, which must not be earlier.
+    The caller searches from there and writes the result to the same entry; the result must not be earlier.
     """
     slot = (cores * 25_717 + length // 1_000_000 * 40_503) >> 7 & (SLOTS - 1)
     column, filled = bounds[COLUMN, slot], bounds[COLUMN, SLOTS]

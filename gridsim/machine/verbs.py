@@ -1,10 +1,10 @@
 """Verbs of a machine: the class of the machine, `Pool` or `Nodes`, selects the implementation, else the one here.
 
-A scheduling cycle calls `open_cycle` or `resume_cycle`, then the others, then `close_cycle`. Plans have verbs of their
-own. Requests are rows; instants and durations are whole microseconds.
+A scheduling cycle calls `open_cycle` or `resume_cycle`, then the others, then `close_cycle`. Plans have separate verbs.
+Requests are rows; instants and durations are whole microseconds.
 """
 
-# The decorators hide types from a type checker: they are in the docstrings.
+# The docstrings contain the types, since the decorators hide them from a type checker.
 from __future__ import annotations
 
 from gridsim.machine.njit import verb
@@ -12,12 +12,12 @@ from gridsim.machine.njit import verb
 
 @verb
 def open_cycle(machine, now):  # type: ignore[no-untyped-def]
-    """Begin a cycle, without reservations of its own; requests whose expected end has passed hold nothing in it."""
+    """Begin a cycle without reservations; requests past their expected end hold nothing in it."""
 
 
 @verb
 def resume_cycle(machine, now):  # type: ignore[no-untyped-def]
-    """Continue the last cycle with its reservations: since then only time has passed."""
+    """Continue the last cycle with its reservations, if only time has passed since then."""
 
 
 @verb
@@ -33,7 +33,7 @@ def keeps_reservations(machine):  # type: ignore[no-untyped-def]
 
 @verb
 def is_full(machine):  # type: ignore[no-untyped-def]
-    """Return whether no request can start in this cycle any more, as far as that is known without testing one."""
+    """Return whether no more requests can start in this cycle, if this is known without testing one."""
     return False
 
 
@@ -45,12 +45,12 @@ def nothing_fits(machine, now, waiting):  # type: ignore[no-untyped-def]
 
 @verb
 def fits_now(machine, now, row):  # type: ignore[no-untyped-def]
-    """Return whether a request fits beside the running requests."""
+    """Return whether a request fits with the running requests."""
 
 
 @verb
 def fits_until(machine, now, row, duration):  # type: ignore[no-untyped-def]
-    """Return whether a request that fits now also fits beside the reservations for *duration*."""
+    """Return whether a request that fits now also fits with the reservations for *duration*."""
 
 
 @verb
@@ -63,20 +63,20 @@ def reserve(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
 
 @verb
 def start(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
-    """Let a request that was just found to fit hold its resources from now on.
+    """Allocate resources from now on to a request that was just found to fit.
 
-    Arguments and result as in `reserve`. The caller adds it to the running requests.
+    Arguments and result are those of `reserve`. The caller adds it to the running requests.
     """
 
 
 @verb
 def release(machine, now, rows, count):  # type: ignore[no-untyped-def]
-    """Take back what the first *count* of *rows* hold: requests that ended, or all that wait in a plan."""
+    """Release the resources of the first *count* of *rows*: requests that ended, or all waiting requests of a plan."""
 
 
 @verb
 def postpone(machine, now, row, until):  # type: ignore[no-untyped-def]
-    """Expect a running request to hold its resources until another instant."""
+    """Set a later expected end of a running request."""
 
 
 # Plans: every waiting request holds its resources from its planned start on.
@@ -84,41 +84,41 @@ def postpone(machine, now, row, until):  # type: ignore[no-untyped-def]
 
 @verb
 def earliest(machine, now, row, duration):  # type: ignore[no-untyped-def]
-    """Return the earliest start of a request that has none, all others staying where they are."""
+    """Return the earliest start of an unplanned request, with all other starts unchanged."""
 
 
 @verb
 def earlier(machine, now, row, duration, planned, frontier, again):  # type: ignore[no-untyped-def]
     """Return an earlier start of a request than *planned*, or *planned* if there is none.
 
-    *frontier* is the end of the capacity that was given back since no request could start earlier, `NEVER` if that is
-    unknown. *again*: whether requests move in planned order.
+    *frontier* is the end of the capacity released since no request could start earlier; `NEVER` if it is unknown.
+    *again*: whether requests move in planned order.
     """
 
 
 @verb
 def move(machine, row, start, duration, planned):  # type: ignore[no-untyped-def]
-    """Let a request hold its resources from the *start* that was just found on, and no more from *planned* on.
+    """Move the resources of a request from *planned* to the *start* that was just found.
 
-    *planned* is `NEVER` for a request without a start. Result as in `reserve`.
+    *planned* is `NEVER` for a request without a start. The result is that of `reserve`.
     """
 
 
 @verb
 def close_turn(machine, again):  # type: ignore[no-untyped-def]
-    """Return whether requests that could not move may be able to, now that each has been tried; *again* as before."""
+    """Return whether requests that could not move may now be able to, after all were tried; *again* as before."""
     return False
 
 
 @verb
 def start_planned(machine, now, row):  # type: ignore[no-untyped-def]
-    """Let a request run that holds its resources since it was planned for *now*; result as in `reserve`."""
+    """Start a request at its planned start, *now*, with the resources it holds; the result is that of `reserve`."""
     return 0
 
 
 @verb
 def cancel(machine, now, row, until):  # type: ignore[no-untyped-def]
-    """Give back what a running request would have held until its expected end."""
+    """Release the resources of a running request until its expected end."""
 
 
 # Requests whose number of cores is chosen when they start.
@@ -126,22 +126,22 @@ def cancel(machine, now, row, until):  # type: ignore[no-untyped-def]
 
 @verb
 def open_profile(machine, now):  # type: ignore[no-untyped-def]
-    """Begin a cycle as `open_cycle` does, in which a request can be reserved at any instant and on any cores."""
+    """Begin a cycle like `open_cycle`, in which a request can be reserved at any time on any number of cores."""
 
 
 @verb
 def fits_on(machine, now, row, cores, duration):  # type: ignore[no-untyped-def]
-    """Return whether a request on so many cores fits from *now* on for *duration*, beside all reservations."""
+    """Return whether a request on a number of cores fits from *now* on for *duration*, with all reservations."""
 
 
 @verb
 def earliest_on(machine, now, row, cores, duration):  # type: ignore[no-untyped-def]
-    """Return the earliest start of a request on so many cores for *duration*, beside all reservations."""
+    """Return the earliest start of a request on a number of cores for *duration*, with all reservations."""
 
 
 @verb
 def reserve_on(machine, now, row, cores, begin, duration):  # type: ignore[no-untyped-def]
-    """Let a request hold so many cores from *begin* on, where they are free: it starts if that is *now*.
+    """Allocate cores to a request from *begin* on, where they are free; the request starts if that is *now*.
 
-    Returns 0, or a code as `reserve` does. The caller adds a request that starts to the running ones.
+    Returns 0, or a code like `reserve`. The caller adds a request that starts to the running ones.
     """
