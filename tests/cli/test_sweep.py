@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gridsim.campaign.store import Store
-from gridsim.cli import main, progress
+from gridsim.cli import main, terminal
 
 LOG = """; MaxProcs: 4
 1 0 -1 10 3 -1 -1 3 10 -1 1 3 1 -1 -1 -1 -1 -1
@@ -147,7 +147,7 @@ def test_a_sweep_that_grew_keeps_its_finished_runs() -> None:
 def test_plain_lines_tell_how_far_it_is_and_how_long_it_will_take(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(terminal, "_PAUSE", 0.0)
     assert sweep(text=numbered(PICKY, "Picky")) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "1 of 3 runs"  # nobody knows yet

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.cli import main, progress, source
+from gridsim.cli import main, source, terminal
 
 LOG = ["--jobs", "150", "--load", "1.1", "--cores", "64"]
 
@@ -150,8 +150,8 @@ def test_a_compile_in_a_worker_is_announced_with_its_length(
 def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
-    with progress.JobsProgress(1000, runs=3) as shown:
+    monkeypatch.setattr(terminal, "_PAUSE", 0.0)
+    with terminal.JobsProgress(1000, runs=3) as shown:
         shown.show("easy", 500)
         shown.show("easy", 503)
         shown.show("fcfs", 1000)
