@@ -56,7 +56,7 @@ def _held(machine: Machine, job: Job, name: str, exclusive: bool) -> int:
 
 
 def stranded(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
-    """Return the share of each node resource free on nodes that can take no task of any waiting job; mean over time."""
+    """Return the mean share of each node resource that is free on nodes that fit no task of a waiting job."""
 
     def mean(name: str) -> Fraction:
         def of_no_use(room: Room, waiting: Sequence[Job]) -> Fraction:
