@@ -1,4 +1,4 @@
-"""What policies can do, declared or seen; schedulers of the earlier form."""
+"""Capabilities of policies, declared or detected; schedulers of the earlier protocol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECOND = 1_000_000
 
 @dataclass
 class Plain:
-    """Starts whoever fits in the order of coming, in the earlier form."""
+    """Starts each job that fits in order of arrival, under the earlier protocol."""
 
     def setup(self, cluster: Any, rng: Any) -> None:
         self.need, self.free, self.waiting = cluster.requests.cores, cluster.cores, list[int]()
@@ -59,7 +59,7 @@ class Plain:
 
 
 class Sleeper(Plain):
-    """Starts nobody before 5 s."""
+    """Starts no job before 5 s."""
 
     def dispatch(self, now: int) -> Sequence[int]:
         return super().dispatch(now) if now >= 5 * SECOND else ()
@@ -69,7 +69,7 @@ class Sleeper(Plain):
 
 
 class Pushy(Plain):
-    """The request that comes last stops the one before it, which waits again or (*again* false) is over."""
+    """The last request stops the previous one, which is requeued or (*again* false) over."""
 
     again = True
 
@@ -107,7 +107,7 @@ class Kills(Plain):
 
 
 class Leaving(Plain):
-    """Nobody stays beyond 3 s in the queue."""
+    """Removes all waiting jobs from the queue from 3 s on."""
 
     def leaving(self, now: int) -> Sequence[int]:
         gone, self.waiting = (self.waiting, []) if now >= 3 * SECOND else ([], self.waiting)
@@ -179,7 +179,7 @@ def test_an_ordering_that_changes_in_an_unknown_way_is_refused() -> None:
 
 @dataclass
 class Told(Plain):
-    """One of a plain file, which declares nothing."""
+    """A scheduler in a plain file, without declared capabilities."""
 
     effort = 3
     guarantees = True
@@ -276,7 +276,7 @@ ALLOWED = {
 
 
 def probes(path: Path) -> list[int]:
-    """Lines of a file in which an attribute is looked for that may not be there."""
+    """Lines of a file that test whether an attribute exists."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -1,4 +1,4 @@
-"""Upward ranks: by hand, and against longest paths of networkx."""
+"""Upward ranks: calculated by hand, and compared with longest paths of networkx."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def anybody_may(site: Site) -> bool:
 
 
 def may_preempt(one: Entry, other: Entry, site: Site) -> bool:
-    """Return whether an entry's class may preempt another's, by ``PriorityTier`` of partitions or ``Preempt`` of QOS."""
+    """Return whether an entry's class may preempt another's: ``PriorityTier`` of partitions, or ``Preempt`` of QOS."""
     if site.preemption.kind == "partition":
         return _over_partition(one.partition, other.partition, site)
     high, low = _level(site, one.qos), _level(site, other.qos)

@@ -198,7 +198,7 @@ class Scheduler:
     # -- submission --------------------------------------------------------------------------------------------------
 
     def _possible(self, job: Job, now: int) -> list[Entry]:
-        """Return entries in which a job could start; one that only waits for a reservation's end keeps the reservation."""
+        """Return entries in which a job could start; one that only waits for a reservation to end keeps it."""
         welcome = [entry for entry in job.entries if self._welcome(entry)]
         found = [entry for entry in welcome if self._could(entry, now)]
         if all(entry.waits for entry in found):
