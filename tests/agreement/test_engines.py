@@ -247,7 +247,7 @@ def test_without_jobs_and_where_all_are_too_wide() -> None:
     too_wide = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[9, 9])
     for policy in ("easy", "moldable-base", "moldable-submit"):
         assert_same(too_wide, policy)
-    sizes = replace(too_wide, moldable=Moldable.of(too_wide.cores, 9, 9, [Linear(), Linear()]))  # one user only
+    sizes = replace(too_wide, moldable=Moldable.of(too_wide.cores, 9, 9, [Linear(), Linear()]))  # the second is unused
     for policy in ("easy", "moldable-base", "moldable-submit"):
         assert_same(sizes, policy)
 

@@ -1,4 +1,4 @@
-"""Limits of a site that are set by one line of text."""
+"""Limits of a site, set by one line of text."""
 
 from __future__ import annotations
 
