@@ -55,7 +55,7 @@ class Compiled:
 
 @st.composite
 def profiles(draw: st.DrawFn) -> tuple[Plain, Compiled, list[tuple[int, int, int]]]:
-    """Draw a plain and a compiled profile after equal reservations, releases and advances of time; also return allocations."""
+    """Draw a plain and a compiled profile after equal reservations, releases and advances of time; and allocations."""
     plain, compiled = Plain(), Compiled()
     held: list[tuple[int, int, int]] = []
     for _ in range(draw(st.integers(0, 12))):

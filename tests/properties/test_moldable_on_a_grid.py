@@ -275,7 +275,7 @@ def test_promises_of_several_clusters_to_moldable_jobs_are_kept(
 
 
 def test_the_cheapest_guarantee_is_that_of_the_size_on_which_it_would_be_kept() -> None:
-    """Until 15 s: b can use one core for 15 s (15 core-seconds at a higher price), a six cores for the last 5 s (30)."""
+    """Until 15 s: b can use one core for 15 s (15 core-seconds, higher price), a six cores for the last 5 s (30)."""
     rigid = Workload.from_columns(submit=[0, 0], runtime=[10, 6], cores=[8, 4], deadline=[10, 15])
     workload = replace(rigid, moldable=Moldable.of([8, 4], [8, 1], [8, 8], [Amdahl(serial=0.2)]))
     platform = Platform(RouterSpec("root", (ClusterSpec("a", 8, rate=1.0), ClusterSpec("b", 4, rate=1.2))))

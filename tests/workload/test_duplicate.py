@@ -1,4 +1,4 @@
-"""Load by duplication (which jobs are copied, when they arrive, their other columns) and by longer jobs."""
+"""Load by duplication (copied jobs, their arrivals, their other columns) and by longer jobs."""
 
 from __future__ import annotations
 

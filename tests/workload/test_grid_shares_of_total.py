@@ -1,4 +1,4 @@
-"""Parts of a total: exact sums, bounds that hold, and the laws that they are drawn from."""
+"""Parts of a total: exact sums, bounds, and the distributions of the parts."""
 
 from __future__ import annotations
 
