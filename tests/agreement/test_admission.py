@@ -67,7 +67,7 @@ AFTER = {
     "artificial_fallback": st.sampled_from(("loosen", "loosen", "reject")),
     "compress": st.sampled_from(("planned", "planned", "arrival", "none")),
 }
-"""Draw parameters of every algorithm."""
+"""Parameters of every algorithm."""
 
 QOPS = {
     "heuristic": st.sampled_from(list(RANKS)),
@@ -94,7 +94,7 @@ READINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "kill_restart": st.booleans(),
     },
 }
-"""Draw parameters of each algorithm, including all interpretations of the specification."""
+"""Parameters of each algorithm, including all interpretations of the specification."""
 
 
 def readings(algorithm: str, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
@@ -185,7 +185,7 @@ def test_long_queues(algorithm: str, parameters: dict[str, Any]) -> None:
 # -- guarantees of the second implementation -------------------------------------------------------------------------
 
 Moments = list[tuple[int, dict[int, int]]]
-"""Return instants and the plans after them, by row of the job."""
+"""Record of instants and of the plans after them, by row of the job."""
 
 
 def watched(workload: Workload, algorithm: str, parameters: Mapping[str, Any]) -> tuple[Record, Promises, Moments]:
@@ -332,7 +332,7 @@ def test_best_effort_turns_nobody_away(algorithm: str, data: st.DataObject, work
 
 @st.composite
 def decisions(draw: st.DrawFn, *, largest: int = 9) -> tuple[View, Job]:
-    """A machine, a plan made by QoPS, and an additional job."""
+    """Draw a machine, a plan made by QoPS, and an additional job."""
     *jobs, newcomer = jobs_of(draw(demands(least=2, largest=largest)))
     for job in [*jobs, newcomer]:
         job.granted = (min(job.deadline, job.submit + job.estimate + 60 * MICROSECOND)) - job.submit

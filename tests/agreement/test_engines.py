@@ -118,7 +118,7 @@ WITHOUT_ORACLE = {
     *("moldable-start?reserve=depth(k=3)&grid=linear", "moldable-base?ordering=sjf", "moldable-combined?ordering=wfp3"),
     *("moldable-base?ordering=random", str(SIZES[-6]), str(SIZES[-5])),
 }
-"""Draw policies of moldable jobs with an ordering, a depth or a compression that the oracle does not support."""
+"""Policies of moldable jobs with an ordering, a depth or a compression that the oracle does not support."""
 LAWS = (Linear(), Amdahl(0.1), Downey(parallelism=6, sigma=1), Downey(parallelism=3.5, sigma=0.5))
 
 

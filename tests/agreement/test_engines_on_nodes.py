@@ -105,7 +105,7 @@ def test_drawn_machines(policy: str) -> None:
 
 
 def of_users(workload: Workload, rng: np.random.Generator) -> Workload:
-    """The same jobs with a few users; some jobs exceed their requests."""
+    """Return the same jobs with a few users; some jobs exceed their requests."""
     least = np.maximum(workload.estimate + rng.choice((0, 0, -2, -5), len(workload)) * 10**6, 10**6)
     return replace(workload, labels={"user": rng.integers(-1, 2, len(workload))}, estimate=least)
 
@@ -152,7 +152,7 @@ def test_machines_of_several_pools_without_nodes(policy: str) -> None:
 
 
 def site(jobs: int) -> tuple[Workload, gs.Platform]:
-    """Nodes of 64 cores with memory and GPUs, and a pool; their jobs exceed the free capacity."""
+    """Return nodes of 64 cores with memory and GPUs, and a pool; their jobs exceed the free capacity."""
     rng = np.random.default_rng(3)
     group = gs.NodeGroup(group="n", count=40, capacity={"cores": 64, "memory": 262_144}, gpus=4)
     cores, none = rng.choice([1, 2, 4, 8, 16, 32, 64], jobs), np.zeros(jobs, dtype=np.int64)

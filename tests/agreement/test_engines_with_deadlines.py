@@ -99,7 +99,7 @@ def test_promised_deadlines(
 
 
 def crowded(jobs: int, seed: int) -> Workload:
-    """Jobs that arrive much faster than they can run, most of them with a deadline."""
+    """Return jobs that arrive much faster than they can run, most of them with a deadline."""
     rng = np.random.default_rng(seed)
     submit, runtime = np.sort(rng.integers(0, 5 * jobs, jobs)), rng.integers(1, 60, jobs)
     estimate = np.maximum(1, runtime + rng.integers(-9, 60, jobs))

@@ -146,7 +146,7 @@ READINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "promise_order": st.sampled_from(("acquired", "acquired", "queue")),
     },
 }
-"""Draw parameters of each algorithm, including all interpretations of the specification."""
+"""Parameters of each algorithm, including all interpretations of the specification."""
 
 
 def readings(algorithm: str, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:

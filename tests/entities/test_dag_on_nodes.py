@@ -69,7 +69,7 @@ def test_a_task_waits_for_memory_on_one_node(policy: str) -> None:
 
 
 def with_cores(rng: np.random.Generator, machine: Machine, most: int = 10) -> list[Job]:
-    """Jobs that request at least one core, as every task of a DAG does."""
+    """Return jobs that request at least one core, as every task of a DAG does."""
     return [job for job in draw_jobs(rng, machine, most) if asked_of(job.demand).total("cores")]
 
 
@@ -157,7 +157,7 @@ def test_a_job_is_rejected_for_the_first_of_its_tasks_that_no_node_can_hold(poli
 
 
 def grid() -> Platform:
-    """Two clusters of one kind, with little and with more memory, and one of another kind; transfers take 1/5."""
+    """Return two clusters of one kind, with little and with more memory, and one of another; transfers take 1/5."""
 
     def cluster(name: str, kind: str, count: int, cores: int, memory: int, gpus: int = 0) -> ClusterSpec:
         groups = (NodeGroup(group="n", count=count, capacity={"cores": cores, "memory": memory}, gpus=gpus),)

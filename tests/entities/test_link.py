@@ -17,7 +17,7 @@ KINDS = ("K0", "K1", "K2", "K3")
 
 
 def tree(**network: Any) -> Platform:
-    """K0 and K1 below the root, K2 and K3 below a site."""
+    """Return a platform with K0 and K1 below the root, and K2 and K3 below a site."""
     c0, c1, c2, c3 = (ClusterSpec(f"c{number}", 99, kind) for number, kind in enumerate(KINDS))
     return Platform(RouterSpec("root", (c0, c1, RouterSpec("site", (c2, c3)))), network=Network(**network))
 

@@ -192,7 +192,7 @@ def test_a_think_time_of_nothing_comes_in_the_instant_of_the_end():
 
 
 def crowd(seed: int, jobs: int = 60, users: int = 6) -> Workload:
-    """A log with the schedule of EASY on 8 cores, with users."""
+    """Return a log with the schedule of EASY on 8 cores, with users."""
     rng = np.random.default_rng(seed)
     workload = Workload.from_columns(
         submit=np.sort(rng.integers(0, 40 * jobs, jobs)),

@@ -29,7 +29,7 @@ STEPS = st.lists(st.tuples(st.integers(0, REQUESTS - 1), st.integers(0, HORIZON)
 
 
 def ran(steps: list[tuple[int, int, bool]]) -> tuple[Any, Any, list[tuple[int, int]]]:
-    """Columns and counts after starts, corrections and ends, and the same as a list of ends and requests."""
+    """Draw columns and counts after starts, corrections and ends, and the same as a list of ends and requests."""
     running, counts = np.zeros((2, REQUESTS + 1), dtype=np.int64), np.zeros(OWN, dtype=np.int64)
     counts[TOTAL] = TOTAL_CORES
     plain: list[tuple[int, int]] = []

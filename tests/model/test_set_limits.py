@@ -13,7 +13,7 @@ from gridsim.model.time import MICROSECOND
 
 
 def site() -> Site:
-    """A site with GPUs, a licence, two QOS, and two accounts of one user."""
+    """Return a site with GPUs, a licence, two QOS, and two accounts of one user."""
     users = (Association("bio", user="ann"), Association("physics", user="ann", most_jobs=4))
     return Site(
         nodes=(Node("n1", 8, gpus=2, gpu_kind="a100"),),

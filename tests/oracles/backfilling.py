@@ -42,7 +42,7 @@ def _waited(job: Job, now: int, unit: float) -> float:
 
 
 def _ageing(power: int, unit: Callable[[Job], float], weight: Callable[[Job], float]) -> Key:
-    """Power of a float for ageing; whole exponents are computed as products."""
+    """Return the key of ageing as floats; whole exponents are computed as products."""
 
     def key(job: Job, now: int, state: State) -> float:
         waited = _waited(job, now, unit(job))

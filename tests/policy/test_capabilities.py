@@ -276,7 +276,7 @@ ALLOWED = {
 
 
 def probes(path: Path) -> list[int]:
-    """Lines of a file that test whether an attribute exists."""
+    """Return the lines of a file that test whether an attribute exists."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -34,7 +34,7 @@ def log(*partitions: int, cores: int = 1, label: str = PARTITION, **more: Any) -
 
 
 def site(**nodes: tuple[str, ...]) -> Site:
-    """Nodes n1 to n6 of 4 cores in partitions; jobs without a partition use the first one."""
+    """Return nodes n1 to n6 of 4 cores in partitions; jobs without a partition use the first one."""
     parts = tuple(SitePartition(name, members) for name, members in nodes.items())
     return Site(tuple(Node(f"n{number}", 4) for number in range(1, 7)), parts, next(iter(nodes)))
 

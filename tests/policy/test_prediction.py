@@ -33,7 +33,7 @@ ORDERS = ("queue", "shortest", "smallest-cores", "wfp3")
 
 
 def drawn(seed: int, jobs: int = 60) -> gs.Workload:
-    """Jobs of four users, one of them unknown, with rough estimates; many are submitted in the same second."""
+    """Return jobs of four users, one of them unknown, with rough estimates and many equal submit times."""
     rng = np.random.default_rng(seed)
     runtime = rng.integers(1, 60, jobs)
     return gs.Workload.from_columns(
@@ -50,7 +50,7 @@ def ran(workload: gs.Workload, text: Any, **options: Any) -> gs.Result:
 
 
 class Slow:
-    """Run a backfill cycle with two orders as specified: no profile, one cell per second."""
+    """A backfill cycle with two orders as specified: no profile, one cell per second."""
 
     def __init__(self, workload: gs.Workload, k: int, rank: Callable[[int], float]) -> None:
         self.jobs, self.k, self.rank = workload, k, rank

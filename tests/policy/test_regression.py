@@ -16,7 +16,7 @@ REGRESSION = f"easy++?predict={EXAMPLES}/regression.py:Regression"
 
 
 def log(seed: int, jobs: int = 800) -> gs.Workload:
-    """Users whose run times follow user and cores within a third; requests are far above that."""
+    """Return jobs of users whose run times follow user and cores within a third; requests are far above that."""
     rng = np.random.default_rng(seed)
     user, cores = rng.integers(0, 12, jobs), rng.integers(1, 17, jobs)
     typical = 300.0 * 1.5 ** (user % 6) * cores**0.5

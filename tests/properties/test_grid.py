@@ -251,7 +251,7 @@ def tree(network: Network) -> Platform:
 
 
 def pairs(rows: list[tuple[int, int, tuple[int, int]]]) -> Workload:
-    """One job per row: a task on one cluster with data for a task on another."""
+    """Return one job per row: a task on one cluster with data for a task on another."""
     tasks = Tasks.from_edges(
         counts=[2] * len(rows),
         runtime=[length for _, runtime, _ in rows for length in (runtime, 1)],

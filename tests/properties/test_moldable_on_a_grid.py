@@ -170,7 +170,7 @@ def test_ranges_of_one_size_are_rigid_tasks_under_easy(grid: Grid) -> None:
 
 
 def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
-    """One task on two clusters."""
+    """Return one task on two clusters."""
     tasks = Tasks.from_edges(counts=[1], runtime=[12], cores=[asked], kind=[0], kinds=("any",), edges=[])
     workload = replace(Workload.from_tasks(tasks, submit=[0]), moldable=Moldable.of([asked], low, high, [Linear()]))
     return workload, Platform(

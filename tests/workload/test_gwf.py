@@ -77,7 +77,7 @@ def trace(tmp_path):
 
 
 def generated(path: Path) -> Path:
-    """Ten workflows: a task, three after it, one after those, two more; in two workflows the first three are empty."""
+    """Return ten workflows of a task, three after it, one, and two more; in two of them the first three are empty."""
     needs = ["-1", "1", "1", "1", "2 3 4", "5", "6"]
     rows = [
         f"{workflow}, {7 * workflow + task + 1}, {16 * workflow}, {0 if workflow % 5 == 4 and task < 3 else 11}, 1, 1, "

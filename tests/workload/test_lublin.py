@@ -49,7 +49,7 @@ NOT_REJECTED = 0.001
 
 @pytest.fixture(scope="module")
 def sample() -> Workload:
-    """One hundred thousand jobs of class all on 128 cores at the model's own load."""
+    """Return one hundred thousand jobs of class all on 128 cores at the model's own load."""
     return Lublin(jobs=SAMPLE, f=0).generate(SEED)
 
 

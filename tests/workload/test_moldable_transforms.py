@@ -249,7 +249,7 @@ EP,F,,8,50,8
 EP,F,,32,20,9
 IS,D,,4,70,10
 """
-"""Return unordered runs, one without gain, and applications with too few runs."""
+"""Unordered runs, one without gain, and applications with too few runs."""
 
 
 @pytest.mark.parametrize(

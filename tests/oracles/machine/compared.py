@@ -25,7 +25,7 @@ Told = tuple[Any, ...]
 
 
 def told(job: Job) -> Told:
-    """Outcome of a job: start, end, status, reason, tasks by node, thousandths by node and GPU."""
+    """Return the outcome of a job: start, end, status, reason, tasks by node, thousandths by node and GPU."""
     return (job.start, job.end, job.status, job.reason or "", job.nodes(), job.gpus())
 
 

@@ -39,7 +39,7 @@ class Machine:
         return sorted({name for node in self.nodes for name in node.capacity})
 
     def largest(self, resource: str) -> int:
-        """Largest amount of a resource on one node; GPUs in thousandths."""
+        """Return the largest amount of a resource on one node; GPUs in thousandths."""
         if resource == "gpu":
             return max((WHOLE * node.gpus for node in self.nodes), default=0)
         return max((node.capacity.get(resource, 0) for node in self.nodes), default=0)

@@ -71,12 +71,12 @@ class Job:
         return self.demand.total_cores
 
     def nodes(self) -> dict[int, int]:
-        """Tasks on each node."""
+        """Return the number of tasks on each node."""
         nodes = [node for node, _ in self.places]
         return {node: nodes.count(node) for node in sorted(set(nodes))}
 
     def gpus(self) -> dict[int, dict[int, int]]:
-        """Thousandths of each GPU on each node."""
+        """Return the thousandths of each GPU on each node."""
         held: dict[int, dict[int, int]] = {}
         for node, gpus in sorted(self.places):
             for gpu in gpus:

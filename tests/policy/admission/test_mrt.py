@@ -16,7 +16,7 @@ RUNNING, WAITING, NEW, CORES = 12, 60, 25, 32
 
 
 def loaded(seed: int) -> tuple[Plan, int]:
-    """A plan with a long queue whose guarantees leave some slack to each job."""
+    """Return a plan with a long queue whose guarantees leave some slack to each job."""
     rng = np.random.default_rng(seed)
     n = RUNNING + WAITING + NEW
     estimate, cores = rng.integers(1, 90, n), rng.integers(1, 12, n)

@@ -28,13 +28,13 @@ SECOND = MICROSECOND
 
 
 def at_five(policy: str, *, cores: int, walltime: float, estimates: tuple[float, ...] = (100, 40, 30)) -> Moment:
-    """Four cores; at second 5, job 1 runs since 0 on three cores, and job 2 (four) and job 3 (two) wait."""
+    """Return four cores at second 5: job 1 runs since 0 on three, and job 2 (four) and job 3 (two) wait."""
     workload = Workload.from_columns(submit=[0, 1, 2], runtime=estimates, cores=[3, 4, 2])
     return state_at(workload, Platform.single(4), policy, whole(5), cores=cores, estimate=whole(walltime))
 
 
 def accepting(*, from_second: int, refusing: tuple[int, ...] = ()) -> tuple[list[int], object]:
-    """A predicate that is true from a second on, with exceptions, and the seconds that were queried."""
+    """Return a predicate that is true from a second on, with exceptions, and the seconds that were queried."""
     asked: list[int] = []
 
     def ask(deadline: int) -> Offer | None:

@@ -120,7 +120,7 @@ def by_sorting(workload: Workload, cores: int, order: Lines) -> list[int]:
 
 
 def agrees(submit: list[int], runtime: list[int], cores: list[int], order: Lines, machine: int) -> None:
-    """Times in microseconds."""
+    """Return times in microseconds."""
     workload = Workload.from_columns(submit=np.array(submit) / 1e6, runtime=np.array(runtime) / 1e6, cores=cores)
     record = run(workload, Platform.single(machine), Backfilling(ordering=order, reserve=Strict()))
     assert record.start_us.tolist() == by_sorting(workload, machine, order)

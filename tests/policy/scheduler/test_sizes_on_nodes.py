@@ -48,7 +48,7 @@ def simulate(workload: Workload, policy: str, platform: Platform, **options: Any
 
 
 def molded(workload: Workload, rng: np.random.Generator, *, named: bool = False) -> Workload:
-    """The jobs with ranges around their requests and two speedup laws; some list their permitted sizes."""
+    """Return the jobs with ranges around their requests and two speedup laws; some list their permitted sizes."""
     n, cores = len(workload), workload.cores
     low = np.maximum(1, cores - rng.integers(0, 3, n))
     high = cores + rng.integers(0, 5, n)

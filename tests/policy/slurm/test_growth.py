@@ -51,7 +51,7 @@ def with_everybody(workload: Workload, site: Site) -> Site:
 
 
 def job_of(workload: Workload, row: int) -> dict[str, Any]:
-    """A submitted job, with its labels by name."""
+    """Return a submitted job, with its labels by name."""
     one: dict[str, Any] = {"cores": int(workload.cores[row])}
     one |= {name: getattr(workload, name)[row] / SECOND for name in ("runtime", "estimate")}
     for name, column in workload.labels.items():
@@ -157,7 +157,7 @@ SITE = Site(
 
 
 def a_world(site: Site = SITE, *, room: int = 10, **columns: Any) -> World:
-    """A job of ann in partition all."""
+    """Return a workload with a job of ann in partition all."""
     given: dict[str, Any] = {"submit": [0], "runtime": [20], "cores": [8]} | columns
     jobs = Workload.from_columns(**given, labels={name: [0] for name in ("user", "partition")})
     jobs = replace(jobs, names={"user": ("ann",), "partition": ("all",)})

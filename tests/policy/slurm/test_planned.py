@@ -29,7 +29,7 @@ RESERVATIONS = st.lists(st.tuples(st.integers(0, LAST - 2), st.integers(1, 12), 
 
 
 def planned(reservations: list[tuple[int, int, list[int]]]) -> tuple[Plan, Any]:
-    """A plan, and the same with one row per second and a last row for all later time."""
+    """Return a plan, and the same with one row per second and a last row for all later time."""
     plan, plain = plan_for(len(reservations), NODES), np.zeros((LAST + 12, NODES), dtype=np.uint8)
     clear_plan(0, plan)
     for begin, length, nodes in reservations:

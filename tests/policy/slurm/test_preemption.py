@@ -19,7 +19,7 @@ NAMES = tuple(node.name for node in nodes(3))
 
 
 def tiers(count: int, preemption: Preemption, *, cores: int = 4, low: dict[str, Any] | None = None) -> Site:
-    """Nodes of two partitions, the second of which may preempt the first."""
+    """Return a site with nodes of two partitions, the second of which may preempt the first."""
     names = NAMES[:count]
     parts = (SitePartition("low", names, **(low or {})), SitePartition("high", names, tier=5, preempt="OFF"))
     return Site(nodes(count, cores), parts, "low", scheduling=QUICK, preemption=preemption)

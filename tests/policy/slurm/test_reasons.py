@@ -79,7 +79,7 @@ RARE = Scheduling(interval=3600 * SECOND)
 
 
 def shared(count: int, scheduling: Scheduling = RARE, tier: int = 2, preempts: bool = False) -> Site:
-    """Nodes of partition *low*; the last two also belong to *high*."""
+    """Return a site with nodes of partition *low*; the last two also belong to *high*."""
     every = nodes(count)
     names = tuple(node.name for node in every)
     parts = (SitePartition("low", names), SitePartition("high", names[-2:], tier=tier))

@@ -27,7 +27,7 @@ GIB = 1024
 
 
 def site(count: int = 2, **more: Any) -> Site:
-    """Nodes of 8 cores, 16 GiB and 4 GPUs."""
+    """Return a site with nodes of 8 cores, 16 GiB and 4 GPUs."""
     machines = tuple(Node(f"n{place + 1}", 8, 16 * GIB, gpus=4) for place in range(count))
     part = SitePartition("all", tuple(node.name for node in machines), billing=more.pop("billing", ()))
     return Site(machines, (part,), "all", scheduling=QUICK, memory=True, **more)

@@ -25,7 +25,7 @@ EVERY = Priority(age=1, period=SECOND, half_life=0)
 
 
 def site(limits: TresLimits | None = None, count: int = 2, **more: Any) -> Site:
-    """Nodes of 4 cores, 1000 MiB and 2 GPUs; limits of account *phys*."""
+    """Return a site with nodes of 4 cores, 1000 MiB and 2 GPUs, and limits of account *phys*."""
     machines = nodes(count, gpus=2)
     parts = (SitePartition("all", tuple(node.name for node in machines)),)
     accounts = (Association("phys", parent="root", tres=limits or TresLimits()), Association("phys", "ann"))

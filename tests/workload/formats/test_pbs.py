@@ -39,7 +39,7 @@ def record(kind: str, instant: float, job: object = 1, text: str = "") -> str:
 
 
 def about(submit: float = 0, start: float | None = 10, **more: object) -> str:
-    """Fields that start and end records share."""
+    """Return fields that start and end records share."""
     values: dict[str, object] = {
         "user": "ada",
         "group": "math",
@@ -529,7 +529,7 @@ def read_or_nothing(path: Path, rules: dict[str, str]) -> Workload | None:
 
 
 def accounted(workload: Workload, content: bytes) -> None:
-    """Every line and every job is counted."""
+    """Assert that every line and every job is counted."""
     entries = {entry["kind"]: entry for entry in workload.provenance["problems"]}
     filled = [line for line in content.split(b"\n") if line.strip()]
     counted = sum(workload.provenance["records"].values()) + entries.get("not-a-record", {"count": 0})["count"]

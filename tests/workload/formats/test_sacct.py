@@ -735,7 +735,7 @@ SOUND = text(
 
 
 def accounted(content: bytes) -> None:
-    """Every line is a row, a problem, or counted as neither; the reader raises no error other than `InputError`."""
+    """Assert that every line is a row, a problem, or counted as neither, and that only `InputError` is raised."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log")
         path.write_bytes(content)
@@ -905,7 +905,7 @@ def test_with_a_zone_a_local_log_is_the_one_of_seconds(run_a):
 
 @pytest.fixture
 def months(tmp_path):
-    """In January job 8 runs and one line is damaged; February has its end, with the columns in another order."""
+    """Return two logs: in January job 8 runs and a line is damaged; February has its end and another column order."""
     january, february = tmp_path / "jan.txt", tmp_path / "feb.txt"
     running = job(8, Submit=101, Eligible=101, State="RUNNING", End="Unknown", ElapsedRaw=3)
     january.write_text(text(job(7), running) + "damaged\n")

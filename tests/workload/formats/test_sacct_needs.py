@@ -219,7 +219,7 @@ QUEUE = {"still-waiting": "repair"}
 
 
 def pending(number: Any, raw: int | None = None, **more: Any) -> dict[str, str]:
-    """A job that was still waiting when the log was written."""
+    """Return a job that was still waiting when the log was written."""
     state = {"Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "State": "PENDING", "AllocCPUS": 0, "ReqCPUS": 3}
     return job(number, raw, **(state | more))
 
