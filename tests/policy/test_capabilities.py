@@ -94,7 +94,7 @@ class Pushy(Plain):
 
 
 class Kills(Plain):
-    """The same by an offer."""
+    """Kills the running job by an offer."""
 
     def quote(self, request: int, now: int) -> Any:
         return Quote(request, Offer(now, kills=(0,) if request else ()))
@@ -259,19 +259,19 @@ def test_every_scheduler_of_the_registry_declares_and_has_what_it_declares() -> 
 ROOT = Path(gs.__file__).parent
 ROOMS = ("*", "campaign/*", "cli/*", "entities/*", "model/**/*", "policy/**/*", "questions/*", "report/*")
 ALLOWED = {
-    "policy/capabilities.py",  # the place
-    "policy/copies.py",  # copies anything, member by member
-    "campaign/executors.py",  # looks at executors of others
-    "campaign/paper.py",  # at packages that bring papers
-    "cli/__init__.py",  # at commands that describe themselves
-    "cli/source.py",  # at the options of a command
-    "files.py",  # at numbers
-    "model/platform_file.py",  # at errors of the system
-    "model/speedup.py",  # at speedup laws
-    "policy/admission/trial_on_nodes.py",  # at the source of a search
-    "registry.py",  # at modules and classes
-    "workers.py",  # at the system
-    "scenario.py",  # looks at transforms
+    "policy/capabilities.py",  # capabilities themselves
+    "policy/copies.py",  # copies any object, attribute by attribute
+    "campaign/executors.py",  # user-defined executors
+    "campaign/paper.py",  # packages with papers
+    "cli/__init__.py",  # commands with their own descriptions
+    "cli/source.py",  # options of a command
+    "files.py",  # numbers
+    "model/platform_file.py",  # operating system errors
+    "model/speedup.py",  # speedup laws
+    "policy/admission/trial_on_nodes.py",  # source of a search
+    "registry.py",  # modules and classes
+    "workers.py",  # operating system
+    "scenario.py",  # transforms
 }
 
 
