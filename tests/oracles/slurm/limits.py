@@ -163,7 +163,7 @@ def _tres_last(
 
 
 def uses_will_be_forgotten(site: Site, used: Used, entries: Iterable[Entry]) -> bool:
-    """Return whether past use blocks an entry, or could block one, without decay in time."""
+    """Return whether past use that decays blocks an entry, or could block one."""
     if not site.enforce or not site.priority.half_life or site.priority.kind != "multifactor":
         return False
     for entry in entries:

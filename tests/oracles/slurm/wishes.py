@@ -39,7 +39,7 @@ class Wish:
 
 
 class _Nonsense(Exception):
-    """Empty constraint."""
+    """Invalid constraint."""
 
 
 def wish_of(words: Mapping[str, str], site: Site, partition: SitePartition) -> Wish:
