@@ -1,6 +1,6 @@
-"""Guaranteed deadlines: the fast admissions make the same schedules as the second implementation, which keeps its word.
+"""Guaranteed deadlines: the fast admissions and the second implementation, which meets deadlines, make equal schedules.
 
-Differential tests of `msb`, `mrt`, `qops` and `fqops`, and what must hold of the second implementation on its own.
+The module has differential tests of `msb`, `mrt`, `qops` and `fqops`, and tests of the second implementation alone.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ INFINITE = 10**6
 """More backtracks than there are orders of a few jobs."""
 
 
-# -- what is drawn ---------------------------------------------------------------------------------------------------
+# -- strategies ------------------------------------------------------------------------------------------------------
 
 
 @st.composite
 def demands(
     draw: st.DrawFn, *, least: int = 5, largest: int = 12, overruns: bool = False, tolerances: tuple[float, ...] = ()
 ) -> Workload:
-    """Jobs with tight deadlines, and jobs without; many at once, some of which end before their estimates."""
+    """Draw jobs with tight deadlines and jobs without; many arrive at once, and some end before their estimates."""
     job = st.tuples(
-        st.sampled_from((0, 0, 0, 1, 1, 2, 4, 7)),  # gap to the job before
+        st.sampled_from((0, 0, 0, 1, 1, 2, 4, 7)),  # gap to the previous job
         st.integers(1, 9),
-        st.sampled_from((0, 0, 0, 1, 3, 6) + (-1, -3) * overruns),  # estimate beyond the runtime
+        st.sampled_from((0, 0, 0, 1, 3, 6) + (-1, -3) * overruns),  # estimate minus runtime
         st.one_of(st.just(1), st.just(CORES), st.integers(1, CORES)),
         st.sampled_from((0, 1, 2, 3, 5, 8, 13, 21, None, None)),  # slack
         st.sampled_from(tolerances or (1.0, 1.3, 2.0, 2.0, 4.0, 10.0)),
@@ -94,11 +94,11 @@ READINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "kill_restart": st.booleans(),
     },
 }
-"""Parameters of each algorithm, all the readings that the specification has."""
+"""Parameters of each algorithm, including all interpretations of the specification."""
 
 
 def readings(algorithm: str, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Parameters of an algorithm; those that are given stay as they are."""
+    """Draw parameters of an algorithm; given parameters stay unchanged."""
     free = {**READINGS[algorithm], **AFTER}
     return st.fixed_dictionaries(free | {name: st.just(value) for name, value in fixed.items()})
 
@@ -182,10 +182,10 @@ def test_long_queues(algorithm: str, parameters: dict[str, Any]) -> None:
     assert 3 < (record.status == Status.unadmitted).sum() < 25
 
 
-# -- promises of the second implementation ---------------------------------------------------------------------------
+# -- guarantees of the second implementation -------------------------------------------------------------------------
 
 Moments = list[tuple[int, dict[int, int]]]
-"""Instants and the plans after them, by row of the job."""
+"""Record of instants and of the plans after them, by row of the job."""
 
 
 def watched(workload: Workload, algorithm: str, parameters: Mapping[str, Any]) -> tuple[Record, Promises, Moments]:
@@ -201,7 +201,7 @@ def watched(workload: Workload, algorithm: str, parameters: Mapping[str, Any]) -
 
 
 def runs(record: Record) -> list[tuple[int, int, int]]:
-    """Row, start and end of every run, those that were cut short included."""
+    """Return row, start and end of every run, including runs cut short."""
     assert record.promises is not None
     cut = record.promises
     whole = [(row, start, end) for row, (start, end) in enumerate(zip(record.start_us, record.end_us, strict=True))]
@@ -212,7 +212,7 @@ def runs(record: Record) -> list[tuple[int, int, int]]:
 
 
 def intervals(record: Record, now: int, plan: Mapping[int, int]) -> dict[int, Interval]:
-    """What running and waiting jobs hold from an instant on, as far as the machine knows then."""
+    """Return the allocations of running and waiting jobs from an instant on, as far as the machine knows then."""
     jobs = record.workload
     running = {row: int(start) for row, start, end in runs(record) if start <= now < end}
     return {
@@ -303,7 +303,7 @@ def test_a_tolerance_up_to_the_slack_factor_is_plain_qops(data: st.DataObject, w
 @pytest.mark.parametrize("algorithm", READINGS)
 @given(data=st.data(), workload=demands(overruns=True))
 def test_at_worst_the_overrunning_cost_promises(algorithm: str, data: st.DataObject, workload: Workload) -> None:
-    """Whoever is not marked and keeps to its own estimate ends in time, and cores are never held twice."""
+    """An unmarked job that meets its own estimate ends in time, and no core is allocated twice."""
     parameters = data.draw(readings(algorithm))
     record = admitted(workload, CORES, algorithm, overrun="extend", **parameters)  # type: ignore[arg-type]
     assert record.promises is not None
@@ -332,7 +332,7 @@ def test_best_effort_turns_nobody_away(algorithm: str, data: st.DataObject, work
 
 @st.composite
 def decisions(draw: st.DrawFn, *, largest: int = 9) -> tuple[View, Job]:
-    """A machine, a plan that QoPS made, and one more job."""
+    """Draw a machine, a plan made by QoPS, and an additional job."""
     *jobs, newcomer = jobs_of(draw(demands(least=2, largest=largest)))
     for job in [*jobs, newcomer]:
         job.granted = (min(job.deadline, job.submit + job.estimate + 60 * MICROSECOND)) - job.submit
@@ -345,7 +345,7 @@ def decisions(draw: st.DrawFn, *, largest: int = 9) -> tuple[View, Job]:
 
 
 def listed(view: View, order: tuple[Job, ...]) -> Plan | None:
-    """List schedule of an order, None if somebody misses the deadline."""
+    """Return the list schedule of an order, or None if a job misses its deadline."""
     plan: Plan = {}
     for job in order:
         plan[job] = view.earliest(job, plan)
@@ -402,7 +402,7 @@ def test_unlimited_mrt_takes_whoever_any_order_can_take(decision: tuple[View, Jo
     assert (mrt(view, job, heuristic=heuristic, backtracks=INFINITE, window=1) is not None) == possible
     for plan in [qops(view, job), qops(view, job, insertion="sorted"), msb(view, job), msb(view, job, order="edf")]:
         assert plan is None or (possible and set(plan) == set(jobs))
-        # A left-shifted plan is determined by its order.
+        # The order determines a left-shifted plan.
         assert plan is None or listed(view, tuple(sorted(plan, key=lambda job: (plan[job], job.row)))) == plan
 
 

@@ -49,7 +49,7 @@ OF_ALL: dict[str, tuple[Any, ...]] = {
 
 
 def with_deadlines(rng: np.random.Generator, workload: Workload) -> Workload:
-    """The jobs with tight deadlines, some without; with users that tolerate something, and some that must not stop."""
+    """Draw jobs with tight deadlines or none, users with and without tolerance, and jobs that must not be stopped."""
     n = len(workload)
     slack = np.array([rng.choice((0, 1, 2, 3, 5, 8, 13, 21)) for _ in range(n)]) * MICROSECOND
     deadline = np.where(rng.random(n) < 0.2, NEVER, workload.submit + workload.estimate + slack)
@@ -88,7 +88,7 @@ def test_both_make_the_same_plans_with_the_same_places(algorithm: str) -> None:
 
 
 def nodes_of(result: gs.Result) -> list[dict[int, int]]:
-    """Tasks of each job on each node in its last run."""
+    """Return the tasks of each job on each node in its last run."""
     held = result.record.allocations
     found: list[dict[int, int]] = [{} for _ in range(len(result.record))]
     if held is None:

@@ -1,4 +1,4 @@
-"""The compiled calendar and the events of SimPy make the same records, byte for byte."""
+"""The compiled engine and the SimPy engine make the same records, byte for byte."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OVERRUNS = ("kill", "extend")
 
 @dataclass
 class ByWidth:
-    """A rule of two lanes: narrow requests, of which two hold a promise, and wide ones, of which one does."""
+    """A rule of two lanes: narrow requests with two reservations, and wide requests with one."""
 
     blocking = False
 
@@ -51,7 +51,7 @@ class ByWidth:
 
 @dataclass
 class Oldest:
-    """An ordering of a plain file, which is asked in Python before each pass."""
+    """An ordering in a plain file; it is called in Python before each scheduling cycle."""
 
     changes = "pass"
 
@@ -86,7 +86,7 @@ POLICIES = (
 
 @dataclass
 class Halves:
-    """A partition of a plain file, which is asked in Python before each pass."""
+    """A partition in a plain file; it is called in Python before each scheduling cycle."""
 
     choices = "all"
     grid = "linear"
@@ -118,7 +118,7 @@ WITHOUT_ORACLE = {
     *("moldable-start?reserve=depth(k=3)&grid=linear", "moldable-base?ordering=sjf", "moldable-combined?ordering=wfp3"),
     *("moldable-base?ordering=random", str(SIZES[-6]), str(SIZES[-5])),
 }
-"""Policies of moldable jobs with an ordering, a depth or a compression that the oracle does not have."""
+"""Policies of moldable jobs with an ordering, a depth or a compression that the oracle does not support."""
 LAWS = (Linear(), Amdahl(0.1), Downey(parallelism=6, sigma=1), Downey(parallelism=3.5, sigma=0.5))
 
 
@@ -133,7 +133,7 @@ LOADED = (
 
 @st.composite
 def of_sizes(draw: st.DrawFn) -> Workload:
-    """Workloads full of ties whose jobs may have several sizes, some of them named ones; some have one."""
+    """Draw workloads full of ties whose jobs may have several sizes, sometimes from a list; some jobs are rigid."""
     workload = draw(workloads(cores=CORES, largest=20, deadlines=True, users=True))
     cores = workload.cores
     n = len(cores)
@@ -174,7 +174,7 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
     instant=st.sampled_from(INSTANTS),
     overrun=st.sampled_from(OVERRUNS),
     tick=st.sampled_from((None, 0.25, 3.0)),
-    narrower=st.booleans(),  # than the widest jobs, which are rejected
+    narrower=st.booleans(),  # larger than the widest jobs, which are rejected
 )
 def test_small_workloads_full_of_ties(
     policy: Any, workload: Workload, instant: str, overrun: str, tick: float | None, narrower: bool
@@ -218,7 +218,7 @@ def test_a_loaded_machine_with_long_queues(policy: Any, overrun: str, instant: s
 @pytest.mark.parametrize("how", list(zip(INSTANTS, OVERRUNS, strict=True)), ids="-".join)
 @pytest.mark.parametrize("policy", SIZES_ON_ARRIVAL + SIZES_AT_START)
 def test_a_loaded_machine_of_jobs_of_several_sizes(policy: str, how: tuple[str, str]) -> None:
-    """Queues of some hundred jobs: sums of their work are made in halves."""
+    """Queues of several hundred jobs: sums of their work are pairwise."""
     rng, jobs = np.random.default_rng(6), 600
     runtime = rng.integers(1, 5000, jobs)
     cores = rng.integers(1, 33, jobs)
@@ -247,7 +247,7 @@ def test_without_jobs_and_where_all_are_too_wide() -> None:
     too_wide = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[9, 9])
     for policy in ("easy", "moldable-base", "moldable-submit"):
         assert_same(too_wide, policy)
-    sizes = replace(too_wide, moldable=Moldable.of(too_wide.cores, 9, 9, [Linear(), Linear()]))  # nobody has the second
+    sizes = replace(too_wide, moldable=Moldable.of(too_wide.cores, 9, 9, [Linear(), Linear()]))  # the second is unused
     for policy in ("easy", "moldable-base", "moldable-submit"):
         assert_same(sizes, policy)
 
@@ -264,7 +264,7 @@ def test_one_core(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_log(name: str, policy: Any, others: Any) -> None:
     workload = gs.read_workload(others(name))
-    if "random" in str(policy):  # asked in Python at each pass, on both engines
+    if "random" in str(policy):  # called in Python in each scheduling cycle, on both engines
         workload = workload.select(slice(0, 10_000))
     for instant in INSTANTS:
         for overrun in OVERRUNS:

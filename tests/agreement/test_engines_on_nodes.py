@@ -1,4 +1,4 @@
-"""The compiled calendar and the events of SimPy make the same records on machines of nodes and of several pools."""
+"""The compiled engine and the SimPy engine make the same records on machines of nodes and of several pools."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AT_EACH_PASS = (
 BEHIND = ("queue", "sjf", "smallest-area")
 PLANS = ("conservative", "conservative?ordering=sjf&placement=pack", "conservative?compress=arrival&placement=pack")
 REFUSED = ("msb", "mrt", "qops", "fqops", *(name for name in PRESETS if name.startswith("moldable")))
-"""Presets whose compiled loops are of one pool of cores."""
+"""Presets whose compiled loops support only one pool of cores."""
 
 MACHINES = 40
 
@@ -78,7 +78,7 @@ def assert_same_places(one: Allocations, other: Allocations) -> None:
 
 @dataclass
 class Fullest:
-    """A placement rule of a plain file, which is asked in Python for each task."""
+    """A placement rule in a plain file; it is called in Python for each task."""
 
     def scores(self, task: Any, nodes: Nodes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return np.asarray(nodes.free["cores"], dtype=np.float64)
@@ -105,7 +105,7 @@ def test_drawn_machines(policy: str) -> None:
 
 
 def of_users(workload: Workload, rng: np.random.Generator) -> Workload:
-    """The same jobs, of a few users, some of which outlive what they asked for."""
+    """Return the same jobs with a few users; some jobs exceed their requests."""
     least = np.maximum(workload.estimate + rng.choice((0, 0, -2, -5), len(workload)) * 10**6, 10**6)
     return replace(workload, labels={"user": rng.integers(-1, 2, len(workload))}, estimate=least)
 
@@ -122,7 +122,7 @@ def test_what_is_ordered_at_each_pass_or_predicted(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["first-fit", "conservative"])
 def test_who_was_believed_to_run_for_longer_than_the_overrun_that_is_assumed_now(policy: str) -> None:
-    # The second job is predicted to run 4, 8, 16 s; after 10, which it asked for, it is assumed to run 11, 12, 14.
+    # The second job is predicted to run 4, 8, 16 s; after its request of 10 s, it is assumed to run 11, 12, 14 s.
     jobs = Workload.from_columns(
         submit=[0, 4, 5],
         runtime=[4, 14, 1],
@@ -152,7 +152,7 @@ def test_machines_of_several_pools_without_nodes(policy: str) -> None:
 
 
 def site(jobs: int) -> tuple[Workload, gs.Platform]:
-    """Nodes of 64 cores with memory and GPUs, and a pool; jobs on them, more than there is room for."""
+    """Return nodes of 64 cores with memory and GPUs, and a pool; their jobs exceed the free capacity."""
     rng = np.random.default_rng(3)
     group = gs.NodeGroup(group="n", count=40, capacity={"cores": 64, "memory": 262_144}, gpus=4)
     cores, none = rng.choice([1, 2, 4, 8, 16, 32, 64], jobs), np.zeros(jobs, dtype=np.int64)
@@ -160,7 +160,7 @@ def site(jobs: int) -> tuple[Workload, gs.Platform]:
     runtime = np.clip(rng.lognormal(7, 1.5, jobs).astype(int), 1, 86_400)
     demands = Demands(
         plain=none,
-        tasks=rng.choice([1, 1, 1, 2, 4, 8, 16, 41], jobs),  # 41 whole nodes are more than there are
+        tasks=rng.choice([1, 1, 1, 2, 4, 8, 16, 41], jobs),  # 41 whole nodes are more than the machine has
         each={"cores": cores, "memory": np.minimum(cores * rng.choice([1024, 4096, 8192], jobs), 262_144)},
         gpu=np.where(rng.random(jobs) < 0.25, rng.choice([200, 500, 1000, 2000, 4000], jobs), 0),
         gpu_kinds=words,

@@ -1,4 +1,4 @@
-"""The compiled calendar and the events of SimPy make the same records of DAG jobs on trees of clusters."""
+"""The compiled engine and the SimPy engine make the same records of DAG jobs on trees of clusters."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_rigid_jobs_on_trees(policy: str, workload: Workload, sizes: list[int], 
 @pytest.mark.parametrize("balancer", ["earliest-start", "expected-queue?work=remaining"])
 @pytest.mark.parametrize("runtime", [20, 12])
 def test_who_outlives_the_estimate_has_none_of_it_left(balancer: str, runtime: int) -> None:
-    # At 11 the first job runs, though it said 10: nothing says for how long.
+    # At 11 the first job runs, although its estimate was 10; its remaining run time is unknown.
     jobs = Workload.from_columns(submit=[0, 11], runtime=[runtime, 5], estimate=[10, 5], cores=[2, 1])
     platform = Platform(RouterSpec("root", (ClusterSpec("first", 2), ClusterSpec("second", 1))))
     options = {"balancer": balancer, "overrun": "extend", "tick": 4.0}

@@ -1,4 +1,4 @@
-"""The compiled calendar and the events of SimPy make the same records where deadlines are promised."""
+"""The compiled engine and the SimPy engine make the same records under guaranteed deadlines."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ GUARANTEED = (
     *("guaranteed?admission=restart(inner=msb)&compress=none", "guaranteed?admission=feedback(inner=mrt)"),
     *("qops?ordering=sjf", "msb?ordering=edf&compress_at=every", "fqops?kill_restart=true&ordering=largest-cores"),
 )
-"""Those that promise deadlines."""
+"""Policies that guarantee deadlines."""
 WITHOUT_ORACLE = {policy for policy in GUARANTEED if "inner" in policy}
 WITHOUT_ORACLE |= {"qops?relaxation=1e-300&artificial_floor=0"}
-"""Admissions inside others, and a response of 0, which the oracle doubles for ever."""
+"""Nested admissions, and a response of 0, which the oracle doubles endlessly."""
 
 
 def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: Any) -> Record:
@@ -58,7 +58,7 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
 
 @st.composite
 def demanding(draw: st.DrawFn) -> Workload:
-    """Jobs with tight deadlines and without, some of which end early or late; users who take later ends, or do not."""
+    """Draw jobs with tight deadlines or none, early and late ends, and users who accept or decline later ends."""
     job = st.tuples(
         st.sampled_from((0, 0, 0, 1, 1, 2, 5)),
         st.integers(1, 12),
@@ -99,7 +99,7 @@ def test_promised_deadlines(
 
 
 def crowded(jobs: int, seed: int) -> Workload:
-    """Jobs that come much faster than they can run, most of them with a deadline."""
+    """Return jobs that arrive much faster than they can run, most of them with a deadline."""
     rng = np.random.default_rng(seed)
     submit, runtime = np.sort(rng.integers(0, 5 * jobs, jobs)), rng.integers(1, 60, jobs)
     estimate = np.maximum(1, runtime + rng.integers(-9, 60, jobs))

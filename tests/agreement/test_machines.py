@@ -14,7 +14,7 @@ from tests.oracles.machine.rules import RULES
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 MACHINES = {"usual": 60, "search": 2000, "thorough": 20_000}[os.environ.get("GRIDSIM_HYPOTHESIS", "usual")]
-"""Random machines for each policy: 300 in all in the default suite, 10,000 in a search."""
+"""Random machines for each policy: 300 in total in the default suite, 10,000 in a search."""
 
 
 @pytest.mark.sampled(3)

@@ -1,6 +1,7 @@
-"""Moldable jobs: the fast strategies make the same schedules as the second implementation, whose own must hold true.
+"""Moldable jobs: the fast strategies make the same schedules as the second implementation, which is itself checked.
 
-Differential tests of the strategies that choose sizes, and what the specification says of every schedule (section 12).
+The module has differential tests of the strategies that choose sizes, and checks of every schedule against section 12
+of the specification.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ FAST = {
     "submit-fair-share": "moldable-submit",
     "aggressive-fair-share": "moldable-start",
 }
-"""What the fast policies are called."""
+"""Names of the fast policies."""
 
 CHOOSING: tuple[Algorithm, ...] = ("submit-greedy", "submit-fair-share", "aggressive-fair-share")
 FAIR: tuple[Algorithm, ...] = ("submit-fair-share", "aggressive-fair-share")
 
 
-# -- what is drawn ---------------------------------------------------------------------------------------------------
+# -- strategies ------------------------------------------------------------------------------------------------------
 
 LAWS: tuple[Speedup, ...] = (
     Linear(),
@@ -76,25 +77,25 @@ def moldables(
     laws: tuple[Speedup, ...] = LAWS,
     unit: float = 1.0,
 ) -> Workload:
-    """Jobs of every range, many at once; some end before their estimates.
+    """Draw jobs with ranges of every kind; many arrive at once, and some end before their estimates.
 
     Parameters
     ----------
     exact : bool
         Whether estimates are the runtimes.
     rigid : bool
-        Whether no job can have another size than it asks for.
+        Whether every job runs only at its requested size.
     named : bool
-        Whether some jobs name sizes.
+        Whether some jobs list their sizes.
     unit : float
-        Of all times, s.
+        Unit of all times, s.
     """
     job = st.tuples(
-        st.sampled_from((0, 0, 0, 1, 2, 5, 9)),  # gap to the job before
+        st.sampled_from((0, 0, 0, 1, 2, 5, 9)),  # gap to the previous job
         st.sampled_from((1, 3, 6, 12, 12, 20, 36, 60)),
-        st.sampled_from((0,) if exact else (0, 0, 0, 1, 5, 20)),  # estimate beyond the runtime
+        st.sampled_from((0,) if exact else (0, 0, 0, 1, 5, 20)),  # estimate minus runtime
         st.one_of(st.just(1), st.just(CORES), st.integers(1, CORES)),
-        st.sampled_from((0, 0, 1, 3, CORES)) if not rigid else st.just(0),  # below what is asked for
+        st.sampled_from((0, 0, 1, 3, CORES)) if not rigid else st.just(0),  # below the requested size
         st.sampled_from((0, 1, 3, CORES, CORES)) if not rigid else st.just(0),  # above it
         st.sampled_from(laws),
         st.one_of(st.just(()), st.sets(st.integers(1, CORES), min_size=1)) if named else st.just(()),
@@ -145,11 +146,11 @@ READINGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "promise_order": st.sampled_from(("acquired", "acquired", "queue")),
     },
 }
-"""Parameters of each algorithm, all the readings that the specification has."""
+"""Parameters of each algorithm, including all interpretations of the specification."""
 
 
 def readings(algorithm: str, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Parameters of an algorithm; those that are given stay as they are."""
+    """Draw parameters of an algorithm; given parameters stay unchanged."""
     return st.fixed_dictionaries(
         READINGS[algorithm] | {name: st.just(value) for name, value in fixed.items() if name in READINGS[algorithm]}
     )
@@ -159,7 +160,7 @@ def readings(algorithm: str, **fixed: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def lanes(parameters: Mapping[str, Any]) -> str:
-    """The reservation rule of the lanes."""
+    """Return the reservation rule of the lanes."""
     category, k = parameters["category"], parameters["xfactor"]
     rule = "easy" if parameters["head"] else "first-fit"
     if category is not None:
@@ -203,13 +204,13 @@ def test_many_ties_among_many_promises(data: st.DataObject, workload: Workload) 
 @pytest.mark.parametrize("algorithm", READINGS)
 @given(data=st.data(), workload=moldables())
 def test_a_machine_that_some_jobs_do_not_fit(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
-    """A job whose least size fits can run where sizes are chosen, whatever it asked for."""
+    """A job whose least size fits can run under size selection, whatever its request."""
     assert_same(workload, algorithm, data.draw(readings(algorithm)), cores=CORES - 3)
 
 
 @pytest.mark.parametrize("algorithm", CHOOSING)
 def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm: Algorithm) -> None:
-    """On 8 cores the job takes 2.7890625 s, and less or more than that in products of floats."""
+    """On 8 cores the job takes 2.7890625 s; float products give a smaller or larger number."""
     ranges = Moldable.of([7], [8], [8], [Amdahl(0.1)])
     workload = Workload.from_columns(submit=[0], runtime=[3], cores=[7], moldable=ranges)
     fixed: dict[str, Any] = {"choices": 12, "head": True, "category": None, "xfactor": None}
@@ -219,7 +220,7 @@ def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm
     assert record.end_us.tolist() == molded(workload, CORES, algorithm, **parameters).end_us.tolist()
 
 
-# -- what holds of every schedule: section 12 ------------------------------------------------------------------------
+# -- properties of every schedule: section 12 ------------------------------------------------------------------------
 
 
 def drawn(data: st.DataObject, algorithm: Algorithm, workload: Workload, **fixed: Any) -> tuple[Record, dict[str, Any]]:
@@ -269,7 +270,7 @@ def test_nobody_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.Dat
         return Claim(weight * left, int(moldable.minimum[row]), int(moldable.maximum[row]))
 
     def claims(own: int, now: int) -> Iterator[Claim]:
-        """Of all that share the machine when a size is chosen for the row."""
+        """Return the jobs that share the machine when the size of the row is chosen."""
         arriving = algorithm == "submit-fair-share"
         for row in range(len(workload)):
             there = row <= own if arriving else workload.submit[row] <= now

@@ -1,4 +1,4 @@
-"""The second implementation and the fast one make the same schedules, exactly, always."""
+"""The second implementation and the fast one make exactly the same schedules."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MACHINES = {
 """Machines on which jobs that request cores alone have the same schedule."""
 
 RATIONAL = [name for name in ORDERS if name not in ("wfp3", "unicef")]
-"""Orders whose keys are rational and small: as floats they tie exactly where they are equal."""
+"""Orders with small rational keys: equal keys are also equal as floats."""
 
 
 def assert_same(workload: Workload, spec: str, policy: str, cores: int = CORES, **options: Any) -> None:

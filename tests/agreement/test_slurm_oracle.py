@@ -1,4 +1,4 @@
-"""The second Slurm and the fast one make the same schedules, on drawn sites, always."""
+"""The second Slurm implementation and the fast one make the same schedules on random sites."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FEW = settings(max_examples=max(25, settings.default.max_examples // 2))  # type
 
 
 class Watched(Slurm):
-    """One that is known when the run is over."""
+    """Scheduler that tests can read after the run."""
 
     last: ClassVar[list[Slurm]] = []
 
@@ -67,7 +67,7 @@ def assert_same(workload: Workload, site: Site, boot: float | None, overrun: Any
     options: dict[str, Any] = {"platform": site.platform(), "overrun": overrun}
     try:
         fast = simulate(workload, policy=Watched(site=site, boot=boot), **options).record
-    except InputError:  # they take nodes from one another for ever
+    except InputError:  # they preempt one another endlessly
         reject()
     slow, runs = schedule(workload, site, boot=boot, overrun=overrun)
     last: dict[int, Run] = {run.row: run for run in runs}
@@ -75,7 +75,7 @@ def assert_same(workload: Workload, site: Site, boot: float | None, overrun: Any
     assert fast.start_us.tolist() == slow.start_us.tolist()
     assert fast.end_us.tolist() == slow.end_us.tolist()
     assert cut(fast.promises) == cut(slow.promises)
-    rows = np.flatnonzero(slow.ran).tolist()  # not those who were requeued and withdrawn after that
+    rows = np.flatnonzero(slow.ran).tolist()  # except jobs that were requeued and withdrawn after that
     assert placed(fast) == [(row, last[row].partition, last[row].cores) for row in rows]
 
 
@@ -83,7 +83,7 @@ def assert_same(workload: Workload, site: Site, boot: float | None, overrun: Any
 
 
 def maybe(*values: Any) -> st.SearchStrategy[Any]:
-    """Nothing mostly, else one of some values."""
+    """Draw nothing in most cases, else one of some values."""
     return st.sampled_from([None] * (len(values) + 1) + list(values))
 
 
@@ -329,7 +329,7 @@ FLAGS = ("MAINT", "OVERLAP", "FLEX", "MAGNETIC", "NO_HOLD_JOBS_AFTER")
 
 @st.composite
 def sites(draw: st.DrawFn, *, limits: bool = False, preempts: bool = False, reserves: bool = False) -> Site:
-    """Sites of at most six nodes and three partitions."""
+    """Draw sites of at most six nodes and three partitions."""
     nodes = draw(NODES)
     parts = draw(partitions(nodes, limits=limits, preempts=preempts))
     return Site(
@@ -367,7 +367,7 @@ CONSTRAINTS = (
 
 @st.composite
 def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = False) -> Workload:
-    """Jobs for a site, of whole seconds or of quarters of a second."""
+    """Draw jobs for a site, with whole seconds or quarters of a second."""
     count = draw(st.integers(1, largest))
     unit = draw(st.sampled_from([1, 1, 1, 0.25]))
 
@@ -411,7 +411,7 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
             "after": column(-1, -1, -1, *range(1, count + 1)),
         }
         labels["array_limit"] = [{5: 1, 6: 2}.get(each, -1) for each in labels["array"]]
-        # Nobody waits for one who waits for them: for jobs before, or the first half for some of the second.
+        # Dependencies have no cycles: on earlier jobs, or of the first half on some of the second.
         half = draw(st.sampled_from([count, count, count // 2]))
         after = enumerate(labels["after"])
         labels["after"] = [
@@ -455,7 +455,7 @@ def test_what_slurm_counts_of_its_nodes_is_what_the_machine_has(data: st.DataObj
             assert counted[FREE].tolist() == nodes.left[nodes.resources.index("cores")].tolist()
             if len(counted) > GPUS:
                 assert (counted[GPUS] * WHOLE_GPU).tolist() == nodes.gpus.sum(axis=1).tolist()
-    except InputError:  # they take nodes from one another for ever
+    except InputError:  # they preempt one another endlessly
         reject()
 
 
@@ -480,7 +480,7 @@ def test_preemption(data: st.DataObject, site: Site, boot: float | None) -> None
 @FEW
 @given(seed=st.integers(0, 100_000), preempts=st.booleans(), reserves=st.booleans())
 def test_partitions_that_share_nodes_under_rare_backfill(seed: int, preempts: bool, reserves: bool) -> None:
-    """Main scheduler cycles alone decide: which job blocks which nodes shows."""
+    """Main scheduler cycles alone decide, so the test shows which job blocks which nodes."""
     rng = np.random.default_rng(seed)
     nodes = tuple(Node(f"n{place}", 4, features=("big",) if place % 2 else ()) for place in range(5))
     names = [node.name for node in nodes]

@@ -1,4 +1,4 @@
-"""Which engine a run takes, and what the compiled one refuses, tells and leaves."""
+"""Selection of the engine, and errors, messages and final state of the compiled engine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHARED = replace(JOBS, labels={"share": np.zeros(4, dtype=np.int64)}, names={"sh
 
 @dataclass
 class Hour:
-    """A predictor of a plain file."""
+    """A predictor in a plain file."""
 
     def setup(self, rng: Any) -> None:
         pass
@@ -57,7 +57,7 @@ class Hour:
 
 @dataclass
 class Tenfold:
-    """A corrector of a plain file."""
+    """A corrector in a plain file."""
 
     def correct(self, first: float, present: float, times: int, estimate: float) -> float:
         return 10 * present
@@ -65,12 +65,12 @@ class Tenfold:
 
 @dataclass
 class Widest(LargestCores):
-    """An order of a plain file, which may look at predictions."""
+    """An ordering in a plain file that may read predictions."""
 
 
 @dataclass
 class Noting:
-    """First come, first served, as asked at each pass; takes down when."""
+    """First come, first served, called in each scheduling cycle; records the instants."""
 
     changes = "pass"
     asked: ClassVar[list[float]] = []
@@ -82,16 +82,16 @@ class Noting:
 
 @dataclass
 class Drawing(Random):
-    """An order of a plain file that names the next request itself."""
+    """An ordering in a plain file that selects the next request itself."""
 
 
 class Sidestepping(Backfilling):
-    """Somebody's own: what it does at single events is to be asked."""
+    """A user-defined class whose callbacks at single events must be called."""
 
 
 @pytest.fixture
 def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
-    """Those that have run."""
+    """Return the compiled runs of the test."""
     ran: list[CompiledRun] = []
     usual = CompiledRun.run
 
@@ -197,7 +197,8 @@ def test_what_is_compiled_already_is_taken_for_small_runs_too(
 
 
 def test_an_ordering_in_python_is_asked_at_the_same_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    # At 4 s job 1 outlives its estimate, and job 4 comes, who is too wide: a pass for him, one as the instant ends.
+    # At 4 s job 1 exceeds its estimate, and job 4, which is too wide, arrives: one cycle for it, one at the end of the
+    # instant.
     jobs = Workload.from_columns(
         submit=[0, 1, 1, 4], runtime=[10, 1, 50, 1], estimate=[4, 1, 100, 1], cores=[2, 3, 1, 9], cores_stated=3
     )
@@ -217,7 +218,7 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
     jobs = Workload.from_columns(submit=np.arange(n), runtime=np.full(n, 9), cores=1)
     platform = Platform.single(4)
     whole = simulate(jobs, platform=platform, engine="compiled").record
-    monkeypatch.setattr(engine, "_SLICE", 0.0)  # as few steps a slice as there can be
+    monkeypatch.setattr(engine, "_SLICE", 0.0)  # smallest possible number of steps per slice
     told: list[int] = []
     sliced = simulate(jobs, platform=platform, engine="compiled", progress=told.append).record
     assert sliced.start_us.tolist() == whole.start_us.tolist()

@@ -1,4 +1,4 @@
-"""The cluster: what it asks, in which order, and what it refuses."""
+"""The cluster: calls of the scheduler, their order, and rejected decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND = 1_000_000
 
 
 class Told:
-    """A scheduler that starts whatever waits when its cores are free, and writes down what it is told (in seconds)."""
+    """A scheduler that starts each waiting job when its cores are free, and records its notifications (in seconds)."""
 
     def __init__(self) -> None:
         self.log: list[tuple[Any, ...]] = []
@@ -103,7 +103,7 @@ def test_batched_tells_all_ends_then_all_arrivals_then_asks_once() -> None:
 
 def test_per_event_tells_each_arrival_then_each_end_in_order_of_starting_and_asks_after_each() -> None:
     scheduler = Told()
-    # The second starts at 0; the first comes with it but is wider than what is then free and starts at 4.
+    # The second starts at 0; the first arrives with it, but exceeds the cores then free and starts at 4.
     simulate([(0, 4, 3), (0, 9, 2), (1, 5, 2), (9, 1, 1)], scheduler, instant="per-event")
     assert scheduler.log == [
         ("quote", 0, 0),
@@ -168,7 +168,7 @@ def test_overruns_of_an_instant_are_told_before_its_arrivals(instant: str) -> No
     assert log.index(("overran", 0, 5, 4)) < log.index(("settled", 4)) < log.index(("quote", 1, 4))
 
 
-# -- what it refuses -------------------------------------------------------------------------------------------------
+# -- rejected decisions ----------------------------------------------------------------------------------------------
 
 
 def test_a_job_wider_than_the_machine_is_rejected_and_nobody_is_asked_about_it() -> None:
@@ -188,7 +188,7 @@ def test_a_job_that_the_scheduler_does_not_take_is_unadmitted() -> None:
 
 
 class Starts(Told):
-    """Starts what it was given, at the first decision, and what waits afterwards."""
+    """Starts a given request at the first decision, and waiting requests afterwards."""
 
     def __init__(self, *requests: Any) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ def test_a_job_that_has_ended_cannot_start_again() -> None:
 
 
 class Everyone(Told):
-    """Starts whoever waits, whether there are cores or not."""
+    """Starts each waiting request, even without free cores."""
 
     def dispatch(self, now: int) -> Decision:
         started, self.waiting = self.waiting, []
@@ -258,7 +258,7 @@ def test_a_scheduler_that_leaves_jobs_waiting_is_refused() -> None:
 
 def test_a_scheduler_is_woken_when_it_asked_for_it() -> None:
     class Later(Told):
-        """Starts what waits at 25, though nothing happens then."""
+        """Starts waiting requests at 25, although no event happens then."""
 
         def dispatch(self, now: int) -> Decision:
             return super().dispatch(now) if now >= 25 * SECOND else Decision(wake=25 * SECOND)
@@ -346,7 +346,7 @@ def test_who_makes_room_for_a_request_that_is_taken_in_stops_before_the_next_one
     then: Any, status: Status, end: float
 ) -> None:
     class Impatient(Told):
-        """Whoever comes takes the cores of the request before it."""
+        """Each arriving request takes the cores of the previous one."""
 
         def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
             super().commit(quote, now)

@@ -1,4 +1,4 @@
-"""DagJobs of DAG jobs: tasks are offered when all they need is done and here."""
+"""DAG jobs: a task is offered when its predecessors are done and its data have arrived."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_transfers_start_at_each_end_or_all_together_at_the_last_one() -> None:
     late = Tasks.from_edges(
         counts=[3], runtime=[10, 11, 1], cores=1, kind=[0, 1, 1], kinds=("A", "B"), edges=[(0, 2), (1, 2)]
     )
-    # the data of 0 need 5; 1 is where its successor is
+    # the data of 0 need 5; 1 runs where its successor does
     assert ready(late, two_kinds(ccr="1/2"))[2] == 15
     assert ready(late, two_kinds(ccr="1/2", transfer_start="all"))[2] == 16
 
@@ -68,7 +68,7 @@ def test_a_job_goes_on_while_parts_of_it_wait() -> None:
 
 
 def test_ends_and_data_of_an_instant_come_before_its_one_decision() -> None:
-    # 0 and 1 end at 5; their successors 2 (short) and 3 (long) are ready in one decision, as is the job that comes.
+    # 0 and 1 end at 5; their successors 2 (short) and 3 (long) are ready in one decision, as is the newly arrived job.
     tasks = Tasks.from_edges(counts=[4, 1], runtime=[5, 5, 1, 9, 4], cores=[1, 1, 2, 2, 2], edges=[(0, 2), (1, 3)])
     found = times(tasks, Platform.single(2), "lrtf", submit=(0, 5))
     assert (found.start_us // SECOND).tolist() == [0, 0, 18, 5, 14]
@@ -104,7 +104,7 @@ def test_data_are_as_much_as_the_files_of_the_workload_say() -> None:
         edges=[(0, 1), (0, 2)],
         volume=[2500.0, 0.0],
     )
-    # An empty file needs no time, but a slot.
+    # An empty file needs a slot, but no time.
     for kind, empty in (("ccr", 4), ("shared", 4), ("fifo", 7)):
         assert ready(tasks, two_kinds(kind=kind, transfer="files", bandwidth=1000.0)) == [0, 7, empty]
 

@@ -1,4 +1,4 @@
-"""Tasks of DAG jobs on machines of nodes: each is a job of its own, with a demand of its own."""
+"""Tasks of DAG jobs on machines of nodes: each is a separate job with a separate demand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def starts(record: Record) -> list[int]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_task_waits_for_memory_on_one_node(policy: str) -> None:
-    # 0 -> 1, 2, 3: the second step has cores for all, and memory for two of a node's size
+    # 0 -> 1, 2, 3: the second step has cores for all tasks, and memory for two with the size of a node
     asked = [small(1, 1), small(1, 10), small(1, 10), small(1, 10)]
     record = run(dag([4], [2, 5, 5, 5], asked, submit=[0], edges=[(0, 1), (0, 2), (0, 3)]), two_nodes(), policy)
     assert starts(record) == [0, 2, 2, 7]
@@ -69,12 +69,12 @@ def test_a_task_waits_for_memory_on_one_node(policy: str) -> None:
 
 
 def with_cores(rng: np.random.Generator, machine: Machine, most: int = 10) -> list[Job]:
-    """Jobs that ask for a core at least, as every task of a DAG does."""
+    """Return jobs that request at least one core, as every task of a DAG does."""
     return [job for job in draw_jobs(rng, machine, most) if asked_of(job.demand).total("cores")]
 
 
 def one_by_one(jobs: Sequence[Job]) -> Workload:
-    """The same jobs, each as a DAG of one task."""
+    """Return the same jobs, each as a DAG of one task."""
     plain = workload_of(jobs)
     tasks = Tasks.from_edges(
         counts=[1] * len(plain),
@@ -107,7 +107,7 @@ def test_a_task_is_a_job_of_its_own(policy: str) -> None:
 
 
 def drawn_dag(rng: np.random.Generator, machine: Machine) -> Workload:
-    """Jobs of one to four tasks with edges from earlier tasks to later ones."""
+    """Draw jobs of one to four tasks with edges from earlier tasks to later ones."""
     tasks = with_cores(rng, machine, 12)
     counts: list[int] = []
     while sum(counts) < len(tasks):
@@ -157,7 +157,7 @@ def test_a_job_is_rejected_for_the_first_of_its_tasks_that_no_node_can_hold(poli
 
 
 def grid() -> Platform:
-    """Two clusters of one kind, one with little memory and one with more, and one of another kind; data take 1/5."""
+    """Return two clusters of one kind, with little and with more memory, and one of another; transfers take 1/5."""
 
     def cluster(name: str, kind: str, count: int, cores: int, memory: int, gpus: int = 0) -> ClusterSpec:
         groups = (NodeGroup(group="n", count=count, capacity={"cores": cores, "memory": memory}, gpus=gpus),)
@@ -172,13 +172,13 @@ def grid() -> Platform:
 
 
 def test_tasks_go_to_the_clusters_that_can_hold_them_and_their_data_follow() -> None:
-    # 0 and 1 fit anywhere of their kind, and go to one cluster after the other; 2 has memory in the south alone; 3 has
+    # 0 and 1 fit on every cluster of their kind, and use one cluster each; 2 has enough memory only in the south; 3 has
     # half a GPU in the third cluster.
     asked = [small(1, 1), small(1, 1), small(1, 9), small(1, 1, gpu=500)]
     kinds = {"kind": [0, 0, 0, 1], "kinds": ("cpu", "gpu")}
     workload = dag([4], [10, 10, 10, 10], asked, submit=[0], edges=[(0, 1), (0, 2), (2, 3)], **kinds)
     result = gs.simulate(workload, platform=grid(), policy="easy")
-    # the data of 0 are 2 s on their way to the south, those of 2 as long to the GPU
+    # transfers to the south (data of 0) and to the GPU (data of 2) take 2 s each
     assert result.tasks["cluster"].tolist() == ["north", "south", "south", "fast"]
     assert result.tasks["ready"].tolist() == [0, 12, 12, 24]
     held = dict(zip(result.allocations["task"].tolist(), result.allocations["node"].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Jobs above a limit of time: refused, lowered to it, or split into a chain."""
+"""Jobs above a time limit: rejected, clipped to the limit, or split into a chain."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_job_above_the_limit_is_turned_away_clipped_or_split() -> None:
 def test_each_piece_is_submitted_when_the_one_before_has_ended_and_the_response_spans_the_chain() -> None:
     split = ran(jobs(**LONG), site(4 * HOUR * SECOND), "split")
     assert split.beyond is not None
-    # The other job was there first when the first piece ended.
+    # The other job was ahead in the queue when the first piece ended.
     assert split.start[1] == pytest.approx(4 * HOUR, abs=2)
     first = int(split.beyond.start_us[1]) / SECOND
     assert first == pytest.approx(5 * HOUR, abs=4)

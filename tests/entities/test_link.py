@@ -1,4 +1,4 @@
-"""Links: fixed delays, shared capacity, slots; by small cases that one can check in the head."""
+"""Links: fixed delays, shared capacity, slots; small cases for calculation by hand."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ KINDS = ("K0", "K1", "K2", "K3")
 
 
 def tree(**network: Any) -> Platform:
-    """K0 and K1 below the root, K2 and K3 below a site."""
+    """Return a platform with K0 and K1 below the root, and K2 and K3 below a site."""
     c0, c1, c2, c3 = (ClusterSpec(f"c{number}", 99, kind) for number, kind in enumerate(KINDS))
     return Platform(RouterSpec("root", (c0, c1, RouterSpec("site", (c2, c3)))), network=Network(**network))
 
 
 def delivered(rows: list[tuple[int, int, int, int]], **network: Any) -> list[int]:
-    """When data arrive: submit, runtime of the sender, its kind and the receiver's."""
+    """Return arrivals of data: submit, runtime of the sender, its kind and the receiver's."""
     tasks = Tasks.from_edges(
         counts=[2] * len(rows),
         runtime=[length for _, runtime, *_ in rows for length in (runtime, 1)],
@@ -63,7 +63,7 @@ def test_each_direction_has_its_own_capacity() -> None:
 
 
 def test_rates_change_when_a_transfer_ends_or_begins() -> None:
-    # From 10 alone: 5 of 10 done at 15, when the other begins with 4; half the rate each until 23; the last unit alone.
+    # From 10 alone: 5 of 10 done at 15, when the other starts with 4; half the rate each until 23; the last unit alone.
     assert delivered([(0, 10, 0, 1), (11, 4, 0, 1)], kind="shared", ccr="1") == [24, 23]
 
 
@@ -73,8 +73,8 @@ def test_a_delivery_between_two_ticks_counts_at_the_next() -> None:
 
 
 def test_who_is_held_up_elsewhere_leaves_its_share_to_others() -> None:
-    # Two transfers into c1 get a half each there; the third shares c0's way out with one of them and gets a half too;
-    # with a cap of 1/4 nobody is held up by anybody.
+    # Two transfers into c1 get half the rate each; the third shares the uplink of c0 with one of them and gets half.
+    # With a cap of 1/4 no transfer delays another.
     rows = [(0, 8, 0, 1), (0, 8, 2, 1), (0, 8, 0, 3)]
     assert delivered(rows, kind="shared", ccr="1") == [24, 24, 24]
     assert delivered(rows, kind="shared", ccr="1", transfer_rate_cap="1/4") == [40, 40, 40]
@@ -88,7 +88,7 @@ def test_more_capacity_helps_up_to_the_cap_of_a_transfer() -> None:
 
 @pytest.mark.parametrize("kind", ["ccr", "shared", "fifo"])
 def test_all_that_comes_in_an_instant_is_there_before_the_one_decision(kind: Any) -> None:
-    # The data of 0 serve 1 (short) and 2 (long) on one core: longest first must see both.
+    # The data of 0 serve 1 (short) and 2 (long) on one core: longest first must compare both.
     tasks = Tasks.from_edges(
         counts=[3], runtime=[2, 1, 5], cores=1, kind=[0, 1, 1], kinds=("A", "B"), edges=[(0, 1), (0, 2)]
     )
@@ -100,7 +100,7 @@ def test_all_that_comes_in_an_instant_is_there_before_the_one_decision(kind: Any
 
 @pytest.mark.parametrize("kind", ["shared", "fifo"])
 def test_data_are_sent_once_to_each_cluster(kind: str) -> None:
-    # 0 -> three tasks on one cluster and one on another: two transfers over c0's way out
+    # 0 -> three tasks on one cluster and one on another: two transfers over the uplink of c0
     tasks = Tasks.from_edges(
         counts=[5],
         runtime=[6, 1, 1, 1, 1],
@@ -132,14 +132,14 @@ def test_transfers_that_start_together_do_not_join_one_that_is_under_way(kind: A
 
 def test_transfers_take_turns_for_a_slot_first_come_first_served() -> None:
     rows = [(0, 4, 0, 1), (0, 6, 0, 1), (0, 5, 0, 1)]
-    # 4 to 8; the one that is there at 5 next, 8 to 13; then the one from 6, 13 to 19
+    # 4 to 8; the transfer that waits at 5 next, 8 to 13; then the one from 6, 13 to 19
     assert delivered(rows, kind="fifo", ccr="1") == [8, 19, 13]
     assert delivered(rows, kind="fifo", ccr="1", slots=2) == [8, 14, 10]
     assert delivered(rows, kind="fifo", ccr="1", slots=3) == [8, 12, 10]
 
 
 def test_a_transfer_holds_every_link_of_its_path_source_side_first() -> None:
-    # The second waits for c1's way in while it holds its own way out, so the third, from the same cluster, waits too.
+    # The second waits for the downlink of c1 while it holds its uplink, so the third, from the same cluster, waits too.
     rows = [(0, 10, 0, 1), (0, 10, 2, 1), (0, 10, 2, 3)]
     assert delivered(rows, kind="fifo", ccr="1") == [20, 30, 40]
 

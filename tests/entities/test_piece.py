@@ -1,4 +1,4 @@
-"""Pieces of jobs: what routers and balancers ask of them."""
+"""Pieces of jobs: the interface for routers and balancers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotes on a grid: who is asked, how often, and that a question leaves no trace."""
+"""Quotes on a grid: which clusters give quotes, how often, and that quotes leave the state unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SITES = Platform(
 
 
 def jobs(*rows: tuple[int, int, int, float], tolerance: float | None = None) -> Workload:
-    """Jobs with exact estimates: submit, runtime, cores, deadline."""
+    """Return jobs with exact estimates: submit, runtime, cores, deadline."""
     submit, runtime, cores, deadline = zip(*rows, strict=True)
     return Workload.from_columns(
         submit=submit,
@@ -49,7 +49,7 @@ def simulated(workload: Workload, platform: Platform, policy: Any = "qops", how:
 
 
 class Asked:
-    """A scheduler that offers a start at once, or on clusters of *refusing* cores nothing, and writes down who asks."""
+    """A scheduler that offers a start at once, or nothing on clusters of *refusing* cores, and records the requests."""
 
     plan = None
 
@@ -57,7 +57,7 @@ class Asked:
         self.refusing, self.log = refusing, list[tuple[str, int, int]]()
 
     def __deepcopy__(self, memo: Any) -> Asked:
-        return copy.copy(self)  # the log stays one
+        return copy.copy(self)  # so that the log stays the same object
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         self.index, self.cores, self.waiting = cluster.index, cluster.cores, list[int]()
@@ -121,11 +121,11 @@ def test_where_both_grant_the_deadline_the_earlier_start_decides() -> None:
 
 @pytest.mark.parametrize(("tolerance", "status"), [(1.0, Status.unadmitted), (2.0, Status.completed)])
 def test_the_earliest_offer_of_all_is_put_to_the_user(tolerance: float, status: Status) -> None:
-    # At 1, a is busy until 30 and b until 20; the job asks for an end by 16.
+    # At 1, a is busy until 30 and b until 20; the job requests an end by 16.
     rows = (0, 30, 4, 30.0), (0, 20, 4, 20.0), (1, 10, 4, 16.0)
     record = simulated(jobs(*rows, tolerance=tolerance), PAIR, "fqops")
     assert record.promises is not None
-    assert record.promises.offer_us[2] == 30 * SECOND  # 29 after its submit; 15 were asked for
+    assert record.promises.offer_us[2] == 30 * SECOND  # 29 after its submission; 15 were requested
     assert record.status[2] == status
     if status == Status.completed:
         assert (record.cluster[2], record.end[2]) == (1, 30)
@@ -135,7 +135,7 @@ def test_the_cheaper_cluster_is_taken_as_long_as_its_promise_is_early_enough() -
     platform = Platform(RouterSpec("root", (ClusterSpec("dear", 4, rate=2.0), ClusterSpec("cheap", 4, rate=0.5))))
     rows = (0, 10, 4, 50.0), (0, 10, 4, 50.0), (0, 10, 4, 50.0), (0, 10, 4, 29.0)
     record = simulated(jobs(*rows), platform, how="cheapest-guarantee")
-    assert record.cluster.tolist() == [1, 1, 1, 1]  # the fourth moves up before the third
+    assert record.cluster.tolist() == [1, 1, 1, 1]  # the fourth starts ahead of the third
     assert simulated(jobs(*rows, (1, 10, 4, 15.0)), platform, how="cheapest-guarantee").cluster[4] == 0
     assert set(simulated(jobs(*rows), platform).cluster.tolist()) == {0, 1}
 
@@ -145,12 +145,12 @@ def test_jobs_without_deadlines_go_where_they_would_start_first(policy: str) -> 
     rows = (0, 10, 4), (1, 20, 4), (2, 5, 4), (3, 5, 4), (4, 1, 4), (5, 1, 4)
     record = simulated(jobs(*((*row, float("inf")) for row in rows)), PAIR, policy)
     assert record.cluster.tolist() == [0, 1, 0, 0, 0, 0]
-    assert record.start.tolist() == [0, 1, 10, 15, 20, 21]  # the last one on b as well at 21: the first of equal ones
+    assert record.start.tolist() == [0, 1, 10, 15, 20, 21]  # the last one also on b at 21: the first of equal ones
 
 
 @pytest.mark.parametrize("how", ["expected-queue", "expected-queue?work=queued"])
 def test_a_job_that_is_turned_away_is_no_load(how: str) -> None:
-    # The second cannot end by 15 behind the first; a load of its 40 core-seconds would send the third to b.
+    # The second cannot end by 15 after the first; a load of its 40 core-seconds would send the third to b.
     rows = (0, 10, 4, 10.0), (0, 20, 1, 20.0), (1, 10, 3, 11.0), (11, 1, 4, 12.0), (11, 1, 4, 12.0)
     record = simulated(jobs(*rows), PAIR, how=how)
     assert record.cluster[record.ran].tolist()[:2] == [0, 1]

@@ -1,4 +1,4 @@
-"""Users who react, in a run: when jobs come, and that everything else counts from there."""
+"""Users who react, in a run: submit times of jobs, and all other times relative to them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ POLICIES = (
 
 @dataclass
 class Replay:
-    """Starts every job when the log says that it did."""
+    """Starts every job at its logged start."""
 
     starts: Any = None
     source: ClassVar[str] = "a test"
@@ -74,7 +74,7 @@ class Replay:
 
 
 def log(*jobs: tuple[float, float, int, int, float], **more: Any) -> Workload:
-    """Jobs (submit, runtime, cores, user, logged wait)."""
+    """Return jobs (submit, runtime, cores, user, logged wait)."""
     submit, runtime, cores, user, wait = (list(column) for column in zip(*jobs, strict=True))
     return Workload.from_columns(
         submit=submit, runtime=runtime, cores=cores, labels={"user": user}, logged={"wait": wait}, **more
@@ -92,7 +92,7 @@ def submits(record: Record) -> list[float]:
 TWO_USERS = log(
     (0, 10, 4, 1, 0),
     (1, 10, 4, 2, 9),
-    (12, 5, 4, 1, 8),  # 2 s after the first one's end, while that of user 2 runs
+    (12, 5, 4, 1, 8),  # 2 s after the end of the first, while the job of user 2 runs
     (25, 5, 1, 2, 0),  # 5 s after its own end
 )
 
@@ -122,7 +122,7 @@ def test_a_session_comes_at_its_own_time_or_when_the_user_has_what_went_before()
 
 
 def test_batches_of_a_user_come_in_the_order_of_the_log():
-    """The third waits for nothing new, but not before the second, which waits for the first."""
+    """The third depends on no new job, but cannot precede the second, which waits for the first."""
     workload = log((0, 10, 1, 1, 0), (12, 500, 1, 1, 0), (200, 5, 1, 1, 0))
     slow = replace(workload, runtime=workload.runtime * 50, estimate=workload.estimate * 50)
     record = run(replace(slow, reactions=reacting(workload, gap=60).reactions), Platform.single(3), "fcfs")
@@ -147,7 +147,7 @@ def test_who_is_not_admitted_is_answered_at_once():
 
 
 def test_who_the_log_names_is_waited_for_whoever_the_user_is():
-    """Job 3 comes 4 s after the end of job 1, of somebody else; job 4, as ever, 3 s after its user's jobs."""
+    """Job 3 is submitted 4 s after the end of job 1, of another user; job 4, as before, 3 s after its user's jobs."""
     workload = log((0, 10, 1, 1, 0), (0, 20, 1, 2, 0), (14, 5, 1, 2, 0), (23, 5, 1, 2, 0))
     said = {"preceding": np.array([-1, -1, 1, -1]), "think": np.array([np.nan, np.nan, 4, np.nan])}
     workload = replace(workload, logged={**workload.logged, **said})
@@ -174,7 +174,7 @@ def test_the_record_knows_the_workload_that_was_given():
 
 
 def test_first_come_is_who_comes_first_in_this_run():
-    """Job 3 of the log comes after job 4 here, and stands behind it."""
+    """Job 3 of the log is submitted after job 4 here, and is behind it in the queue."""
     workload = log((0, 10, 2, 1, 0), (1, 10, 2, 2, 0), (11, 3, 1, 1, 0), (12, 3, 2, 3, 0))
     slow = replace(workload, runtime=workload.runtime * [2, 2, 1, 1], estimate=workload.estimate * [2, 2, 1, 1])
     workload = replace(slow, reactions=reacting(workload).reactions)
@@ -192,7 +192,7 @@ def test_a_think_time_of_nothing_comes_in_the_instant_of_the_end():
 
 
 def crowd(seed: int, jobs: int = 60, users: int = 6) -> Workload:
-    """A log as EASY would have made it on 8 cores, with users."""
+    """Return a log with the schedule of EASY on 8 cores, with users."""
     rng = np.random.default_rng(seed)
     workload = Workload.from_columns(
         submit=np.sort(rng.integers(0, 40 * jobs, jobs)),
@@ -231,7 +231,7 @@ def test_every_policy_serves_users_who_react(policy, instant):
 @given(st.integers(0, 10**6), st.sampled_from(["fcfs", "easy", "conservative"]))
 def test_jobs_come_when_the_rule_says_by_what_happened(seed, policy):
     workload = reacting(crowd(seed))
-    record = run(workload, Platform.single(5), policy)  # too wide jobs are rejected
+    record = run(workload, Platform.single(5), policy)  # jobs that are too wide are rejected
     assert workload.reactions is not None
     over = np.where(record.ran, record.end_us, record.workload.submit)
     due = workload.reactions.submits(workload.labels["user"], workload.submit, over)
@@ -249,7 +249,7 @@ def test_on_a_machine_without_waits_nobody_comes_later_than_in_the_log(seed):
 
 @pytest.mark.parametrize("policy", [*POLICIES, "qops", "msb", "mrt", "fair-tree", "random"])
 def test_a_run_is_that_of_a_fixed_log_with_the_same_submits(policy):
-    """What a policy does follows from when jobs came, whoever decided that; job order is that of coming."""
+    """A policy depends only on submit times, whatever determines them; job order is submission order."""
     for seed in range(3):
         record = run(reacting(crowd(seed)), Platform.single(8), policy)
         order = np.lexsort((np.arange(len(record)), record.workload.submit))

@@ -1,4 +1,4 @@
-"""A machine grants what is possible and refuses the rest, whoever asks: cores of a pool, and nodes one by one."""
+"""A machine grants feasible requests and rejects others from any caller: cores of a pool, and nodes one by one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at(*node: int, gpus: Any = (), **amounts: list[int]) -> Placement:
 
 
 class Placer:
-    """Starts every job as soon as it comes, on the cores that it asked for, where a list says."""
+    """Starts every job at its submission on its requested cores, at listed places."""
 
     def __init__(self, *places: Placement | None, nodes: Capacity | None = TWO, once: bool = True) -> None:
         self.capabilities, self.places, self.waiting = Capabilities(nodes=nodes), places, list[int]()
@@ -99,7 +99,7 @@ def test_nothing_is_granted_twice_within_an_instant_of_events(what: str) -> None
 
 @pytest.mark.parametrize("what", WRONG)
 def test_what_a_job_that_ends_now_holds_may_be_lent_between_two_events(what: str) -> None:
-    """The second comes as the first ends; its arrival is the earlier event of that instant."""
+    """The second arrives as the first ends; its arrival is the earlier event of that instant."""
     cores, places, _ = WRONG[what]
     record = ran(*places, cores=cores, submit=[0, 10], instant="per-event")
     assert record.start.tolist() == [0, 10]
@@ -209,7 +209,7 @@ def test_processes_of_somebody_wait_for_idle_cores_one_after_another(nodes: Capa
     machine, seen = Machine(env, 8, nodes), list[tuple[int, str, int]]()
     machine.take(0, 6, NEVER)
     env.process(crew(machine, 5, 10, seen))
-    env.process(crew(machine, 1, 3, seen))  # is idle, but somebody asked before
+    env.process(crew(machine, 1, 3, seen))  # is idle, but an earlier request waits
 
     def job() -> Generator[Event, Any, None]:
         yield env.timeout(4)

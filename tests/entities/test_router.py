@@ -1,4 +1,4 @@
-"""Routers: who is able, who is picked, how a piece is split; the inbox at the root."""
+"""Routers: able children, selected children, the split of a piece; the inbox at the root."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND = 10**6
 
 
 class Leaf:
-    """Stands for a cluster: writes down what is placed on it."""
+    """Replacement for a cluster that records its pieces."""
 
     asked = None  # of nodes and pools
 
@@ -44,7 +44,7 @@ class Leaf:
 
 
 class First:
-    """The first able child; writes down how many there were."""
+    """Selects the first able child and records the number of able children."""
 
     def __init__(self) -> None:
         self.asked = list[int]()

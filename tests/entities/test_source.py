@@ -1,4 +1,4 @@
-"""The source releases jobs, the root admits them in the same instant."""
+"""The source releases jobs, and the root admits them in the same instant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gridsim.entities.source import Source
 
 
 class Child:
-    """Stands for a cluster: writes down what comes, and when the root has finished an instant."""
+    """Replacement for a cluster that records arrivals, and the instants that the root has finished."""
 
     dirty = True
 

@@ -1,4 +1,4 @@
-"""A loop that is compiled in another process while this one goes on."""
+"""A loop is compiled in another process while this one continues."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_what_another_process_has_compiled_is_not_compiled_again(tmp_path: Path)
 
 
 class _Never:
-    """A loop that nobody has compiled, nor should."""
+    """A loop that is never compiled."""
 
     def py_func(self) -> None:
-        """Its source."""
+        """Stand-in for the source function."""
 
     def typeof_pyval(self, _: Any) -> None:
         raise AssertionError("it is compiled")

@@ -1,4 +1,4 @@
-"""Compiled profile operations against a profile that is a plain list: one entry of free cores an instant."""
+"""Compiled profile operations compared with a profile as a simple list with the free cores of each instant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gridsim.machine import blocks
 from gridsim.model.time import NEVER
 
 CORES = 6
-HORIZON = 24  # after it everything is free
+HORIZON = 24  # afterwards all cores are free
 
 
 class Plain:
@@ -35,7 +35,7 @@ class Plain:
 
 
 class Compiled:
-    """The same operations by the kernels, with enough room."""
+    """The same operations by the kernels, with large enough arrays."""
 
     def __init__(self) -> None:
         self.times, self.free = np.zeros(200, dtype=np.int64), np.zeros(200, dtype=np.int64)
@@ -55,7 +55,7 @@ class Compiled:
 
 @st.composite
 def profiles(draw: st.DrawFn) -> tuple[Plain, Compiled, list[tuple[int, int, int]]]:
-    """A plain and a compiled profile after the same reservations, releases and passing of time; what is held."""
+    """Draw a plain and a compiled profile after equal reservations, releases and advances of time; and allocations."""
     plain, compiled = Plain(), Compiled()
     held: list[tuple[int, int, int]] = []
     for _ in range(draw(st.integers(0, 12))):
@@ -186,11 +186,11 @@ def test_the_block_of_an_instant_begins_at_or_before_it() -> None:
 
 
 def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> None:
-    """Free now, but the frontier says that nothing given back reaches it: the plan was left-shifted, it cannot move."""
+    """Cores are free now, but not by the released blocks: the plan was left-shifted, so the job cannot move."""
     compiled = Compiled()
     compiled.change(0, 10, -CORES)
     compiled.change(10, 15, -CORES)
-    compiled.change(2, 4, CORES)  # a hole that the frontier does not tell of
+    compiled.change(2, 4, CORES)  # free cores that the released blocks do not contain
     assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER, 0) == 2
     assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1, 0) == 10
 

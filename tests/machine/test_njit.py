@@ -1,4 +1,4 @@
-"""Compiled loops are kept, and made anew when any of them has changed."""
+"""Compiled loops are cached, and recompiled when any of them has changed."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def doubled(value):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """Call `doubled` as a process does that finds what others have kept; how often that compiles it."""
+    """Call `doubled` as a process with the cache of others; return how often that compiles it."""
     monkeypatch.setattr(compiled_loops, "_FOLDER", str(tmp_path / "kept"))
     made: list[str] = []
 

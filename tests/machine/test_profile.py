@@ -1,4 +1,4 @@
-"""Free cores over time: blocks that are reserved, released, searched and forgotten."""
+"""Free cores over time: blocks that are reserved, released, searched and removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Block(NamedTuple):
 
 
 class Profile:
-    """Free cores over time, from the present on, as `gridsim.machine.blocks` has them."""
+    """Free cores over time from the current time on, as in `gridsim.machine.blocks`."""
 
     def __init__(self, cores: int, now: int = 0, room: int = 256) -> None:
         self.times: IntArray = np.zeros(room, dtype=np.int64)
@@ -28,29 +28,29 @@ class Profile:
         self.size = 1
 
     def advance(self, now: int) -> None:
-        """Forget what lies before *now*."""
+        """Remove the part before *now*."""
         self.size = blocks.forget(self.times, self.free, self.size, now)
 
     def reserve(self, start: int, end: int, cores: int) -> None:
-        """Take *cores* during ``[start, end)``."""
+        """Reserve *cores* during ``[start, end)``."""
         self.size = blocks.reserve(self.times, self.free, self.size, start, end, cores)
 
     def release(self, start: int, end: int, cores: int) -> None:
-        """Give *cores* back during ``[start, end)``."""
+        """Release *cores* during ``[start, end)``."""
         self.size = blocks.release(self.times, self.free, self.size, start, end, cores)
 
     def earliest(self, cores: int, duration: int) -> int:
-        """First instant from which *cores* are free for *duration* (spec of the deadline papers, 2.3)."""
+        """Return the first instant from which *cores* are free for *duration* (spec of the deadline papers, 2.3)."""
         return int(blocks.earliest(self.times, self.free, self.size, cores, duration))
 
     def place(self, cores: int, duration: int) -> int:
-        """Reserve at `earliest` and say where."""
+        """Reserve at `earliest` and return the start."""
         start = self.earliest(cores, duration)
         self.reserve(start, start + duration, cores)
         return start
 
     def blocks(self) -> list[Block]:
-        """All free-time blocks in order; the last one ends never."""
+        """Return all free-time blocks in order; the last one has no end."""
         ends = [*self.times[1 : self.size].tolist(), NEVER]
         starts, free = self.times[: self.size].tolist(), self.free[: self.size].tolist()
         return [Block(*block) for block in zip(starts, ends, free, strict=True)]

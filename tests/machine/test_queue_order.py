@@ -1,4 +1,4 @@
-"""The one order of ties: the comparison and its sorts against tuples that Python compares."""
+"""Queue order: the compiled comparison and its sorts against tuples in Python."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from gridsim.machine.queue_order import HEAD, TAIL, before, comes_before, in_order, index_of, insert, sort_in, take_out
 
-SMALL = st.integers(0, 2)  # ties are the rule
+SMALL = st.integers(0, 2)  # ties are frequent
 
 
 @st.composite
 def queues(draw: st.DrawFn) -> tuple[Any, Any, list[int]]:
-    """Ties and a key of each request, and some of them in any order."""
+    """Draw tie values and a key of each request, and some of the requests in any order."""
     n = draw(st.integers(1, 9))
     ties = np.array(draw(st.lists(st.tuples(SMALL, SMALL), min_size=n, max_size=n)), dtype=np.int64).T.copy()
     keys = np.array(draw(st.lists(SMALL, min_size=n, max_size=n)), dtype=np.int64)
@@ -23,7 +23,7 @@ def queues(draw: st.DrawFn) -> tuple[Any, Any, list[int]]:
 
 
 def order_of(ties: Any, keys: Any, row: int) -> tuple[int, ...]:
-    """What Python compares: key, row of the job, ready time, row."""
+    """Return the tuple for Python's comparison: key, row of the job, ready time, row."""
     return (int(keys[row]), int(ties[0, row]), int(ties[1, row]), row)
 
 

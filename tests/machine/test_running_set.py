@@ -1,4 +1,4 @@
-"""Who runs until when, against a plain list; what is free beside them, in one width and in several."""
+"""The running set compared with a plain list, and free capacity next to it, in one dimension and in several."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STEPS = st.lists(st.tuples(st.integers(0, REQUESTS - 1), st.integers(0, HORIZON)
 
 
 def ran(steps: list[tuple[int, int, bool]]) -> tuple[Any, Any, list[tuple[int, int]]]:
-    """Columns and counts after some begins, changed minds and ends; the same as a list of ends and requests."""
+    """Draw columns and counts after starts, corrections and ends, and the same as a list of ends and requests."""
     running, counts = np.zeros((2, REQUESTS + 1), dtype=np.int64), np.zeros(OWN, dtype=np.int64)
     counts[TOTAL] = TOTAL_CORES
     plain: list[tuple[int, int]] = []
@@ -44,7 +44,7 @@ def ran(steps: list[tuple[int, int, bool]]) -> tuple[Any, Any, list[tuple[int, i
         plain = [each for each in plain if each[1] != row]
         if not before or stays:
             plain.append((end, row))
-            plain.sort(key=lambda each: each[0])  # equal ends in order of starting
+            plain.sort(key=lambda each: each[0])  # equal ends in order of starts
     return running, counts, plain
 
 

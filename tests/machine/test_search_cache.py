@@ -1,4 +1,4 @@
-"""Searches that begin where others ended, against searches from the present."""
+"""Searches that start from cached results, compared with searches from the current time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_was_found_holds_for_its_kind_and_for_more_and_until_the_next_serie
 def test_of_many_kinds_the_last_ones_are_known() -> None:
     bounds = no_bounds()
     forget_bounds(bounds)
-    kinds = [(1 + k, (1000 - k) * MINUTE) for k in range(3 * KINDS)]  # none is at least as wide and as long as another
+    kinds = [(1 + k, (1000 - k) * MINUTE) for k in range(3 * KINDS)]  # none is as wide and long as another
     for k, (cores, length) in enumerate(kinds):
         bounds[BOUND, kind_of(bounds, cores, length, 0)] = k
     last = [k for k in range(2 * KINDS, 3 * KINDS) if bounds[BOUND, kind_of(bounds, *kinds[k], 0)] == k]

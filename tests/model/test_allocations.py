@@ -1,4 +1,4 @@
-"""Columns of where jobs ran: rows of some jobs, of chains, and GPUs as text."""
+"""Columns of allocations: rows of some jobs, of chains, and GPUs as text."""
 
 from __future__ import annotations
 

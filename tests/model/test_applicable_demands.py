@@ -1,4 +1,4 @@
-"""Which demands of a log count on a machine."""
+"""Demands of a log that apply to a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decimal numbers taken at their word."""
+"""Exact decimal numbers."""
 
 from __future__ import annotations
 

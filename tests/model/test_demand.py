@@ -1,4 +1,4 @@
-"""What jobs ask for, and what a machine has: the errors of the specification of machines, sections 2.3 and 2.4."""
+"""Demands of jobs and capacity of machines: errors of the specification of machines, sections 2.3 and 2.4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Demands as columns of a table and back."""
+"""Conversion of demands to columns of a table and back."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from gridsim.simulation import simulate
 
 
 def log(**provenance: Any) -> Workload:
-    """Two jobs, of ann and of somebody whom the log does not name."""
+    """Return two jobs, of ann and of a user whom the log does not name."""
     jobs = Workload.from_columns(
         submit=[0, 60],
         runtime=[10, 20.5],

@@ -1,4 +1,4 @@
-"""What a job is called: every id that a user of Slurm or PBS would paste, and nothing that is none."""
+"""Job ids: every form that users of Slurm or PBS paste is accepted, and other texts are rejected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IDS = JobIds.read(
         ("700018_2", 700_031),
         ("700018_2.batch", 700_031),
         ("700018_[3]", 700_032),
-        ("700018", 700_018),  # the number that Slurm gave the task that began last
+        ("700018", 700_018),  # the number that Slurm assigned to the last started task
         ("700020+1", 700_021),
         ("700020+1.0", 700_021),
         ("700020+0", 700_020),

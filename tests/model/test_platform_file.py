@@ -1,4 +1,4 @@
-"""Platforms from TOML: what is read, and every mistake by file and key."""
+"""Platforms from TOML: parsed values, and each error with file and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of a site that are set by one line of text."""
+"""Limits of a site, set by one line of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gridsim.model.time import MICROSECOND
 
 
 def site() -> Site:
-    """A site with GPUs, a licence, two QOS, and two accounts of one user."""
+    """Return a site with GPUs, a licence, two QOS, and two accounts of one user."""
     users = (Association("bio", user="ann"), Association("physics", user="ann", most_jobs=4))
     return Site(
         nodes=(Node("n1", 8, gpus=2, gpu_kind="a100"),),

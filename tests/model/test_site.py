@@ -1,4 +1,4 @@
-"""A site of Slurm that grows and shrinks by whole nodes."""
+"""A Slurm site that grows and shrinks by whole nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAT = (Node("fat1", 16, 9000, features=("big",)), Node("fat2", 16, 9000, feature
 
 
 def site(**more: Any) -> Site:
-    """Three thin nodes and two fat ones; ``batch`` has all, ``thin`` the thin ones, ``two`` two of these."""
+    """Return a site with three thin and two fat nodes; ``batch`` has all, ``thin`` the thin, ``two`` two thin ones."""
     names = tuple(node.name for node in (*FAT, *THIN))
     partitions = (
         SitePartition("batch", names),

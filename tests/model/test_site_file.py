@@ -1,4 +1,4 @@
-"""Slurm sites from slurm.conf and from what sacctmgr and sshare print."""
+"""Slurm sites from slurm.conf and from the output of sacctmgr and sshare."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_qos_have_priorities_and_limits(tmp_path: Path) -> None:
 
 
 def test_limits_of_resources_are_read_under_all_their_names(tmp_path: Path) -> None:
-    # sacctmgr(1), "SPECIFICATIONS FOR QOS"; memory in MiB, below 0 for none, old names as of resource_limits.html.
+    # sacctmgr(1), "SPECIFICATIONS FOR QOS"; memory in MiB, negative for none, old names as in resource_limits.html.
     text = "Name|Priority|Flags|GrpTRES|MaxTRESPerNode|MinTRES|GrpTRESRunMins|MaxTRESMinsPerJob|MaxNodesPU|MaxTRESPA\n"
     text += "a|1|NoDecay|mem=2G,license/x=3,node=-1|gres/gpu:a100=2|cpu=4|mem=5|billing=60|7|cpu=8,gres/gpu=1\n"
     ((found,), ignored) = read_qos(written(tmp_path, text))
@@ -396,7 +396,7 @@ def test_reservations_are_read_in_lines_and_in_one_line_each(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "header",
     [
-        "Name|TimeStart|TimeEnd|NodeName|Flags|TRES",  # what Slurm 22.05.8 makes of the one below
+        "Name|TimeStart|TimeEnd|NodeName|Flags|TRES",  # output of Slurm 22.05.8 for the one below
         "Name|Start|End|NodeNames|Flags|TRES",
     ],
 )

@@ -1,4 +1,4 @@
-"""Words of a site's files: known and followed, known and not, unknown."""
+"""Keywords of a site's files: supported, ignored, and unknown."""
 
 from __future__ import annotations
 

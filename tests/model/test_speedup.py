@@ -1,4 +1,4 @@
-"""Speedups: the facts of Downey's model, tables by hand, laws that are none."""
+"""Speedups: properties of Downey's model, tables calculated by hand, and invalid laws."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""List policies with predictions, backfill orders and lanes of reservations on one pool of cores: slow and plain.
+"""List policies with predictions, backfill orders and reservation lanes on one pool of cores; slow reference.
 
-Written from the specification of predictions, whose sections the comments name. The machine and its event loop are
-those of `gridsim.testing.oracle`; nothing of the core is imported.
+The implementation follows the specification of predictions; comments cite its sections. The machine and the event
+loop are those of `gridsim.testing.oracle`; the module imports nothing from the core.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["DRAWN", "KEYS", "Cycles", "Key", "Predictions", "Rule", "State", "li
 
 
 class State(Protocol):
-    """Arguments of a key besides the job: the running jobs and the predicted run times."""
+    """Arguments of a key besides the job: running jobs and predicted run times."""
 
     waiting: list[Any]
     running: list[Any]
@@ -34,7 +34,7 @@ class State(Protocol):
 
 
 Key = Callable[[Job, int, State], Any]
-"""Lower first; ties by job order."""
+"""Sort key of a waiting job; lowest first, ties by job order."""
 
 
 def _waited(job: Job, now: int, unit: float) -> float:
@@ -42,7 +42,7 @@ def _waited(job: Job, now: int, unit: float) -> float:
 
 
 def _ageing(power: int, unit: Callable[[Job], float], weight: Callable[[Job], float]) -> Key:
-    """Ageing as floats: whole powers are products."""
+    """Return the key of ageing as floats; whole exponents are computed as products."""
 
     def key(job: Job, now: int, state: State) -> float:
         waited = _waited(job, now, unit(job))
@@ -65,20 +65,20 @@ KEYS: Mapping[str, Key] = {
     "xfactor": _ageing(1, _seconds, lambda job: 1.0),
     "wfp3": _ageing(3, _seconds, lambda job: job.cores),
     "unicef": _ageing(1, lambda job: math.log2(max(job.cores, 2)) * job.estimate / MICROSECOND, lambda job: 1.0),
-    # Grid, section 9: the rank and the critical path of a job without tasks are its estimate; the 1 is a tick.
+    # Grid, section 9: rank and critical path of a job without tasks equal its estimate. The 1 is one tick.
     "p-slr": lambda job, now, state: -Fraction(now + job.estimate + state.tick - job.submit, job.estimate),
     "shortest": lambda job, now, state: state.predicted(job),
 }
-"""Orders by name; ageing ones tie where the documented floats do."""
+"""Orders by name; ageing orders have the ties of the documented floats."""
 
 
 DRAWN: Key = _static("fifo")
-"""Marks an order that is drawn in each cycle."""
+"""Marker of an order that is drawn in each scheduling cycle."""
 
 # -- predictions -------------------------------------------------------------------------------------------------------
 
 STEPS = (60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000)
-"""Seconds, of section 3."""
+"""Steps of section 3, s."""
 
 
 @dataclass
@@ -88,13 +88,13 @@ class Predictions:
     Attributes
     ----------
     users, cores : sequence of int
-        Of each row; a negative user is unknown.
+        User and cores of each row; a negative user is unknown.
     rule : str
         ``requested``, ``clairvoyant``, ``recent``, ``average`` or ``similar``.
     corrector : str
-        ``request``, ``steps``, ``added`` or ``double``; without *cap* the last one exceeds the request.
+        ``request``, ``steps``, ``added`` or ``double``; without *cap*, ``double`` may exceed the request.
     tick : int
-        To whole ticks predictions are rounded down [P2].
+        Predictions are rounded down to whole ticks [P2].
     """
 
     users: Sequence[int]
@@ -153,12 +153,12 @@ class Predictions:
         self.present[job] = new if self.corrector == "double" and not self.cap else min(job.estimate, new)
 
 
-# -- a cycle --------------------------------------------------------------------------------------------------------
+# -- scheduling cycle -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Which requests that cannot start hold reservations in a cycle: so many in each lane; none if *strict*."""
+    """Requests that hold a reservation if they cannot start in a cycle: a number per lane, none if *strict*."""
 
     capacity: Sequence[int] = (1,)
     lane: Callable[[Job], int] = lambda job: 0
@@ -166,7 +166,7 @@ class Rule:
 
 
 class Cycles:
-    """List policies on any machine: what happens at an instant, and a cycle."""
+    """List policies on any machine: events of one instant and the scheduling cycle."""
 
     by: Key
     rule: Rule
@@ -183,22 +183,22 @@ class Cycles:
     # -- the machine -------------------------------------------------------------------------------------------------
 
     def leave(self, job: Any, now: int) -> Any:
-        """Take an ended job from the machine."""
+        """Remove a completed job from the machine."""
         raise NotImplementedError
 
     def arrive(self, job: Any, now: int) -> None:
-        """Let a job wait, or reject it."""
+        """Add a job to the queue, or reject it."""
         raise NotImplementedError
 
     def soonest(self, job: Any, reserved: list[Any], now: int) -> tuple[int, Any]:
-        """Return the earliest start with running jobs and reservations, and the allocation of the job from then on."""
+        """Return the earliest start given running jobs and reservations, and the allocation of the job from then on."""
         raise NotImplementedError
 
     def starts_on(self, job: Any, now: int, held: Any) -> None:
         """Start a job."""
         raise NotImplementedError
 
-    # -- what happens ------------------------------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------------------------------
 
     def predicted(self, job: Any) -> int:
         return self.predictions.present[job]
@@ -211,7 +211,7 @@ class Cycles:
         return min(instants, default=NEVER)
 
     def batched(self, now: int) -> None:
-        """Section 4.5; no cycle after corrections alone [P12]."""
+        """Process one instant (section 4.5); corrections alone cause no scheduling cycle [P12]."""
         self.now, changed = now, False
         for job in [job for job in self.running if job.end == now]:
             self.ended(job, now)
@@ -247,7 +247,7 @@ class Cycles:
         self.leave(job, now)
 
     def corrections(self, now: int) -> bool:
-        """Corrected predictions, and overruns of requests; whether there was an overrun."""
+        """Correct predictions and overruns of requests; return whether there was an overrun."""
         found = False
         for job in self.running:
             limit = job.start + job.estimate
@@ -261,10 +261,10 @@ class Cycles:
                 found = True
         return found
 
-    # -- a cycle ------------------------------------------------------------------------------------------------------
+    # -- scheduling cycle ---------------------------------------------------------------------------------------------
 
     def ordered(self, jobs: list[Any], key: Key, now: int) -> list[Any]:
-        """Sorted by a key, ties as they are; or drawn, each next one from those that are left."""
+        """Yield jobs sorted by a key with stable ties, or drawn at random from the remaining jobs."""
         if key is not DRAWN:
             return sorted(jobs, key=lambda job: key(job, now, self))
         assert self.draws is not None
@@ -272,7 +272,7 @@ class Cycles:
         return [left.pop(int(self.draws.integers(len(left)))) for _ in jobs]
 
     def starts(self, now: int) -> None:
-        """Sections 4.1 and 4.2."""
+        """Run a scheduling cycle (sections 4.1 and 4.2)."""
         queue = self.ordered(sorted(self.waiting, key=lambda job: job.row), self.by, now)
         left, reserved, blocked = list(self.rule.capacity), list[Any](), False
         ranked = [] if self.behind is None else self.ordered(queue, self.behind, now)
@@ -294,7 +294,7 @@ class Cycles:
 
 
 class List(Cycles, Machine):
-    """One pool of cores."""
+    """List policies on one pool of cores."""
 
     def leave(self, job: Job, now: int) -> bool:
         return Machine.leave(self, job, now)
@@ -319,7 +319,7 @@ def listed(
     instant: str = "batched",
     tick: float = 1.0,
 ) -> tuple[Record, Sequence[Job]]:
-    """Schedule of a small workload under a list policy (attributes of `Cycles`), and its jobs."""
+    """Return the schedule of a small workload under a list policy (attributes of `Cycles`), and its jobs."""
     jobs = jobs_of(workload)
     machine = List(list(jobs), cores, "easy", compress="none", overrun=overrun, tick=whole(tick))
     vars(machine).update(policy)

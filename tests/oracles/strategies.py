@@ -1,4 +1,4 @@
-"""Hypothesis strategies: small workloads full of ties and corner cases. Needs hypothesis, as tests do."""
+"""Hypothesis strategies for small workloads full of ties and corner cases; requires hypothesis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["grids", "workloads"]
 Estimates = Literal["any", "over", "exact"]
 
 _UNITS = (1.0, 1.0, 1.0, 0.25, 60.0)
-"""Lengths of a time step, s: whole seconds mostly."""
+"""Lengths of a time step, s; mostly whole seconds."""
 
 
 @st.composite
@@ -29,23 +29,23 @@ def workloads(
     deadlines: bool = False,
     users: bool = False,
 ) -> Workload:
-    """Workloads for a machine of *cores* cores.
+    """Draw workloads for a machine of *cores* cores.
 
     Parameters
     ----------
     largest : int
-        Most jobs.
+        Largest number of jobs.
     estimates : {"any", "over", "exact"}
-        Below, at and above the runtimes; never below; exactly the runtimes.
+        Relation to the runtimes: any, never below, or equal.
     deadlines : bool
         Whether some jobs have deadlines, tight or loose.
     users : bool
-        Whether jobs are of users, some of nobody known.
+        Whether jobs have users, some of them unknown.
     """
     steps = {"any": (0, 0, 0, 2, 7, -1, -4), "over": (0, 0, 1, 2, 7, 15), "exact": (0,)}[estimates]
     width = st.one_of(st.just(1), st.just(cores), st.integers(1, cores))
     job = st.tuples(
-        st.sampled_from((0, 0, 0, 1, 2, 5, 11)),  # gap to the job before
+        st.sampled_from((0, 0, 0, 1, 2, 5, 11)),  # gap to the previous job
         st.integers(1, 12),
         st.sampled_from(steps),
         width,
@@ -86,12 +86,12 @@ def grids(
     ccr: tuple[str, ...] = ("0", "1/5", "1/2", "3"),
     networks: tuple[Literal["ccr", "shared", "fifo"], ...] = ("ccr",),
 ) -> tuple[Workload, Platform]:
-    """DAG jobs and a grid on which all of them can run: whole seconds, two kinds, flat trees and trees of two levels.
+    """Draw DAG jobs and a grid that can run all of them: whole seconds, two kinds, trees of one or two levels.
 
     Parameters
     ----------
     largest, most_tasks : int
-        Most jobs, and most tasks of a job.
+        Largest number of jobs, and of tasks of a job.
     ccr : tuple of str
         Ratios of communication to computation to choose from.
     networks : tuple of str

@@ -1,4 +1,4 @@
-"""Policies of gridsim in the words of the oracles of one pool of cores, and the schedules that these make."""
+"""Policies of gridsim in terms of the oracles for one pool of cores, and the schedules of these oracles."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.oracles.backfilling import DRAWN, KEYS, Key, Predictions, Rule, liste
 __all__ = ["MOST", "compared", "deadlines_compared", "of_list"]
 
 MOST = 30
-"""Jobs, above which the oracles are slow."""
+"""Number of jobs above which the oracles are slow."""
 
 
 PROMISED = ("granted_us", "offer_us", "doublings", "broken", "killed", "killed_start_us", "killed_end_us")
 
 
 def deadlines_compared(record: Record, workload: Workload, policy: str, cores: int, **options: Any) -> bool:
-    """Compare a record with the oracle of guaranteed deadlines; whether it covers the policy."""
+    """Compare a record with the oracle of guaranteed deadlines; return whether it covers the policy."""
     spec = parse(policy)
     given = dict(spec.parameters)
     compress, at = given.pop("compress", "planned"), given.pop("compress_at", "early")
@@ -47,7 +47,7 @@ def deadlines_compared(record: Record, workload: Workload, policy: str, cores: i
     given = {name: None if value == "none" else value for name, value in given.items()}
     if len(workload) > MOST or spec.name not in SEARCHES:
         return False
-    if workload.tolerance is not None:  # any offer is taken
+    if workload.tolerance is not None:  # every offer is accepted
         workload = replace(workload, tolerance=np.minimum(workload.tolerance, 1e9))
     if given.get("heuristic") == "fifo":
         given["heuristic"] = "fcfs"
@@ -57,7 +57,7 @@ def deadlines_compared(record: Record, workload: Workload, policy: str, cores: i
     jobs = jobs_of(workload)
     machine = Guarantor(list(jobs), cores, *terms_of(spec.name, given), compress=compress, compress_at=at, **how)
     play(machine, shared.get("instant", "batched"), None)
-    for job in jobs:  # an artificial deadline may be beyond the calendar, where the engines have a bound
+    for job in jobs:  # an artificial deadline may exceed the time range of the engines
         if job.granted > NEVER // 8:
             job.granted = int(record.promises.granted_us[job.row])  # type: ignore[union-attr]
     expected = record_of(workload, jobs, machine, machine.promises(jobs))
@@ -72,9 +72,9 @@ def _same(one: Any, other: Any, names: Sequence[str]) -> None:
 
 
 def compared(record: Record, workload: Workload, policy: Any, cores: int, **options: Any) -> bool:
-    """Compare a record with the oracle of its policy; whether one covers the run.
+    """Compare a record with the oracle of its policy; return whether one covers the run.
 
-    An ordering that a test defines has its key for the oracle in ``oracle_key``, a reservation rule in ``oracle_rule``.
+    A test-defined ordering provides its oracle key in ``oracle_key``, and a reservation rule in ``oracle_rule``.
     """
     if len(workload) > MOST:
         return False
@@ -127,13 +127,13 @@ def _rule(reserve: Any) -> Rule | None:
 
 
 def of_list(scheduler: Any, workload: Workload, options: dict[str, Any]) -> dict[str, Any] | None:
-    """Order, rule, predictions, backfill order and draws of a list policy; None if the oracles do not cover it."""
+    """Return order, rule, predictions, backfill order and draws of a list policy; None if no oracle covers it."""
     behind, predictor, corrector = scheduler.backfill_order, scheduler.predict, scheduler.correct
     by, rule, ranks = _key(scheduler.ordering), _rule(scheduler.reserve), _key(behind)
     in_queue = isinstance(behind, InQueue)
     if by is None or rule is None or (ranks is None and not in_queue):
         return None
-    if rule.strict and by is DRAWN:  # it draws one request at a time, and may hold it
+    if rule.strict and by is DRAWN:  # it draws one request at a time, and may reserve it
         return None
     users = workload.labels.get("user", np.full(len(workload), -1)).tolist()
     predictions = Predictions(users, name_of(type(predictor)), corrector=name_of(type(corrector)))

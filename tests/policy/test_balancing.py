@@ -1,4 +1,4 @@
-"""Balancers: which child gets a piece, each by a case made by hand."""
+"""Balancers: the selected child for a piece, each in a case calculated by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gridsim.simulation import Run, run, simulate
 
 @dataclass
 class Leaf:
-    """A cluster as balancers see it."""
+    """A cluster as seen by balancers."""
 
     cores: int = 10
     kind: str = "A"
@@ -55,7 +55,7 @@ class Leaf:
 
 @dataclass
 class Inner:
-    """A router as balancers see it."""
+    """A router as seen by balancers."""
 
     below: tuple[Leaf, ...]
 
@@ -78,7 +78,7 @@ class Piece:
 
 
 class Script:
-    """Numbers in the place of a generator."""
+    """Fixed numbers instead of a generator."""
 
     def __init__(self, *numbers: int) -> None:
         self.numbers, self.asked = list(numbers), list[int]()
@@ -112,7 +112,7 @@ def test_work_is_what_the_option_says(work: str, chosen: int) -> None:
 def test_work_is_taken_over_cores_exactly_and_the_first_of_equal_ones_is_picked() -> None:
     assert pick("expected-queue", [Leaf(10, unfinished=40), Leaf(20, unfinished=60)]) == 1
     assert pick("expected-queue", [Leaf(10, unfinished=30), Leaf(20, unfinished=60)]) == 0
-    large = 10**17  # (large + 1) / 10 and (3 large + 2) / 30: floats see one number
+    large = 10**17  # (large + 1) / 10 and (3 large + 2) / 30 are equal as floats
     assert pick("expected-queue", [Leaf(10, unfinished=large + 1), Leaf(30, unfinished=3 * large + 2)]) == 1
 
 
@@ -227,11 +227,11 @@ _OFFER = Bid(accepted=True, granted=50, kills=0, start=20, charge=9.0)
 @pytest.mark.parametrize(
     ("worse", "better", "cheapest"),
     [
-        ({"accepted": False, "granted": 40, "charge": 1.0}, {}, 1),  # too late for the user, however cheap
+        ({"accepted": False, "granted": 40, "charge": 1.0}, {}, 1),  # too late for the user, despite the low price
         ({"granted": 60}, {}, 1),
-        ({"kills": 1, "start": 10}, {}, 1),  # as asked, but somebody is killed for it
+        ({"kills": 1, "start": 10}, {}, 1),  # as requested, but a job is killed for it
         ({"start": 21}, {}, 1),
-        ({"granted": NEVER, "start": 0, "charge": 1.0}, {}, 1),  # no promise at all
+        ({"granted": NEVER, "start": 0, "charge": 1.0}, {}, 1),  # no guarantee
         ({"granted": 60, "charge": 8.0}, {}, 0),  # later, and cheaper
     ],
 )
@@ -268,7 +268,7 @@ GRID = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
 
 
 def placed(rows: list[tuple[int, int, int]], name: Any, **options: Any) -> list[int]:
-    """Clusters of rigid jobs: submit, runtime, cores."""
+    """Return clusters of rigid jobs: submit, runtime, cores."""
     submit, runtime, cores = zip(*rows, strict=True)
     workload = Workload.from_columns(submit=submit, runtime=runtime, cores=cores)
     return list(run(workload, GRID, "fcfs", Run(balancer=name, **options)).cluster)
@@ -280,12 +280,12 @@ ROWS = [(0, 10, 4), (0, 4, 4), (1, 10, 1), (5, 1, 1), (6, 1, 4)]
 @pytest.mark.parametrize(
     ("name", "clusters"),
     [
-        # work unfinished of a and b at each arrival: 0, 0; 40, 0; 40, 16; 40, 10 (the second ended at 4); 40, 11
+        # unfinished work of a and b at each arrival: 0, 0; 40, 0; 40, 16; 40, 10 (the second ended at 4); 40, 11
         ("expected-queue", [0, 1, 1, 1, 1]),
-        # nothing queued at 0 but the first job itself; all start at once but the third, which waits on b until 4
+        # at 0 only the first job is queued; all start at once but the third, which waits on b until 4
         ("expected-queue?work=queued", [0, 1, 0, 1, 1]),
         ("round-robin", [0, 1, 0, 1, 0]),
-        # a holds what was sent to it in the same instant; both are full at 1, and less is left on b
+        # the load of a includes jobs sent in the same instant; both are full at 1, and b has less remaining work
         ("least-utilised", [0, 1, 1, 1, 1]),
         ("earliest-start", [0, 1, 1, 1, 0]),
     ],
@@ -302,7 +302,7 @@ def test_least_utilised_shares_out_what_comes_in_one_instant(instant: str) -> No
 
 
 def test_least_utilised_shares_out_the_first_tasks_of_dag_jobs_that_come_together() -> None:
-    # Four chains of two tasks; a second task holds nothing before its first has ended.
+    # Four chains of two tasks; a second task uses no cores before the first has ended.
     tasks = Tasks.from_edges(counts=[2] * 4, runtime=[5] * 8, cores=[2] * 8, edges=[(0, 1), (2, 3), (4, 5), (6, 7)])
     record = run(Workload.from_tasks(tasks, submit=[0] * 4), GRID, "fifo-job", Run(balancer="least-utilised"))
     assert record.cluster.tolist() == [0, 1, 0, 1]
@@ -318,7 +318,7 @@ def test_drawn_children_depend_on_the_seed_alone(name: str) -> None:
 
 
 def test_data_local_keeps_the_tasks_of_a_split_job_together() -> None:
-    # Neither cluster holds the mixed job whole. b is less loaded than a, but the first task's data are on a.
+    # Neither cluster can run the whole mixed job. b is less loaded than a, but the data of the first task are on a.
     tasks = Tasks.from_edges(
         counts=[1, 3], runtime=[9, 5, 1, 1], cores=[1, 4, 1, 1], kind=[0, 0, 1, 0], kinds=("A", "B"), edges=[(1, 3)]
     )

@@ -1,4 +1,4 @@
-"""What policies can do, declared or seen; schedulers of the earlier form."""
+"""Capabilities of policies, declared or detected; schedulers of the earlier protocol."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECOND = 1_000_000
 
 @dataclass
 class Plain:
-    """Starts whoever fits in the order of coming, in the earlier form."""
+    """Starts each job that fits in order of arrival, under the earlier protocol."""
 
     def setup(self, cluster: Any, rng: Any) -> None:
         self.need, self.free, self.waiting = cluster.requests.cores, cluster.cores, list[int]()
@@ -59,7 +59,7 @@ class Plain:
 
 
 class Sleeper(Plain):
-    """Starts nobody before 5 s."""
+    """Starts no job before 5 s."""
 
     def dispatch(self, now: int) -> Sequence[int]:
         return super().dispatch(now) if now >= 5 * SECOND else ()
@@ -69,7 +69,7 @@ class Sleeper(Plain):
 
 
 class Pushy(Plain):
-    """The request that comes last stops the one before it, which waits again or (*again* false) is over."""
+    """The last request stops the previous one, which is requeued or (*again* false) over."""
 
     again = True
 
@@ -94,7 +94,7 @@ class Pushy(Plain):
 
 
 class Kills(Plain):
-    """The same by an offer."""
+    """Kills the running job by an offer."""
 
     def quote(self, request: int, now: int) -> Any:
         return Quote(request, Offer(now, kills=(0,) if request else ()))
@@ -107,7 +107,7 @@ class Kills(Plain):
 
 
 class Leaving(Plain):
-    """Nobody stays beyond 3 s in the queue."""
+    """Removes all waiting jobs from the queue from 3 s on."""
 
     def leaving(self, now: int) -> Sequence[int]:
         gone, self.waiting = (self.waiting, []) if now >= 3 * SECOND else ([], self.waiting)
@@ -179,7 +179,7 @@ def test_an_ordering_that_changes_in_an_unknown_way_is_refused() -> None:
 
 @dataclass
 class Told(Plain):
-    """One of a plain file, which declares nothing."""
+    """A scheduler in a plain file, without declared capabilities."""
 
     effort = 3
     guarantees = True
@@ -259,24 +259,24 @@ def test_every_scheduler_of_the_registry_declares_and_has_what_it_declares() -> 
 ROOT = Path(gs.__file__).parent
 ROOMS = ("*", "campaign/*", "cli/*", "entities/*", "model/**/*", "policy/**/*", "questions/*", "report/*")
 ALLOWED = {
-    "policy/capabilities.py",  # the place
-    "policy/copies.py",  # copies anything, member by member
-    "campaign/executors.py",  # looks at executors of others
-    "campaign/paper.py",  # at packages that bring papers
-    "cli/__init__.py",  # at commands that describe themselves
-    "cli/source.py",  # at the options of a command
-    "files.py",  # at numbers
-    "model/platform_file.py",  # at errors of the system
-    "model/speedup.py",  # at speedup laws
-    "policy/admission/trial_on_nodes.py",  # at the source of a search
-    "registry.py",  # at modules and classes
-    "workers.py",  # at the system
-    "scenario.py",  # looks at transforms
+    "policy/capabilities.py",  # capabilities themselves
+    "policy/copies.py",  # copies any object, attribute by attribute
+    "campaign/executors.py",  # user-defined executors
+    "campaign/paper.py",  # packages with papers
+    "cli/__init__.py",  # commands with their own descriptions
+    "cli/source.py",  # options of a command
+    "files.py",  # numbers
+    "model/platform_file.py",  # operating system errors
+    "model/speedup.py",  # speedup laws
+    "policy/admission/trial_on_nodes.py",  # source of a search
+    "registry.py",  # modules and classes
+    "workers.py",  # operating system
+    "scenario.py",  # transforms
 }
 
 
 def probes(path: Path) -> list[int]:
-    """Lines of a file in which an attribute is looked for that may not be there."""
+    """Return the lines of a file that test whether an attribute exists."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

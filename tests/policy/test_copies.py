@@ -1,4 +1,4 @@
-"""Copies of policies: what holds locks and queues is copied, and what cannot be is named."""
+"""Copies of policies: locks and queues are copied, and errors name objects that cannot be."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gridsim.simulation import simulate
 
 @dataclass
 class Noting:
-    """First come first served, that notes how many it was shown."""
+    """First come, first served, with a count of the requests that it has seen."""
 
     shown: Any = field(default_factory=queue.Queue, compare=False)
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_copied_is_named_with_its_place(jobs: Workload, tmp_path:
 
 @dataclass
 class Same:
-    """The first child, that notes for whom it was asked."""
+    """Selects the first child and records the request."""
 
     shown: Any = field(default_factory=queue.Queue, compare=False)
 

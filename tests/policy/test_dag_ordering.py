@@ -1,4 +1,4 @@
-"""Orderings of tasks of DAG jobs: their keys by hand, and who then starts first."""
+"""Orderings of tasks of DAG jobs: keys calculated by hand, and the order of starts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ranked(name: str, now: float, **words: Any) -> list[float]:
         ("srtf?rank_of=exclusive", [3, 0, 0]),
         ("p-slr", [-(10 + 7 + 1) / 7, -(10 + 3 + 1) / 7, -(8 + 5 + 1) / 5]),
         ("p-slr?lateness=0", [-17 / 7, -13 / 7, -13 / 5]),
-        # waits of 10 and 8 over the longest critical path, 7: a turn each
+        # waits of 10 and 8 over the longest critical path, 7: each is first once
         ("p-slr-sf", [-(18 / 7 + 1), -(14 / 7 + 1), -(14 / 5 + 1)]),
     ],
 )
@@ -87,12 +87,12 @@ def test_a_turn_comes_at_its_instant_in_parts_of_a_second() -> None:
     jobs = Workload.from_tasks(tasks, submit=[0.1])
     one = Queue(Requests(jobs, rank=tasks.runtime), np.arange(1))
     ordering = registry.make("ordering", "p-slr-sf")
-    # a wait of 0.6 s is six critical paths of 0.1 s, though 0.7 - 0.1 over 0.1 is less in floats
+    # a wait of 0.6 s equals six critical paths of 0.1 s, although (0.7 - 0.1) / 0.1 is less in floats
     assert ordering.rank(one, 0.7)[0] == pytest.approx(-((0.6 + 0.1 + 1) / 0.1 + 6**2), rel=1e-12)
     assert ordering.rank(one, 0.699999)[0] == pytest.approx(-((0.599999 + 0.1 + 1) / 0.1 + 5**2), rel=1e-12)
 
 
-# -- who starts first: the only core is held until 10 by a job of its own ----------------------------------------------
+# -- order of starts: another job holds the only core until 10 ---------------------------------------------------------
 
 HELD = Tasks.from_edges(counts=[1, 2, 1, 1], runtime=[10, 4, 3, 5, 2], cores=1, edges=[(1, 2)])
 HELD_JOBS = Workload.from_tasks(HELD, submit=[0, 1, 2, 3])

@@ -1,4 +1,4 @@
-"""Dominant resource fairness: the example of its paper, on a machine of pools, and who comes first."""
+"""Dominant resource fairness: the example of its paper on a machine of pools, and the order of users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridsim.simulation import simulate
 
 
 def queue(asked: list[Demand], users: list[int], running: int, totals: dict[str, int]) -> Queue:
-    """Requests of users, of which the first *running* run."""
+    """Return requests of users, the first *running* of which run."""
     n = len(asked)
     jobs = Workload.from_columns(submit=[0] * n, runtime=[5] * n, demands=Demands.of(asked), labels={"user": users})
     requests = Requests(jobs)
@@ -41,7 +41,7 @@ def test_who_runs_nothing_comes_first_and_what_nobody_has_counts_for_nothing() -
 
 
 def test_the_order_follows_every_start() -> None:
-    # All arrive at once and nobody passes. Shares in ninths, A before B where they are equal: A, B, A, A, A.
+    # All arrive at once, without backfilling. Shares in ninths, A before B if they are equal: A, B, A, A, A.
     jobs = Workload.from_columns(
         submit=[0] * 10, runtime=[100] * 10, cores=[1] * 5 + [3] * 5, labels={"user": [1] * 5 + [2] * 5}
     )
@@ -55,7 +55,7 @@ def test_it_is_an_ordering_like_others(policy: Any) -> None:
         submit=[0, 1, 2, 3], runtime=[5] * 4, cores=[4, 4, 4, 4], labels={"account": [1, 1, 1, 2], "user": [1] * 4}
     )
     record = simulate(jobs, platform=Platform.single(4), policy=policy).record
-    assert record.start.tolist() == [0, 5, 10, 15]  # nobody runs anything when the next one starts
+    assert record.start.tolist() == [0, 5, 10, 15]  # no user runs jobs when the next one starts
 
 
 def test_whose_a_job_is_can_be_another_label() -> None:

@@ -1,4 +1,4 @@
-"""Fair share: keys from the formula in exact rationals, and schedules by hand."""
+"""Fair share: keys from the formula in exact rationals, and schedules calculated by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def kept(
 
 
 def by_formula(combine: str, running: list[int], tree: ShareTree, names: tuple[str, ...]) -> list[Any]:
-    """Grid spec, section 10, word for word."""
+    """Return the key by the exact wording of the grid specification, section 10."""
 
     def used(node: str) -> Fraction:
         return Fraction(
@@ -93,7 +93,7 @@ def test_whoever_uses_nothing_comes_first_and_equal_ratios_are_equal() -> None:
 
 @dataclass
 class Plain(FairShare):
-    """Fair share without the column that holds the keys of one-level trees."""
+    """Fair share without the column of keys of one-level trees."""
 
     def _prepare(self, tree: ShareTree, paths: tuple[str, ...]) -> None:
         super()._prepare(tree, paths)
@@ -141,7 +141,7 @@ TWO = ("/ann", "/bob")
 
 
 def test_the_share_with_fewer_cores_in_use_is_served_next() -> None:
-    # ann holds a core to 10, so bob, who has none, passes her other jobs
+    # ann uses a core until 10, so bob, who uses none, starts ahead of her other jobs
     workload = jobs([0, 0, 0, 1], TWO, runtime=[10, 10, 10, 10], submit=[0, 1, 1, 1])
     assert starts(workload, "fair-share", 2) == [0, 10, 11, 1]
 
@@ -183,7 +183,7 @@ def test_a_ledger_decays_by_its_half_life() -> None:
     ledger.open(1)
     ledger.change(0, 3, 0)
     ledger.decay(10_000_000)
-    whole = 3 * 10 / math.log(2)  # core-seconds that three cores for ever would weigh
+    whole = 3 * 10 / math.log(2)  # core-seconds of the weight of three cores in constant use
     assert ledger.used[0] == pytest.approx(whole / 2, rel=1e-12)
     ledger.change(0, -3, 10_000_000)
     ledger.decay(30_000_000)

@@ -1,4 +1,4 @@
-"""Compiled histories, beside what predictors and correctors are by their definitions."""
+"""Compiled run-time histories, compared with the definitions of predictors and correctors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_who_comes_later_has_the_history_of_his_user() -> None:
     learn(0, 17, beliefs)
     requests.labels["user"][2] = 3
     histories.add(2)
-    assert answer(2, beliefs) == 17  # of all his jobs: there is none of this size
+    assert answer(2, beliefs) == 17  # of all jobs of the user: none has this size
     learn(2, 30, beliefs)
     requests.labels["user"][3] = 9
     histories.add(3)

@@ -1,4 +1,4 @@
-"""Compiled limits of moldable jobs: what the partitions answer, to the last bit."""
+"""Compiled limits of moldable jobs equal the results of the partitions, bit by bit."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_partitions_without_shares_answer_alike(partition: Any) -> None:
 
 def test_a_partition_of_a_plain_file_is_asked() -> None:
     class Modest(ShareOfWork):
-        """Derived in a plain file: what it answers counts."""
+        """A partition derived in a plain file; its result counts."""
 
         def limits(self, queue: Queue, now: float) -> Any:
             return np.ones(len(queue), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Orderings: their formulas by hand, and the order in which jobs then start."""
+"""Orderings: formulas calculated by hand, and the resulting order of starts."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_an_order_that_changes_with_time_is_asked_at_each_pass(name: str) -> Non
 
 @pytest.mark.parametrize("name", sorted(registry.names("ordering")))
 def test_a_queue_of_some_rows_is_ranked_by_those_alone(name: str) -> None:
-    # Draws; need a ledger; look at who else waits or runs, as they must.
+    # Draws; need a ledger; read other waiting or running jobs, as they must.
     if name in ("random", "fair-share", "fair-tree", "multifactor", "p-slr-sf", "dominant-share"):
         return
     ordering = registry.make("ordering", name)
@@ -135,7 +135,7 @@ def test_the_largest_expansion_factor_starts_first() -> None:
 
 
 class Draws:
-    """Draws that were written down: an object with the one method that `Random` uses."""
+    """Recorded draws: an object with the one method that `Random` uses."""
 
     def __init__(self, numbers: list[int]) -> None:
         self.numbers = numbers
@@ -147,7 +147,7 @@ class Draws:
 
 
 class Scripted(Random):
-    """`Random` with draws from a script; the list is shared by copies, so that what is left can be looked at."""
+    """`Random` with draws from a script; copies share the list, so that tests can read the remaining draws."""
 
     script: list[int]
 

@@ -1,4 +1,4 @@
-"""Partitions and clusters that jobs name are pools of their own where that can be, and it is said where not."""
+"""Partitions and clusters of jobs are separate pools if possible; otherwise a message names the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = ("", "a", "b", "a,b", "c")
 
 
 def log(*partitions: int, cores: int = 1, label: str = PARTITION, **more: Any) -> gs.Workload:
-    """A job of 10 s each second, of these numbers of `NAMES`."""
+    """Return a job of 10 s each second, with these numbers of `NAMES`."""
     n = len(partitions)
     jobs = gs.Workload.from_columns(
         submit=range(n), runtime=[10] * n, cores=[cores] * n, labels={label: partitions}, **more
@@ -34,7 +34,7 @@ def log(*partitions: int, cores: int = 1, label: str = PARTITION, **more: Any) -
 
 
 def site(**nodes: tuple[str, ...]) -> Site:
-    """Nodes n1 to n6 of 4 cores, in partitions, the first one that of jobs without any."""
+    """Return nodes n1 to n6 of 4 cores in partitions; jobs without a partition use the first one."""
     parts = tuple(SitePartition(name, members) for name, members in nodes.items())
     return Site(tuple(Node(f"n{number}", 4) for number in range(1, 7)), parts, next(iter(nodes)))
 

@@ -1,4 +1,4 @@
-"""Predictors, correctors and the order of those behind the head, beside the golden cases of the family."""
+"""Predictors, correctors and backfill orders, in addition to the golden cases of the family."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ORDERS = ("queue", "shortest", "smallest-cores", "wfp3")
 
 
 def drawn(seed: int, jobs: int = 60) -> gs.Workload:
-    """Jobs of four users, one of them unknown, with rough estimates; many come in the same second."""
+    """Return jobs of four users, one of them unknown, with rough estimates and many equal submit times."""
     rng = np.random.default_rng(seed)
     runtime = rng.integers(1, 60, jobs)
     return gs.Workload.from_columns(
@@ -50,7 +50,7 @@ def ran(workload: gs.Workload, text: Any, **options: Any) -> gs.Result:
 
 
 class Slow:
-    """One pass of backfilling with two orders, as its rules are told: no profile, a cell a second."""
+    """A backfill cycle with two orders as specified: no profile, one cell per second."""
 
     def __init__(self, workload: gs.Workload, k: int, rank: Callable[[int], float]) -> None:
         self.jobs, self.k, self.rank = workload, k, rank
@@ -301,7 +301,7 @@ def test_a_comparison_says_what_was_believed_and_who_knew_the_truth() -> None:
 
 
 def test_explaining_a_wait_names_who_outlived_predictions(tmp_path: Path) -> None:
-    # Job 2 is believed to run 10 s as job 1 did and runs 90; job 3 waits for it from 40 on.
+    # The predicted run time of job 2 is 10 s, as of job 1, but it runs 90 s; job 3 waits for it from 40 on.
     jobs = gs.Workload.from_columns(
         submit=[0, 30, 35], runtime=[10, 90, 5], estimate=[100, 100, 5], cores=[10, 10, 10], labels={"user": [1, 1, 2]}
     )

@@ -1,4 +1,4 @@
-"""From a ``--policy`` text to a scheduler."""
+"""Schedulers from ``--policy`` texts."""
 
 from __future__ import annotations
 

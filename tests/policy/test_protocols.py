@@ -1,4 +1,4 @@
-"""What an ordering answers is checked, whoever asked."""
+"""Results of user-defined policies are checked at every call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUEUE = Queue(Requests(JOBS), np.arange(3))
 
 @dataclass
 class Answers:
-    """An ordering that answers what it is given."""
+    """An ordering that returns a given result."""
 
     answer: Any
 
@@ -99,7 +99,7 @@ def test_a_pick_outside_the_queue_is_refused(index: int) -> None:
 
 @dataclass
 class Rule:
-    """A reservation rule that returns what it is given."""
+    """A reservation rule that returns a given result."""
 
     answer: Any
     blocking: bool = False
@@ -152,7 +152,7 @@ def test_due_instants_are_refused_by_a_scheduler_that_does_not_support_them() ->
 
 @dataclass
 class Shares:
-    """An ordering of groups that returns the places that it is given."""
+    """An ordering of groups that returns given places."""
 
     answer: Any
     changes: str = "pass"
@@ -180,7 +180,7 @@ def test_places_of_groups_are_checked_before_they_enter_a_compiled_loop(answer: 
 
 @dataclass
 class Admits:
-    """An admission that makes the offer that it is given to the second request, and appends the others."""
+    """An admission that makes a given offer to the second request, and appends the others."""
 
     offer: Any
     left_shifted: bool = False

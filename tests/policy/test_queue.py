@@ -1,4 +1,4 @@
-"""What a policy may know."""
+"""The view of requests that a policy receives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upward ranks: by hand, and against longest paths of networkx."""
+"""Upward ranks: calculated by hand, and compared with longest paths of networkx."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND = 10**6
 
 
 def platform(ccr: str = "1/5", power: int | None = None) -> Platform:
-    """Kind A below the root, kinds A and B below a site."""
+    """Return a platform with kind A below the root, and kinds A and B below a site."""
     site = RouterSpec("site", (ClusterSpec("a2", 2, "A"), ClusterSpec("b", 4, "B")))
     network = Network(ccr=ccr, delay_levels_power=power)
     return Platform(RouterSpec("root", (ClusterSpec("a1", 8, "A"), site)), network=network)

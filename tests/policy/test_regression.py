@@ -1,4 +1,4 @@
-"""The predictor of the examples that learns: better than the requests where there is something to learn, and honest."""
+"""The learning predictor of the examples: better than requests if users are predictable, and without future data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGRESSION = f"easy++?predict={EXAMPLES}/regression.py:Regression"
 
 
 def log(seed: int, jobs: int = 800) -> gs.Workload:
-    """Users whose jobs run as long as they and their cores say, give or take a third; requests are far above that."""
+    """Return jobs of users whose run times follow user and cores within a third; requests are far above that."""
     rng = np.random.default_rng(seed)
     user, cores = rng.integers(0, 12, jobs), rng.integers(1, 17, jobs)
     typical = 300.0 * 1.5 ** (user % 6) * cores**0.5
@@ -37,7 +37,7 @@ def ran(workload: gs.Workload, text: Any) -> gs.Result:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_it_learns_what_users_and_sizes_tell(seed: int) -> None:
     learned, recent = (ran(log(seed), text).metrics() for text in (REGRESSION, "easy++"))
-    assert learned["prediction_accuracy"] > 0.65  # 0.79 is what such runs allow
+    assert learned["prediction_accuracy"] > 0.65  # 0.79 is the best value for such run times
     assert learned["prediction_accuracy"] > recent["prediction_accuracy"] > learned["request_accuracy"]
 
 
@@ -46,7 +46,7 @@ def test_no_prediction_is_told_by_a_run_that_has_not_ended(seed: int) -> None:
     before = log(seed)
     first = ran(before, REGRESSION)
     instant = int(first.record.end_us[len(before) // 2])
-    later = first.record.end_us > instant  # all these run otherwise, and end after the instant as well
+    later = first.record.end_us > instant  # all these have other run times, and end after the instant
     runtime = np.where(later, before.estimate, before.runtime) / 1e6
     changed = gs.Workload.from_columns(
         submit=before.submit / 1e6,
@@ -59,7 +59,7 @@ def test_no_prediction_is_told_by_a_run_that_has_not_ended(seed: int) -> None:
     come = before.submit <= instant
     assert min(np.count_nonzero(come), np.count_nonzero(~come), np.count_nonzero(come & later)) >= 1
     assert again.jobs["prediction"][come].tolist() == first.jobs["prediction"][come].tolist()
-    assert again.jobs["prediction"].tolist() != first.jobs["prediction"].tolist()  # what came later, learned otherwise
+    assert again.jobs["prediction"].tolist() != first.jobs["prediction"].tolist()  # later jobs, learned differently
 
 
 def test_the_recipe_plans_with_what_is_learned() -> None:

@@ -1,4 +1,4 @@
-"""Reservation rules: whom they protect, and whom they let pass."""
+"""Reservation rules: protected jobs and backfilled jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine of a workload, in one place for everybody."""
+"""The machine of a workload, defined in one place."""
 
 from __future__ import annotations
 

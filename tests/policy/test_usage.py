@@ -1,4 +1,4 @@
-"""Usage in a tree of shares, against plain loops over its nodes."""
+"""Usage in a share tree, compared with simple loops over its nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gridsim.policy.usage import UsageTree, kept, weighted
 
-# Two accounts with two users each, and one user beside them.
+# Two accounts with two users each, and one user outside them.
 WAYS = [[0, 2], [0, 3], [1, 4], [1, 5], [6]]
 PARENT = [-1, -1, 0, 0, 1, 1, -1]
 SHARES = np.array([2.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0])
@@ -36,8 +36,8 @@ def test_places_are_those_of_a_walk_down_the_tree(used: list[int]) -> None:
 @pytest.mark.parametrize("half_life", [50.0, 0.0])
 def test_use_that_is_counted_at_once_is_use_that_is_counted_bit_by_bit(half_life: float) -> None:
     used = 0.0
-    for _ in range(100):  # four cores for 100 s, a second at a time
+    for _ in range(100):  # four cores for 100 s, one second at a time
         used = used * kept(1.0, half_life) + 4 * weighted(-1.0, 0.0, half_life)
     assert used == pytest.approx(4 * weighted(-100.0, 0.0, half_life))
-    later = 4 * weighted(0.0, 100.0, half_life)  # in the weight of when it began
+    later = 4 * weighted(0.0, 100.0, half_life)  # with the weight of its start
     assert used == pytest.approx(later * kept(100.0, half_life))

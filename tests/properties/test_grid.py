@@ -1,4 +1,4 @@
-"""What is true of every schedule of DAG jobs on a grid (grid spec, section 16)."""
+"""Properties of every schedule of DAG jobs on a grid (grid spec, section 16)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def starts(record: Record) -> list[int]:
 
 
 def ready_by_hand(record: Record, platform: Platform) -> list[int]:
-    """When each task could run, from the inputs and the ends of its predecessors (fixed delays)."""
+    """Return when each task could run, from the inputs and the ends of its predecessors (fixed delays)."""
     tasks, times, network = record.workload.tasks, record.tasks, platform.network
     assert tasks is not None
     assert times is not None
@@ -190,11 +190,11 @@ def test_links_of_huge_capacity_and_many_slots_are_fixed_delays(policy: str, gri
 
 # -- shared links against a plain simulation of the fluid --------------------------------------------------------------
 
-Transfer = tuple[int, tuple[str, ...], Fraction]  # begins at, links, volume
+Transfer = tuple[int, tuple[str, ...], Fraction]  # start, links, volume
 
 
 def rates(paths: dict[int, tuple[str, ...]], capacity: Fraction, cap: Fraction) -> dict[int, Fraction]:
-    """Max-min fair rates by filling: all grow alike until a link is full or the cap reached; those then stay."""
+    """Return max-min fair rates by filling: all rates grow equally until a link is full or the cap is reached."""
     level, fixed = Fraction(0), dict[int, Fraction]()
     while len(fixed) < len(paths):
         room = {}
@@ -214,7 +214,7 @@ def rates(paths: dict[int, tuple[str, ...]], capacity: Fraction, cap: Fraction) 
 
 
 def deliveries(transfers: list[Transfer], capacity: Fraction, cap: Fraction) -> list[int]:
-    """Tick at which each transfer is complete, rounded up."""
+    """Return the tick of completion of each transfer, rounded up."""
     now, left, done = Fraction(0), dict[int, Fraction](), dict[int, Fraction]()
     coming = sorted(range(len(transfers)), key=lambda number: transfers[number][0])
     while coming or left:
@@ -251,7 +251,7 @@ def tree(network: Network) -> Platform:
 
 
 def pairs(rows: list[tuple[int, int, tuple[int, int]]]) -> Workload:
-    """A job a row: a task on one cluster whose data a task on another needs."""
+    """Return one job per row: a task on one cluster with data for a task on another."""
     tasks = Tasks.from_edges(
         counts=[2] * len(rows),
         runtime=[length for _, runtime, _ in rows for length in (runtime, 1)],

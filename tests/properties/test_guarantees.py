@@ -1,4 +1,4 @@
-"""Guarantees are kept on any workload under any controller, whatever arrives later, compression and kills included."""
+"""Guarantees hold on any workload under any controller, with later arrivals, compression and kills."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def simulate(workload: Workload, policy: str, **options: Any) -> Record:
 
 @st.composite
 def demanding(draw: st.DrawFn) -> Workload:
-    """Workloads with deadlines whose users tolerate something, and some jobs that must not be killed."""
+    """Draw workloads with deadlines, tolerant users, and some jobs that must not be killed."""
     workload = draw(workloads(cores=CORES, deadlines=True, largest=14))
     n = len(workload)
     return Workload.from_columns(
@@ -144,7 +144,7 @@ def test_guarantees_are_checked_from_files(workload: Workload, tmp_path: Path, c
 
 @st.composite
 def molded(draw: st.DrawFn) -> Workload:
-    """Demanding workloads whose jobs may have other sizes than they ask for."""
+    """Draw high-load workloads whose jobs may have sizes other than the requested ones."""
     workload = draw(demanding())
     ends = [sorted(draw(st.tuples(st.integers(1, CORES), st.integers(1, CORES)))) for _ in range(len(workload))]
     sigma = draw(st.sampled_from((0.0, 0.5, 1.0, 2.0)))
@@ -167,7 +167,7 @@ def test_promises_to_moldable_jobs_are_kept(policy: str, partition: str, workloa
 
 
 def test_the_fewest_cores_that_keep_the_promise_are_chosen() -> None:
-    """Alone on eight cores: 12 s of sequential work by 4 s take three of them, by 2 s six."""
+    """On eight idle cores, 12 s of sequential work use three cores to end by 4 s, and six to end by 2 s."""
     for deadline, cores in ((12, 1), (4, 3), (2, 6)):
         job = Workload.from_columns(submit=[0], runtime=[6], cores=[2])
         job = replace(

@@ -1,4 +1,4 @@
-"""Promises of several clusters hold, whatever comes; clusters that were only asked are as if they were not."""
+"""Guarantees of several clusters hold with later arrivals; quotes do not change clusters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OVERRUNS = st.sampled_from(["kill", "extend"])
 
 @st.composite
 def platforms(draw: st.DrawFn) -> Platform:
-    """Two to four clusters at different prices, below one router or two levels of them."""
+    """Draw two to four clusters at different prices, below one router or two levels of routers."""
     cores = draw(st.lists(st.sampled_from((2, 4, 8, 8)), min_size=2, max_size=4))
     clusters = [
         ClusterSpec(f"c{number}", count, rate=draw(st.sampled_from((1.0, 1.0, 0.5, 2.5))))
@@ -47,7 +47,7 @@ def platforms(draw: st.DrawFn) -> Platform:
 
 @st.composite
 def users(draw: st.DrawFn) -> Workload:
-    """Jobs of which some have deadlines, whose users may be patient."""
+    """Draw jobs, some with deadlines, whose users may be patient."""
     workload = draw(workloads(cores=8, deadlines=True))
     factors = st.lists(st.sampled_from((1.0, 1.0, 1.5, 4.0)), min_size=len(workload), max_size=len(workload))
     return replace(workload, tolerance=np.array(draw(factors)))
@@ -73,7 +73,7 @@ def test_no_promise_is_missed_and_clusters_that_were_only_asked_are_as_if_they_w
     assert np.array_equal(record.status == Status.rejected, workload.cores > platform.widest)
     assert not (record.ran & refused).any()
     for index, cluster in enumerate(platform.clusters()):
-        # What one cluster took, together with what all refused, on that cluster alone: the same places, all refused.
+        # The jobs of one cluster and the jobs that all rejected, on that cluster alone: equal places and rejections.
         there = record.ran & (record.cluster == index)
         rows = np.flatnonzero((there | refused) & (workload.cores <= cluster.cores))
         alone = run(workload.select(rows), Platform.single(cluster.cores), policy, options)

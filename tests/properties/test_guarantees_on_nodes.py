@@ -1,4 +1,4 @@
-"""Guarantees hold on machines of nodes, and where one resource binds alone all is as on one pool of cores."""
+"""Guarantees hold on machines of nodes; with one binding resource, results equal those of one pool of cores."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_one_node_of_all_cores_is_the_pool(policy: str, workload: Workload, over
 
 
 def with_deadlines(rng: np.random.Generator, workload: Workload) -> Workload:
-    """The jobs with tight deadlines, some without; with users that tolerate something, and some that must not stop."""
+    """Draw jobs with tight deadlines or none, users with and without tolerance, and jobs that must not be stopped."""
     n = len(workload)
     slack = rng.choice((0, 1, 2, 3, 5, 8, 13, 21), n) * MICROSECOND
     deadline = np.where(rng.random(n) < 0.2, NEVER, workload.submit + workload.estimate + slack)
@@ -106,7 +106,7 @@ def test_a_rule_that_draws_draws_for_what_is_taken_in_alone(policy: str) -> None
 
 @pytest.mark.parametrize("policy", ["msb", "mrt", "qops", "fqops"])
 def test_a_job_moves_to_another_node_for_one_that_is_taken_in(policy: str) -> None:
-    # Job 3 is planned on the node with much memory, free at 10, until job 4 needs that by 15; the other is free at 12.
+    # Job 3 is planned on the node with much memory, free at 10, until job 4 needs it by 15; the other is free at 12.
     thin = NodeGroup(group="thin", capacity={"cores": 1, "memory": 1})
     fat = NodeGroup(group="fat", capacity={"cores": 1, "memory": 9})
     little, much = (Demand(tasks=1, each={"cores": 1, "memory": memory}) for memory in (1, 9))

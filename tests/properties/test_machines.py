@@ -1,4 +1,4 @@
-"""What must be equal on machines of nodes, and what need not be (specification of machines, section 6)."""
+"""Equalities on machines of nodes, and their exceptions (specification of machines, section 6)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def outcome(machine: Machine, jobs: list[Job], policy: str, rule: Rule, **option
 
 
 def plain(rng: np.random.Generator, cores: int) -> list[Job]:
-    """Jobs of plain cores, some of them as wide as the machine or wider."""
+    """Draw jobs of plain cores, some of them as wide as the machine or wider."""
     return [
         replace(job, demand=Demand(cores=int(rng.integers(1, cores + 2))))
         for job in draw_jobs(rng, Machine((Node({}),)))
@@ -52,7 +52,7 @@ def times(told_of: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("policy", [*POLICIES, "sjf", "qops", "moldable-greedy"])
 def test_a_machine_without_nodes_and_plain_cores_is_the_machine_of_ever(policy: str) -> None:
-    # E1: columns of demands that say nothing more change nothing, under any policy.
+    # E1: demand columns without further limits change nothing, under any policy.
     rng = np.random.default_rng(20)
     for _ in range(COUNT):
         workload = workload_of(plain(rng, 8))
@@ -67,7 +67,7 @@ def test_a_machine_without_nodes_and_plain_cores_is_the_machine_of_ever(policy: 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_pool_that_nobody_asks_for_changes_nothing(policy: str) -> None:
-    # E1 and E3 by the way of pools: the cores of a machine with licences are the machine of ever.
+    # E1 and E3 with pools: the cores of a machine with licences equal those of the plain machine.
     rng = np.random.default_rng(21)
     for _ in range(COUNT):
         workload = workload_of(plain(rng, 8))
@@ -82,7 +82,7 @@ def test_a_pool_that_nobody_asks_for_changes_nothing(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", RULES)
 def test_one_node_of_all_cores_is_the_pool(policy: str, name: str) -> None:
-    # E2: whatever the rule.
+    # E2: under any placement rule.
     rng = np.random.default_rng(22)
     for _ in range(COUNT // 4):
         jobs = plain(rng, 8)
@@ -93,7 +93,7 @@ def test_one_node_of_all_cores_is_the_pool(policy: str, name: str) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_resource_that_never_binds_changes_nothing(policy: str) -> None:
-    # E3: under first and weight; under the others where they do not look at it.
+    # E3: under first and weight; under the other rules if they ignore the resource.
     for rng, machine, jobs, rule in drawn(3):
         asked = [replace(job, demand=with_scratch(job.demand, int(rng.integers(0, 9)))) for job in jobs]
         most = sum(job.demand.tasks * job.demand.each.get("scratch", 0) for job in asked)
@@ -128,7 +128,7 @@ def backwards(amounts: Any) -> dict[str, int]:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_unit_of_a_resource_means_nothing(policy: str) -> None:
-    # E5: memory in KiB instead of MiB, cores in thousandths, in what is typical too.
+    # E5: memory in KiB instead of MiB, cores in thousandths, also in typical demands.
     def finer(amounts: Any) -> dict[str, int]:
         return {name: amount * {"memory": 1024, "cores": 1000}.get(name, 1) for name, amount in amounts.items()}
 
@@ -177,7 +177,7 @@ def test_nodes_of_one_core_are_a_pool_where_nothing_is_reserved(policy: str) -> 
 
 @pytest.mark.parametrize("policy", ["easy", "depth", "conservative"])
 def test_nodes_of_one_core_are_no_pool_where_a_reservation_names_its_cores(policy: str) -> None:
-    # E8 is not true there: the case 19, in which job 4 finds the idle node reserved.
+    # E8 does not hold there: in case 19, job 4 finds the idle node reserved.
     given = [(1, 2, 2, 1), (2, 3, 5, 2), (3, 5, 9, 2), (4, 6, 5, 1)]
     jobs = [Job(number, submit, length, length, Demand(cores=cores)) for number, submit, length, cores in given]
     starts: Callable[[Machine], list[int]] = lambda machine: [  # noqa: E731 (said twice below)

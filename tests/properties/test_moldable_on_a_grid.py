@@ -1,4 +1,4 @@
-"""Moldable tasks of DAG jobs, and moldable jobs with deadlines, on a grid: each cluster chooses sizes of its own."""
+"""Moldable tasks of DAG jobs, and moldable jobs with deadlines, on a grid: each cluster chooses sizes separately."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ BALANCERS = ["expected-queue", "round-robin", "random", "earliest-start", "data-
 
 @st.composite
 def moldable_grids(draw: st.DrawFn, *, asked_fits: bool = False) -> Grid:
-    """DAG jobs whose tasks may have other sizes than they ask for, sometimes with wrong estimates.
+    """Draw DAG jobs whose tasks may have sizes other than the requested ones, sometimes with wrong estimates.
 
     Parameters
     ----------
     asked_fits : bool
-        Whether some cluster is as wide as each task asks for; otherwise only its least number of cores fits for sure.
+        Whether some cluster is as wide as each request; otherwise only the least number of cores certainly fits.
     """
     workload, platform = draw(grids(networks=("ccr", "ccr", "shared"), largest=5))
     tasks = workload.tasks
@@ -87,7 +87,7 @@ def told(record: Record) -> list[Any]:
 
 
 def assert_possible(record: Record, platform: Platform, overrun: Any) -> None:
-    """Every task on a size of its own, within its cluster, for as long as that takes, after all that it needs."""
+    """Assert that every task has one size within its cluster, the matching run time, and starts after its inputs."""
     assert violations(record, platform=platform, overrun=overrun) == []
     tasks, times, moldable = record.workload.tasks, record.tasks, record.workload.moldable
     assert tasks is not None
@@ -108,7 +108,7 @@ def assert_possible(record: Record, platform: Platform, overrun: Any) -> None:
 
 
 def arrivals(record: Record, platform: Platform) -> list[int]:
-    """When the last data of the predecessors of each task are there, from the inputs alone; 0 for none."""
+    """Return when the last data of the predecessors of each task arrive, from the inputs alone; 0 for none."""
     tasks, times, network = record.workload.tasks, record.tasks, platform.network
     assert tasks is not None
     assert times is not None
@@ -118,7 +118,7 @@ def arrivals(record: Record, platform: Platform) -> list[int]:
         for task in tasks.successors(before).tolist():
             height = levels[names[times.cluster[before]], names[times.cluster[task]]]
             power = height**network.delay_levels_power if network.delay_levels_power is not None else 1
-            # What a task sends does not depend on how many cores it ran on.
+            # The output of a task does not depend on its number of cores.
             delay = ceil(Fraction(network.ccr) * int(tasks.runtime[before]) / SECOND * power) if height else 0
             last[task] = max(last[task], int(times.end_us[before]) + delay * SECOND)
     return last
@@ -160,7 +160,7 @@ def test_who_chooses_no_sizes_gives_every_task_what_it_asks_for_as_if_it_were_ri
 @given(grid=grids())
 @settings(max_examples=25)
 def test_ranges_of_one_size_are_rigid_tasks_under_easy(grid: Grid) -> None:
-    """In an order in which no later task becomes the first: a promise is kept, others name the first anew each time."""
+    """In an order in which no later task becomes first, a reservation is kept; others select the first task again."""
     workload, platform = grid
     tasks = workload.tasks
     assert tasks is not None
@@ -170,7 +170,7 @@ def test_ranges_of_one_size_are_rigid_tasks_under_easy(grid: Grid) -> None:
 
 
 def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
-    """One task on two clusters."""
+    """Return one task on two clusters."""
     tasks = Tasks.from_edges(counts=[1], runtime=[12], cores=[asked], kind=[0], kinds=("any",), edges=[])
     workload = replace(Workload.from_tasks(tasks, submit=[0]), moldable=Moldable.of([asked], low, high, [Linear()]))
     return workload, Platform(
@@ -180,14 +180,14 @@ def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
 
 @pytest.mark.parametrize(("policy", "cores"), [("moldable-greedy", 4), ("moldable-base", 3)])
 def test_a_size_is_cut_to_the_cluster_that_the_task_came_to(policy: str, cores: int) -> None:
-    """Six cores asked for, two to eight allowed, four there: all four, or nine tenths of them."""
+    """Six requested cores, two to eight allowed, four available: all four, or nine tenths of them."""
     record = simulate(two((4, 4), low=2, high=8, asked=6), policy)
     assert record.given.tolist() == [cores]
     assert record.end.tolist() == [12 * 6 / cores]
 
 
 def test_the_earliest_start_behind_a_task_that_asks_for_more_than_there_is_can_be_told() -> None:
-    """A task of three cores at most waits for two clusters of two that others hold; a fourth comes behind it."""
+    """A task of at most three cores waits for two busy clusters of two cores; a fourth task arrives after it."""
     tasks = Tasks.from_edges(
         counts=[1] * 4, runtime=[9] * 4, cores=[2, 2, 3, 2], kind=[0] * 4, kinds=("any",), edges=[]
     )
@@ -245,7 +245,7 @@ def test_one_rule_gives_every_task_a_range_up_to_the_widest_cluster(grid: Grid, 
 
 @st.composite
 def promising(draw: st.DrawFn) -> Workload:
-    """Moldable jobs of one task, some with deadlines; some ask for more than one cluster has."""
+    """Draw moldable jobs of one task, some with deadlines; some request more than one cluster has."""
     workload = draw(workloads(cores=8, deadlines=True, largest=10))
     n = len(workload)
     low = np.array(draw(st.lists(st.integers(1, 8), min_size=n, max_size=n)))
@@ -275,7 +275,7 @@ def test_promises_of_several_clusters_to_moldable_jobs_are_kept(
 
 
 def test_the_cheapest_guarantee_is_that_of_the_size_on_which_it_would_be_kept() -> None:
-    """Until 15 s: b has one core free for all of them (15 core-seconds, dearer ones), a six for the last five (30)."""
+    """Until 15 s: b can use one core for 15 s (15 core-seconds, higher price), a six cores for the last 5 s (30)."""
     rigid = Workload.from_columns(submit=[0, 0], runtime=[10, 6], cores=[8, 4], deadline=[10, 15])
     workload = replace(rigid, moldable=Moldable.of([8, 4], [8, 1], [8, 8], [Amdahl(serial=0.2)]))
     platform = Platform(RouterSpec("root", (ClusterSpec("a", 8, rate=1.0), ClusterSpec("b", 4, rate=1.2))))
@@ -299,7 +299,7 @@ def test_delays_are_those_of_the_data_whatever_the_size_of_the_sender() -> None:
 
 
 class Watching:
-    """First come, first served; writes down what it is told of the cluster."""
+    """First come, first served; records the messages of the cluster."""
 
     seen: ClassVar[list[dict[str, float]]] = []
 

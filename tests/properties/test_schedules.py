@@ -1,4 +1,4 @@
-"""What is true of the schedules of each policy on any workload."""
+"""Properties of the schedules of each policy on any workload."""
 
 from __future__ import annotations
 

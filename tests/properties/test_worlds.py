@@ -1,4 +1,4 @@
-"""Worlds on machines of nodes and pools: who submits later, and who holds nodes, is served as if known before."""
+"""Worlds on machines of nodes and pools: later submissions and external reservations have the results of known ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.oracles.machine.translated import platform_of, workload_of
 
 Process = collections.abc.Generator[Event, Any, None]
 Hold = tuple[float, float, list[int]]
-"""From when until when which nodes were held, s."""
+"""Start, end and nodes of each external reservation, s."""
 
 
 def submits(world: World, workload: Workload) -> Process:
-    """Submit the jobs of a workload at their times, each when the ones before it have been."""
+    """Submit the jobs of a workload at their times, each after the previous ones."""
     assert workload.demands is not None
     for row in range(len(workload)):
         yield world.timeout(workload.submit[row] / 1e6 - world.now)
@@ -64,7 +64,7 @@ def test_who_submits_later_is_placed_as_if_known_from_the_beginning(policy: str,
         known = int(rng.integers(1, len(workload)))
         order = np.arange(len(workload))
         workload = replace(workload, job=order + 1)
-        if workload.submit[known] == workload.submit[known - 1]:  # of one instant they would come in two batches
+        if workload.submit[known] == workload.submit[known - 1]:  # jobs of one instant would arrive in two batches
             known = 1 if workload.submit[0] < workload.submit[1] else len(workload) - 1
         world = World(workload.select(order < known), platform, scheduler, options)
         world.env.process(submits(world, workload.select(order >= known)))
@@ -73,7 +73,7 @@ def test_who_submits_later_is_placed_as_if_known_from_the_beginning(policy: str,
 
 
 def crew(world: World, rng: np.random.Generator, log: list[Hold]) -> Process:
-    """Take nodes for a while, again and again: some, certain ones, or cores; sometimes give them back early."""
+    """Reserve nodes repeatedly: any nodes, given nodes, or cores; sometimes release them early."""
     machine = world.machines["cluster"]
     assert machine.nodes is not None
     names = machine.nodes.names
@@ -88,7 +88,7 @@ def crew(world: World, rng: np.random.Generator, log: list[Hold]) -> Process:
         request = machine.request(**what, until=until)
         try:
             yield request
-        except gs.PolicyError:  # nothing was idle for so long
+        except gs.PolicyError:  # no capacity was idle for so long
             continue
         began, node = world.now, list(np.array(request.placement.node).tolist())  # type: ignore[union-attr]
         early = rng.random() < 0.5
@@ -100,7 +100,7 @@ def crew(world: World, rng: np.random.Generator, log: list[Hold]) -> Process:
 
 
 def check(world: World) -> Process:
-    """Nothing is ever below 0, whoever holds it."""
+    """Assert that no free amount is ever below 0."""
     machine = world.machines["cluster"]
     assert machine.nodes is not None
     while world.env.peek() < float("inf"):
@@ -137,7 +137,7 @@ def test_nothing_is_given_twice_where_crews_hold_nodes_and_users_submit(policy: 
 
 
 def apart(record: Record, log: list[Hold]) -> None:
-    """No job and no other crew is on a node while a crew holds it whole."""
+    """Assert that no job and no other process is on a node while a process holds it whole."""
     found = record.allocations
     assert found is not None
     rows = list(zip(found.node.tolist(), (found.start_us / 1e6).tolist(), (found.end_us / 1e6).tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Logs without names: what stays, what becomes a pseudonym, and what is gone."""
+"""Anonymised logs: unchanged values, pseudonyms, and removed values."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_name_has_one_pseudonym_in_every_log_and_kind_of_column(pbs, swf):
 
 
 def read_again(workload: Workload) -> Workload:
-    """The part of a log with its second job."""
+    """Return the part of a log with its second job."""
     return workload.select(np.array([1]))
 
 

@@ -1,4 +1,4 @@
-"""Logs of the archive: which are known, and what becomes of a download, met on a server of our own."""
+"""Logs of the archive: known logs, and downloads from a local server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def entry(content: bytes = CONTENT) -> ArchiveLog:
 
 
 class Server(HTTPServer):
-    """Answers every address with the same bytes; remembers what was asked for."""
+    """Returns the same bytes for every address, and records the requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -52,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(self.server.body[: len(self.server.body) - self.server.cut])
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Print no log messages."""
 
 
 @pytest.fixture

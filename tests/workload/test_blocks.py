@@ -1,4 +1,4 @@
-"""Workloads block by block: of a Parquet file, and of a model."""
+"""Workloads in blocks, from a Parquet file and from a model."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ REFERENCE = Record.from_rows(
 
 
 def served(workload: Workload, response: int = 1000) -> Record:
-    """A schedule in which every job has the same response, s."""
+    """Return a schedule in which every job has the same response, s."""
     end = workload.submit + response * MICROSECOND
     n = len(workload)
     return Record(workload, end - workload.runtime, end, np.zeros(n, np.int8), np.zeros(n, np.int16), cores=9)
@@ -76,7 +76,7 @@ def log(jobs: int, **columns: Any) -> Workload:
 
 
 def flagged(workload: Workload, fraction: float, seed: int = 1) -> set[int]:
-    """Numbers of the jobs that get a deadline."""
+    """Return the numbers of the jobs with a deadline."""
     made = Deadlines(fraction=fraction).apply(workload, np.random.default_rng(seed), served(workload))
     return set(made.job[made.deadline < NEVER].tolist())
 

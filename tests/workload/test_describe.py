@@ -1,4 +1,4 @@
-"""Facts of a workload: three jobs that can be counted by hand, and the logs whose facts are known."""
+"""Facts of a workload: three jobs for calculation by hand, and logs with known facts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_accuracy_tells_exact_from_exceeded_estimates(three):
 
 
 def test_the_logged_schedule_is_played_back_with_allocated_cores(three):
-    # [0, 10) 1 core; [10, 15) 2 cores, wait unknown; [15, 35) 4 cores allocated of 3 asked for
+    # [0, 10) 1 core; [10, 15) 2 cores, wait unknown; [15, 35) 4 cores allocated, 3 requested
     logged = describe(three, 3)["logged"]
     assert (logged["peak"], logged["waits_known"], logged["allocated_differs"]) == (4, 2, 1)
     assert logged["above"] == pytest.approx(20 / 35)
@@ -91,7 +91,7 @@ MORE = {"CTC-SP2-1996-3.1-cln": {"same_instant": 501, "over_by_a_tenth": 924, "f
 
 
 def drawn() -> list[tuple[int, int, int, int, int, int]]:
-    """Submit, wait, runtime, cores, estimate and user of 300 jobs, which were logged on more cores than there were."""
+    """Return submit, wait, runtime, cores, estimate and user of 300 jobs, logged on more cores than the machine has."""
     rng = np.random.default_rng(3)
     submit = np.sort(rng.integers(0, 500, 300) * 60 + 43)
     wait, runtime, cores = rng.integers(0, 900, 300), rng.integers(1, 3000, 300), rng.integers(1, 17, 300)
@@ -102,7 +102,7 @@ def drawn() -> list[tuple[int, int, int, int, int, int]]:
 
 
 def counted(rows: list[tuple[int, int, int, int, int, int]], machine: int) -> tuple[Any, ...]:
-    """The facts of `KNOWN`, counted the long way."""
+    """Return the facts of `KNOWN` by direct computation."""
     submits, users, sizes = [row[0] for row in rows], {row[5] for row in rows}, [row[3] for row in rows]
     starts = [(submit + wait, submit + wait + runtime, cores) for submit, wait, runtime, cores, _, _ in rows]
     first, last = min(start for start, _, _ in starts), max(end for _, end, _ in starts)
@@ -119,7 +119,7 @@ def counted(rows: list[tuple[int, int, int, int, int, int]], machine: int) -> tu
 
 
 def counted_further(rows: list[tuple[int, int, int, int, int, int]]) -> dict[str, int]:
-    """The facts of `MORE`, counted the long way."""
+    """Return the facts of `MORE` by direct computation."""
     submits = [row[0] for row in rows]
     return {
         "same_instant": len(submits) - len(set(submits)),
@@ -130,7 +130,7 @@ def counted_further(rows: list[tuple[int, int, int, int, int, int]]) -> dict[str
 
 @pytest.mark.parametrize("name", ["generated", *(pytest.param(name, marks=pytest.mark.others) for name in KNOWN)])
 def test_the_known_facts_of_archive_logs_come_out(others: Callable[[str], Path], tmp_path: Path, name: str) -> None:
-    """Users are those whose jobs ran; the 437 users of all lines of SDSC SP2 include 9 who ran nothing."""
+    """Users count if their jobs ran; the 437 users of all lines of SDSC SP2 include 9 without a run."""
     if name == "generated":
         path = tmp_path / "log.swf"
         lines = [

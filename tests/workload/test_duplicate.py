@@ -1,4 +1,4 @@
-"""Load by duplication (which jobs are copied, when they arrive, their other columns) and by longer jobs."""
+"""Load by duplication (copied jobs, their arrivals, their other columns) and by longer jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gridsim.workload.transform.estimates import ExactEstimates
 
 
 def log(jobs: int = 5, **columns: Any) -> Workload:
-    """Job number k has k seconds and k cores, and is submitted at 10 k."""
+    """Return jobs; number k has k seconds and k cores, and is submitted at 10 k."""
     numbers = np.arange(1, jobs + 1)
     return Workload.from_columns(submit=10 * numbers, runtime=numbers, cores=numbers, **columns)
 

@@ -1,4 +1,4 @@
-"""Floods of jobs by one user."""
+"""Flurries: bursts of jobs by one user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOODER = 77_777
 
 
 def flooded(log: Workload, jobs: int, *, days: float = 3, part: float = 0.4) -> Workload:
-    """The log with so many small jobs of one user more, inside one window from a *part* of its time on."""
+    """Return the log with additional small jobs of one user, in one window from a *part* of its time on."""
     first, last = (int(it) // 1_000_000 for it in (log.submit.min(), log.submit.max()))
     window = int(part * (last - first)) // WEEK
     more = first + window * WEEK + 86_400 + np.arange(jobs) * days * 86_400 / jobs
@@ -86,7 +86,7 @@ def test_neighbouring_windows_are_one_flurry_and_all_jobs_of_the_user_in_them_go
         (4 * WEEK, 4 * WEEK + 19, 20),
     ]
     left = rule.apply(log)
-    assert len(left) == 11  # the one job of user 7 in the first week stays
+    assert len(left) == 11  # the only job of user 7 in the first week remains
     assert left.provenance["transforms"][-1]["flurries"] == 2
 
 
@@ -136,7 +136,7 @@ def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, caps
     assert f"Without the flurry of user {FLOODER}" in told
     assert "1,500 jobs fewer" in told
     assert "Then the answer is" in told
-    assert main([*words, "--json"]) == 0  # where there is one, nobody has to ask
+    assert main([*words, "--json"]) == 0  # with a flurry in the log, no option is needed
     assert json.loads(capsys.readouterr().out)["sentences"] == answer["sentences"]
 
 

@@ -1,4 +1,4 @@
-"""Arrivals: exact running sums, and how load and the day shape them."""
+"""Arrivals: exact running sums, and effects of load and day shape."""
 
 from __future__ import annotations
 

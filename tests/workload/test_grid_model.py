@@ -1,4 +1,4 @@
-"""The five published kinds of workload: totals, laws, loads, and what a seed promises (claims G-10 to G-13)."""
+"""The five published kinds of workload: totals, laws, loads, and reproducibility by seed (claims G-10 to G-13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of DAG jobs: the published ranges, and graphs that are what they are called."""
+"""Shapes of DAG jobs: published ranges, and graphs with the properties of their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a total: exact sums, bounds that hold, and the laws that they are drawn from."""
+"""Parts of a total: exact sums, bounds, and the distributions of the parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def rng(seed=1):
 
 
 def uunifast_by_the_book(n, total, generator):
-    """The published recursion, with the exponent of Bini and Buttazzo."""
+    """Compute the published recursion, with the exponent of Bini and Buttazzo."""
     parts, left = [], total
     for i in range(1, n):
         rest = left * generator.random() ** (1.0 / (n - i))

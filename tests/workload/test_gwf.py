@@ -1,4 +1,4 @@
-"""Reading GWF: the form with dependencies, the form with 29 fields, and what is refused."""
+"""The GWF reader: the form with dependencies, the form with 29 fields, and rejected input."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tasks_of(workload: Workload) -> Tasks:
 
 @pytest.fixture
 def dag(tmp_path):
-    """Write lines below the names of the columns of the cut-down form, and read them."""
+    """Write lines below the column names of the reduced form, and read them."""
 
     def reading(*lines: str, header: str = NAMES, **options: Any) -> Workload:
         path = tmp_path / "trace.gwf"
@@ -44,7 +44,7 @@ def dag(tmp_path):
 
 
 def full(job=1, submit=0, wait=2, runtime=10, allocated=3, requested=4, estimate=20, status=1, **more):
-    """A line of 29 fields."""
+    """Return a line of 29 fields."""
     values = dict.fromkeys(FIELDS, "-1")
     values |= {
         "JobID": job,
@@ -77,7 +77,7 @@ def trace(tmp_path):
 
 
 def generated(path: Path) -> Path:
-    """Ten workflows: a task, three after it, one after those, two more; of two workflows the first three are empty."""
+    """Return ten workflows of a task, three after it, one, and two more; in two of them the first three are empty."""
     needs = ["-1", "1", "1", "1", "2 3 4", "5", "6"]
     rows = [
         f"{workflow}, {7 * workflow + task + 1}, {16 * workflow}, {0 if workflow % 5 == 4 and task < 3 else 11}, 1, 1, "
@@ -269,7 +269,7 @@ def test_a_trace_without_jobs_is_refused(trace):
 
 
 def one_of_each(folder: Path) -> Callable[[str], Path]:
-    """Folders of logs and workflows by their names, as other people's are."""
+    """Create folders of logs and workflows, named as in archives of users."""
     for name in ("swf", "workflows", "gwf"):
         (folder / name).mkdir()
     log = Lublin(jobs=20, cores=16).generate(1)

@@ -1,4 +1,4 @@
-"""Arrivals that fill a machine and never end."""
+"""Endless arrivals that fill a machine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_all_come_once_in_another_order_then_more_until_enough_is_asked_for(seed
     first = sorted(asked.total("gpu")[:12].tolist())
     assert first == sorted([300, 500, 2000, 0] * 3)
     total = asked.total("gpu").sum()
-    assert 15_600 - 1000 < total <= 15_600 + 1000  # of the last one that is drawn a GPU counts once
+    assert 15_600 - 1000 < total <= 15_600 + 1000  # tolerance of one GPU for the last drawn job
     assert (np.diff(jobs.submit) == 1_000_000).all()
     assert (jobs.runtime == ENDLESS * 1_000_000).all()
     (entry,) = jobs.provenance["transforms"]

@@ -1,4 +1,4 @@
-"""The Lublin-Feitelson model against its specification: exact integrals, samples, and what a seed promises."""
+"""The Lublin-Feitelson model against its specification: exact integrals, samples, and reproducibility by seed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NOT_REJECTED = 0.001
 
 @pytest.fixture(scope="module")
 def sample() -> Workload:
-    """One hundred thousand jobs of class all on 128 cores at the model's own load."""
+    """Return one hundred thousand jobs of class all on 128 cores at the model's own load."""
     return Lublin(jobs=SAMPLE, f=0).generate(SEED)
 
 
@@ -154,7 +154,7 @@ def test_a_wrong_number_in_the_golden_case_is_found(golden: dict[str, Any]) -> N
 
 
 def walk(points: list[float], weights: np.ndarray) -> list[float]:
-    """Arrivals as the model tells them: pay each bucket until the points of the job are spent."""
+    """Return arrivals as in the model: subtract each bucket until the points of the job are used up."""
     bucket, fraction, times = 0, 0.0, []
     for left in points:
         while left > (1 - fraction) * weights[bucket % BUCKETS] * BUCKET:
@@ -305,7 +305,7 @@ def test_a_realised_load_is_hit_on_the_nose(kind: str, jobs: int, load: float | 
     assert len(workload) == jobs
 
 
-# Estimates, users, and what a seed promises
+# Estimates, users, and reproducibility by seed
 
 
 def test_estimates_lie_between_the_runtime_and_f_times_more() -> None:

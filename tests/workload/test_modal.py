@@ -1,4 +1,4 @@
-"""Modal estimates: the worked counts, the dealing against a slow one, and the fit to logs."""
+"""Modal estimates: the worked counts, the assignment compared with a slow one, and the fit to logs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_maximum_is_a_customary_limit() -> None:
 
 
 def slowly(runtime: list[float], law: Law, seed: int, maximum: int) -> list[float]:
-    """Section 1.2 of the specification, with the pool as a list."""
+    """Implement section 1.2 of the specification, with the pool as a list."""
     draws = rng(seed)
     values, counts = law.mix(len(runtime), maximum, draws)
     left = sorted(
@@ -107,15 +107,15 @@ def test_all_values_are_given_where_all_suffice() -> None:
 
 
 def distance(mine: FloatArray, theirs: FloatArray) -> float:
-    """Kolmogorov's: largest difference of the shares that are at most so large."""
+    """Return Kolmogorov's distance: the largest difference between the distribution functions."""
     points = np.concatenate([mine, theirs])
     shares = [np.searchsorted(np.sort(each), points, side="right") / len(each) for each in (mine, theirs)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
 def read(name: str, hours: int, others: Callable[[str], Path]) -> tuple[np.ndarray, np.ndarray]:
-    """Estimates and run times of a log, s, without the few jobs that asked for more than the limit."""
-    if name == "generated":  # whose own estimates are modal: what is drawn anew is alike in law
+    """Return estimates and run times of a log, s, without the few jobs whose request exceeds the limit."""
+    if name == "generated":  # its own estimates are modal, so resampled ones have the same law
         log = Lublin(jobs=10_000, cores=256, estimates="modal").generate(7)
     else:
         log = read_workload(others(f"swf/{name}.swf.gz"))
@@ -146,7 +146,7 @@ def test_estimates_are_like_those_of_logs(
         assert found.repaired == 0
 
 
-TABLE = [  # limit, h; share; distances of estimates and of accuracy, for defaults too; correlation; near 1; values
+TABLE = [  # limit, h; share; distances of estimates and of accuracy, also for defaults; correlation; near 1; values
     ("generated", 36, 0.10, (0.02, 0.02), (0.01, 0.01), None, None, 110),
     pytest.param(
         *("CTC-SP2-1996-3.1-cln", 18, 0.238, (0.079, 0.194), (0.051, 0.175), 0.75, 0.112, 306), marks=pytest.mark.others
@@ -193,7 +193,7 @@ def test_the_fit_is_that_of_the_table(
 
 
 LONG = [pytest.mark.others, pytest.mark.long]
-RESULTS = [  # mean bounded slowdown under EASY and SJBF: own estimates, then modal ones, and how far off these may be
+RESULTS = [  # mean bounded slowdown under EASY and SJBF: own estimates, modal estimates, and tolerances
     pytest.param("SDSC-SP2-1998-4.2-cln", (87.2, 96.5), (85.9, 60.5), (7.5, 5.0), marks=LONG),
     pytest.param("CTC-SP2-1996-3.1-cln", (40.2, 29.0), (36.5, 18.7), (4.5, 2.5), marks=LONG),
     ("generated", None, None, None),

@@ -1,4 +1,4 @@
-"""Ranges of cores, loads, profiles and Cirne's model, given to workloads."""
+"""Transforms that add ranges of cores, loads, profiles and Cirne's model to workloads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rng() -> np.random.Generator:
 
 
 def many(cores: Any, machine: int) -> Workload:
-    """A job of ten seconds a second."""
+    """Return one job of ten seconds per second."""
     n = len(cores)
     return Workload.from_columns(submit=range(n), runtime=[10] * n, cores=cores, cores_stated=machine)
 
@@ -113,7 +113,7 @@ def test_ranges_go_through_later_transforms() -> None:
     assert ranges(workload).minimum.tolist() == [9, 9, 1, 1, 4, 4, 65, 65]
 
 
-# -- what ranges are refused -------------------------------------------------------------------------------------------
+# -- rejected ranges ---------------------------------------------------------------------------------------------------
 
 ALL = [MoldableJobs(), Profiles(), Cirne()]
 
@@ -249,7 +249,7 @@ EP,F,,8,50,8
 EP,F,,32,20,9
 IS,D,,4,70,10
 """
-"""Runs in no order, one that was no gain, and applications with too few."""
+"""Unordered runs, one without gain, and applications with too few runs."""
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_without_spread_estimates_are_exact() -> None:
 
 def test_a_job_keeps_its_error_at_another_spread_and_beside_other_jobs() -> None:
     once, twice = (np.log(noisy(log(300), spread).estimate / (3600 * SECOND)) for spread in (0.3, 0.6))
-    assert np.allclose(twice, 2 * once, atol=0.002)  # but for rounding to seconds
+    assert np.allclose(twice, 2 * once, atol=0.002)  # except for rounding to seconds
     both = log(300)
     assert noisy(both.select(np.arange(100, 200)), 0.3).estimate.tolist() == noisy(both, 0.3).estimate[100:200].tolist()
 

@@ -1,4 +1,4 @@
-"""Packed workloads: a rectangle cut without holes, and what is made of the pieces."""
+"""Packed workloads: a rectangle cut into pieces without gaps, and the resulting jobs."""
 
 from __future__ import annotations
 

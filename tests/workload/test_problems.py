@@ -1,4 +1,4 @@
-"""The table of damaged lines, and the tally of what was found."""
+"""The table of damaged lines, and the counts of problems."""
 
 from __future__ import annotations
 

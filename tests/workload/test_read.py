@@ -1,4 +1,4 @@
-"""From files to a workload: which reader takes them, however the file is encoded."""
+"""From files to a workload: the selected reader, for every file encoding."""
 
 from __future__ import annotations
 

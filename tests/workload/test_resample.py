@@ -1,4 +1,4 @@
-"""Workloads of the same users drawn anew."""
+"""Resampled workloads of the same users."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def log(submits: list[int], users: list[int], **more: object) -> Workload:
     n = len(submits)
     return Workload.from_columns(
         submit=np.sort(submits),
-        runtime=np.arange(1, n + 1),  # tells jobs from each other
+        runtime=np.arange(1, n + 1),  # distinguishes jobs
         cores=1 + np.arange(n) % 3,
         labels={"user": np.array(users)},
         **more,  # type: ignore[arg-type]
@@ -37,7 +37,7 @@ def log(submits: list[int], users: list[int], **more: object) -> Workload:
 
 
 def streams(workload: Workload, user: IntArray) -> dict[int, list[tuple[int, int]]]:
-    """Submit and runtime (s) of the jobs of each user, in their order."""
+    """Return submit and runtime (s) of the jobs of each user, in their order."""
     found: dict[int, list[tuple[int, int]]] = {}
     for whose, submit, runtime in zip(user.tolist(), workload.submit.tolist(), workload.runtime.tolist(), strict=True):
         found.setdefault(whose, []).append((submit // SECOND, runtime // SECOND))
@@ -74,11 +74,11 @@ def test_each_new_user_is_an_old_one_in_other_weeks(jobs: list[tuple[int, int]],
     begins: dict[int, list[int]] = {}
     drawn: Counter[bool] = Counter()
     for mine in streams(made, made.labels["user"]).values():
-        user = by_jobs[frozenset(runtime for _, runtime in mine)]  # all their jobs, and no others
+        user = by_jobs[frozenset(runtime for _, runtime in mine)]  # all of their jobs, and no others
         assert len(mine) == len(theirs[user])
         old = {runtime: at for at, runtime in theirs[user]}
         moves = [(at - old[runtime]) for at, runtime in mine]
-        assert all(move % WEEK == 0 for move in moves)  # hour and weekday stay
+        assert all(move % WEEK == 0 for move in moves)  # hour and weekday are unchanged
         moved = sorted({move // WEEK for move in moves})
         assert len(moved) == 1 or (len(moved) == 2 and moved[1] - moved[0] == length)  # one wrap
         begins.setdefault(user, []).append(moved[-1] % length)
@@ -102,7 +102,7 @@ def test_jobs_stay_after_those_that_they_come_after_or_forget_them() -> None:
             kept += 1
             assert place[before] < row
             assert made.labels["user"][place[before]] == made.labels["user"][row]
-            assert runtime[before] + SECOND == made.runtime[row]  # the very job
+            assert runtime[before] + SECOND == made.runtime[row]  # the identical job
     assert kept + made.provenance["transforms"][-1]["turned_round"] == np.count_nonzero(made.runtime // SECOND % 2 == 0)
 
 
@@ -133,7 +133,7 @@ def test_users_who_react_are_copied_with_what_they_wait_for() -> None:
     for number, user in zip(made.reactions.before.tolist(), owner.tolist(), strict=True):
         assert number < 0 or of.get(number, user) == user
     for first in np.unique(batches[batches >= 0]):
-        assert np.ptp(made.submit[batches == first]) <= WEEK * SECOND  # no batch goes round the end
+        assert np.ptp(made.submit[batches == first]) <= WEEK * SECOND  # no batch crosses the end of the period
     record = simulate(made, policy="easy").record
     assert record.ran.all()
     with pytest.raises(InputError, match="users who react need"):
@@ -147,7 +147,7 @@ def distance(mine: IntArray, theirs: IntArray) -> float:
 
 
 def profile(workload: Workload) -> FloatArray:
-    """Share of the jobs in each hour of the week."""
+    """Return the share of the jobs in each hour of the week."""
     return np.bincount(workload.submit // SECOND % WEEK // 3600, minlength=168) / len(workload)
 
 

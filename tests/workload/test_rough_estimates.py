@@ -1,4 +1,4 @@
-"""Estimates that are rough by a share of the runtime, or rounded up."""
+"""Estimates with an error relative to the runtime, or rounded up."""
 
 import numpy as np
 import pytest

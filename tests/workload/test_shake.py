@@ -1,4 +1,4 @@
-"""Workloads whose submit times are moved a little."""
+"""Workloads with slightly shifted submit times."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_moves_are_whole_seconds_uniform_on_both_sides() -> None:
 @pytest.mark.parametrize("where", ["labels", "logged"])
 def test_a_job_after_another_one_stays_after_it(where: str) -> None:
     rows = np.arange(200)
-    named = np.where(rows % 2, rows, -1)  # each second job comes after the one before
+    named = np.where(rows % 2, rows, -1)  # each second job depends on the previous one
     more = {"labels": {"after": named}} if where == "labels" else {"logged": {"preceding": named}}
     given_jobs = log([2 * (row // 2) + row % 2 for row in rows.tolist()], **more)
     shaken = Shake(60).apply(given_jobs, np.random.default_rng(3))

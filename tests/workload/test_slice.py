@@ -1,4 +1,4 @@
-"""Slices: which jobs are in, and what the rest of the program is told of it."""
+"""Slices: selected jobs, and the data of the slice that other modules use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing SWF: what is read of sound lines, what becomes of damaged ones, and the way back."""
+"""The SWF reader and writer: valid lines, damaged lines, and round trips."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def found(workload):
     return {entry["kind"]: entry["count"] for entry in workload.provenance["problems"]}
 
 
-# What a sound line says
+# Contents of a valid line
 
 
 def test_each_field_lands_in_its_column(log):
@@ -370,7 +370,7 @@ def test_line_by_line_and_at_once_are_the_same(tmp_path_factory, lines, block):
     at_once.check()
 
 
-# Files that are no log
+# Files that are no logs
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
@@ -583,7 +583,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.swf"]
 
 
-# The logs of the archive, and one that has all of what is odd in them
+# The logs of the archive, and one with all of their irregularities
 
 LOGS = {
     "generated": {
@@ -653,7 +653,7 @@ ARCHIVE = tuple(pytest.param(name, marks=pytest.mark.others) for name in LOGS if
 
 
 def generated(path: Path, jobs: int = 20_000) -> Path:
-    """A log of which every fiftieth line never ran, the next one has a negative runtime, and so on."""
+    """Return a log in which every fiftieth line never ran, the next one has a negative runtime, and so on."""
     odd: dict[int, dict[str, int]] = {
         0: {"runtime": -1, "status": 5, "allocated": -1, "requested": 3},
         1: {"runtime": -1, "status": 0},
@@ -671,7 +671,7 @@ def generated(path: Path, jobs: int = 20_000) -> Path:
 
 @pytest.fixture
 def archived(others: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
-    """A log of the archive, or the generated one."""
+    """Return a log of the archive, or the generated one."""
     return lambda name: generated(tmp_path / "in.swf.gz") if name == "generated" else others(f"swf/{name}.swf.gz")
 
 

@@ -1,4 +1,4 @@
-"""What the users of a log waited for."""
+"""Reactions of users: the jobs of a log on whose ends later submissions depend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gridsim.workload.transform.slice import Slice
 
 
 def found(*jobs: tuple[int, int, int | None], think: int = 20, gap: int = 60) -> tuple[Reactions, int]:
-    """Reactions of jobs (user, submit, end), and how many sessions there are."""
+    """Return reactions of jobs (user, submit, end), and the number of sessions."""
     user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
     end = np.array([NEVER if job[2] is None else job[2] for job in jobs], dtype=np.int64)
     return habits(user, submit, end, think=think, gap=gap)
@@ -149,7 +149,7 @@ def test_nobody_comes_before_what_had_ended_before_has_ended(jobs, data):
     over = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
     comes = reactions.submits(user, submit, over)
     for job, (owner, at, _) in enumerate(jobs):
-        ended = [  # of those that came earlier: a job that ends as it comes is not waited for by those beside it
+        ended = [  # of earlier jobs: jobs submitted at the instant of an end do not depend on that job
             one
             for one, (other, came, end) in enumerate(jobs)
             if other == owner >= 0 and came < at and end is not None and end <= at
@@ -166,11 +166,11 @@ def test_whoever_is_served_sooner_comes_no_later(jobs, data):
     assert (reactions.submits(user, submit, soon) <= reactions.submits(user, submit, late)).all()
 
 
-# what the log itself says
+# values in the log itself
 
 
 def stated(*preceding: int, think: list[float] | None = None, **columns: list[float]) -> Workload:
-    """Jobs 1, 2 and 3 of one user, who names the jobs that they come after (-1: none)."""
+    """Return jobs 1, 2 and 3 of one user, with the jobs on which they depend (-1: none)."""
     workload = log(**columns)
     given = {"preceding": np.array(preceding), "think": np.array(think or [np.nan] * 3, dtype=float)}
     return replace(workload, logged={**workload.logged, **given})
@@ -196,7 +196,7 @@ def test_a_think_time_that_is_not_stated_is_that_of_the_log():
 
 def test_jobs_that_name_none_which_comes_before_are_like_any_other_and_counted():
     plain = React(think=5).apply(log())
-    changed = React(think=5).apply(stated(2, 2, 99))  # a later one, itself, and one that is not there
+    changed = React(think=5).apply(stated(2, 2, 99))  # a later job, the job itself, and one that does not exist
     assert changed.provenance["transforms"][-1]["preceding_unknown"] == 3
     assert changed.reactions is not None
     assert plain.reactions is not None

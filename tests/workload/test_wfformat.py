@@ -1,4 +1,4 @@
-"""Reading and writing workflows: every figure of the instances, what a field means, and what is refused."""
+"""The reader and writer of workflows: all figures of the instances, the meaning of fields, and rejected input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INSTANCES = [
     ("srasearch-chameleon-20a-001.wf16.json", 42, 60, 3, 21, 21, 46_182.8, 4_151.6, 96),
 ]
 
-# layers of tasks, each of which needs all of the layer above, and tasks of the next one wait for the slowest
+# layers of tasks; each task depends on the whole layer above, so that the next layer waits for the slowest
 GENERATED = [
     ("fork-join.json", 12, 20, 3, 10, 1, 14.0 + 14.5 + 55.0, 14.0 + 10.0 + 14.5, 48),
     ("layers.wf16.json", 9, 18, 4, 4, 2, 1.5 * 2 + 10.0 + 0.1 * 2 + 2.0, 1.5 + 4.0 + 0.1 + 2.0, 96),
@@ -68,7 +68,7 @@ def ran(identity: str, runtime: Any = 2.5, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    """``a`` before ``b`` and ``c``, which get 100 and 30 bytes."""
+    """Return ``a`` before ``b`` and ``c``, which receive 100 and 30 bytes."""
     return {
         "name": "small",
         "schemaVersion": "1.5",
@@ -96,7 +96,7 @@ def document() -> dict[str, Any]:
 
 
 def generated(folder: Path, name: str) -> Path:
-    """An instance of `GENERATED`, on two machines, each edge with a file of its own."""
+    """Return an instance of `GENERATED` on two machines, with a separate file for each edge."""
     ids = [[f"t{layer}-{place}" for place in range(len(row))] for layer, row in enumerate(LAYERS[name])]
     flat = [(layer, identity) for layer, row in enumerate(ids) for identity in row]
     files = [(one, other) for above, below in itertools.pairwise(ids) for one in above for other in below]
@@ -128,7 +128,7 @@ def generated(folder: Path, name: str) -> Path:
 
 @pytest.fixture
 def instance(others: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
-    """A published or a generated instance by its name."""
+    """Return a published or a generated instance by name."""
     return lambda name: generated(tmp_path, name) if name in LAYERS else others(f"workflows/{name}")
 
 
@@ -199,7 +199,7 @@ def test_a_folder_is_one_workload(instance, rows, second, cores):
     assert machine_cores(workload)[0] == cores
 
 
-# What a field means
+# Meaning of fields
 
 
 def test_runtimes_cores_and_edges_land_in_their_columns(document, read):
@@ -323,11 +323,11 @@ def test_only_workflows_can_be_several_files(tmp_path):
         read_workload(log, submit=3.0)
 
 
-# What is refused
+# Rejected input
 
 
 def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The document with one value replaced; ``None`` takes it away."""
+    """Return the document with one value replaced; ``None`` removes it."""
     *above, last = [
         int(part) if part.isdigit() else part for part in path.replace("[", ".").replace("]", "").split(".")
     ]
@@ -468,7 +468,7 @@ def test_a_tick_is_at_least_a_microsecond(document, read, tick):
         read(document, tick=tick)
 
 
-# Out, and networkx in and out
+# Output, and conversion with networkx
 
 
 def test_a_synthetic_job_survives_the_way_out_and_back(tmp_path):

@@ -1,7 +1,7 @@
-"""Guaranteed deadlines on machines of nodes, slow and plain: the searches of the oracle, which lay jobs down at places.
+"""Guaranteed deadlines on machines of nodes; slow reference in which searches of the oracle place jobs on nodes.
 
-A planned start is a number that remembers its places (section 4.6: a plan is a set of holds). Everything else is as in
-`gridsim.testing.admission_oracle`: prices, orders, slots, repairs, what follows admission.
+A planned start is a number with its places (section 4.6: a plan is a set of holds). Prices, orders, slots, repairs and
+the steps after admission are those of `gridsim.testing.admission_oracle`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Admitted", "admitted"]
 
 
 class _Start(int):
-    """A planned start, and where."""
+    """A planned start with its places."""
 
     places: Sequence[Place] = ()
 
@@ -41,7 +41,7 @@ class _Start(int):
 
 @dataclass(frozen=True)
 class _Site:
-    """A machine of nodes, by which rule tasks are laid down on it, and what jobs ask of it by row."""
+    """A machine of nodes, its placement rule, and the demand of each row."""
 
     parts: Parts
     rule: Rule
@@ -56,7 +56,7 @@ class _Site:
 
 @dataclass(frozen=True)
 class _View(oracle.View):
-    """What an admission may look at; *held* are holds."""
+    """State that an admission may read; *held* are holds."""
 
     held: Any
     site: _Site = field(kw_only=True)
@@ -68,7 +68,7 @@ class _View(oracle.View):
 
 
 class _OnNodes(Machine):
-    """A plan whose jobs hold places."""
+    """A plan whose jobs hold places on nodes."""
 
     site: _Site
 
@@ -88,7 +88,7 @@ class _OnNodes(Machine):
         return self.site.earliest(job, job.estimate, [*self.held(), *others], now)
 
     def squeeze(self, now: int) -> None:
-        """Compression: who finds the same start again keeps its place, by planned start until nothing moves."""
+        """Compress the plan by planned start until no job moves; a job with an unchanged start keeps its place."""
         if self.compress == "arrival":
             self._squeezed(sorted(self.waiting, key=lambda job: job.row), now)
         while self.compress == "planned" and self._squeezed(self.by_plan(), now):
@@ -111,7 +111,7 @@ class _OnNodes(Machine):
 
 
 class _Guarantor(oracle.Guarantor, _OnNodes):
-    """A machine of nodes that promises deadlines."""
+    """A machine of nodes that guarantees deadlines."""
 
     def arrive(self, job: Job, now: int) -> None:
         if reason(self.site.parts, self.site.demands[job.row]) is None:
@@ -125,16 +125,16 @@ class _Guarantor(oracle.Guarantor, _OnNodes):
 
 @dataclass(frozen=True)
 class Admitted:
-    """What became of the jobs of a workload, in its order.
+    """Outcome of the jobs of a workload, in workload order.
 
     Attributes
     ----------
     start, end : list of int
         Whole microseconds; `NEVER` for jobs that did not run.
     nodes : list of dict of int to int
-        Of each job the tasks on each node in its last run.
+        Tasks on each node in the last run of each job.
     promises : Promises
-        What was promised, and who was killed.
+        The guaranteed deadlines and the killed jobs.
     """
 
     start: list[int]
@@ -154,14 +154,14 @@ def admitted(
     tick: float = 1.0,
     **parameters: Any,
 ) -> Admitted:
-    """Schedule of a small workload under guaranteed deadlines on a machine of nodes.
+    """Return the schedule of a small workload under guaranteed deadlines on a machine of nodes.
 
     Parameters
     ----------
     algorithm, compress, overrun, tick, **parameters
-        As `gridsim.testing.admission_oracle.admitted` has them.
+        As in `gridsim.testing.admission_oracle.admitted`.
     rule : Rule, optional
-        Which node comes first; the lowest number where left out.
+        The placement rule; by default the node with the lowest number is first.
 
     Examples
     --------

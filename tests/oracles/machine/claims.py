@@ -1,7 +1,7 @@
-"""What is true of schedules of particular policies on machines of nodes, checked by replaying a record (section 5.2).
+"""Properties of schedules of particular policies on machines of nodes, checked on a record (section 5.2).
 
-Times are whole microseconds. Only schedules in which each job runs once, in first-come order. What is true of every
-schedule is in `gridsim.testing.demands`.
+Times are whole microseconds. Each job must run once, and the queue order must be first-come. Properties of every
+schedule are in `gridsim.testing.demands`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["heads_delayed", "left_waiting"]
 
 
 def _instants(jobs: list[Job]) -> Iterator[tuple[int, list[Job], list[Hold]]]:
-    """Each instant at which something happens, who waits after it, in order, and what the running jobs hold."""
+    """Yield each instant of an event, the jobs that wait after it in order, and the allocations of running jobs."""
     ran = [job for job in jobs if job.start < NEVER]
     for now in sorted({instant for job in ran for instant in (job.submit, job.start, job.end)}):
         waiting = [job for job in ran if job.submit <= now < job.start]
@@ -32,10 +32,10 @@ def _instants(jobs: list[Job]) -> Iterator[tuple[int, list[Job], list[Hold]]]:
 
 
 def heads_delayed(record: Record, platform: Platform) -> list[Promise]:
-    """Heads of the queue that started after the shadow time that they had when they first became the head.
+    """Return first jobs of the queue that started after the shadow time of the instant at which they became first.
 
-    EASY and depth-k have none, whatever the placement rule: the shadow is the first instant at which the whole demand
-    can be placed beside the running jobs alone.
+    EASY and depth-k have none under any placement rule. The shadow time is the first instant at which the whole demand
+    fits, given only the running jobs.
     """
     machine, shadows = machine_of(platform), dict[int, int]()
     jobs = schedule_of(record, platform)
@@ -49,9 +49,9 @@ def heads_delayed(record: Record, platform: Platform) -> list[Promise]:
 
 
 def left_waiting(record: Record, platform: Platform) -> list[tuple[int, int]]:
-    """Instants after which a job waits that could be placed beside the running ones, and its number.
+    """Return instants after which a waiting job would fit with the running jobs, and the number of the job.
 
-    First-fit has none; of all others only the head of the queue must not be among them.
+    First-fit has none. Under all other policies the first job in the queue must not be among them.
     """
     machine, numbers, found = machine_of(platform), record.workload.job, list[tuple[int, int]]()
     for now, waiting, holds in _instants(schedule_of(record, platform)):

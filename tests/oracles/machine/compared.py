@@ -1,4 +1,4 @@
-"""A schedule of gridsim and one of the second implementation, told in the same words, and what differs."""
+"""Comparison of a gridsim schedule with one of the second implementation."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Told = tuple[Any, ...]
 
 
 def told(job: Job) -> Told:
-    """What became of a job: start, end, status, reason, tasks by node, thousandths by node and GPU."""
+    """Return the outcome of a job: start, end, status, reason, tasks by node, thousandths by node and GPU."""
     return (job.start, job.end, job.status, job.reason or "", job.nodes(), job.gpus())
 
 
 def policy_of(policy: str, rule: Rule, *, k: int = 1, compress: str = "planned", order: str = "fifo") -> Spec:
-    """The policy of gridsim that a policy of `schedule` is, with its placement rule."""
+    """Return the gridsim policy for a policy of `schedule`, with its placement rule."""
     words: dict[str, Any] = {}
     if rule.name == "dot-product":
         words["align"] = rule.align
@@ -53,8 +53,8 @@ def policy_of(policy: str, rule: Rule, *, k: int = 1, compress: str = "planned",
 
 
 def simulated(machine: Machine, jobs: Sequence[Job], policy: Any, *, overrun: Any = "kill") -> list[Job]:
-    """What gridsim makes of some jobs, by submit and number."""
-    from gridsim.simulation import simulate  # compiled kernels: only when something runs
+    """Return the outcomes of some jobs in gridsim, sorted by submit time and number."""
+    from gridsim.simulation import simulate  # imported late: loads compiled kernels
 
     platform = platform_of(machine)
     record = simulate(workload_of(jobs), platform=platform, policy=policy, overrun=overrun).record
@@ -64,12 +64,12 @@ def simulated(machine: Machine, jobs: Sequence[Job], policy: Any, *, overrun: An
 def difference(
     machine: Machine, jobs: Sequence[Job], policy: str, rule: Rule, *, overrun: Any = "kill", **options: Any
 ) -> str:
-    """Where gridsim and the second implementation differ: empty for nowhere, else as few jobs as show it.
+    """Return the differences between gridsim and the second implementation, with as few jobs as show one.
 
     Parameters
     ----------
     policy : str
-        Of `schedule`, and its *options*.
+        A policy of `schedule`, with its *options*.
     """
 
     def both(some: Sequence[Job]) -> tuple[list[Job], list[Job]]:

@@ -1,4 +1,4 @@
-"""Small random machines of nodes, and jobs that ask for parts of them: full of ties and corner cases."""
+"""Small random machines of nodes and jobs with demands for them; full of ties and corner cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["draw_jobs", "draw_machine", "draw_rule", "smallest"]
 
 
 _POSSIBLE = 0.9
-"""How often a demand that cannot be held is drawn again."""
+"""Largest number of attempts to draw a feasible demand."""
 
 
 def _one(rng: Generator, values: Sequence[Any]) -> Any:
@@ -28,7 +28,7 @@ def _some(rng: Generator, names: Sequence[str], share: float) -> frozenset[str]:
 
 
 def draw_machine(rng: Generator) -> Machine:
-    """One to five nodes in groups: cores, and memory, disks, GPUs of two kinds, features and partitions sometimes."""
+    """Draw one to five nodes in groups: cores, sometimes memory, disks, two kinds of GPUs, features, partitions."""
     memory, disk, gpus = rng.random() < 0.6, rng.random() < 0.15, rng.random() < 0.6
     parted, featured = rng.random() < 0.25, rng.random() < 0.5
     nodes: list[Node] = []
@@ -52,10 +52,10 @@ def draw_machine(rng: Generator) -> Machine:
 
 
 def draw_jobs(rng: Generator, machine: Machine, most: int = 10) -> list[Job]:
-    """Jobs that come in bursts; some end early, some are killed at their estimates, a few can never run."""
+    """Draw jobs that arrive in bursts; some end early, some are killed at their estimates, a few can never run."""
     jobs, now = [], 0
     count = int(rng.integers(3, most + 1))
-    numbers = rng.permutation(count) + 1  # equal submits do not come in the order of a file
+    numbers = rng.permutation(count) + 1  # Jobs with equal submit times are not in file order.
     for number in numbers.tolist():
         now += int(_one(rng, (0, 0, 0, 1, 1, 2, 4)))
         estimate = int(_one(rng, (1, 2, 3, 5, 8, 12)))
@@ -65,7 +65,7 @@ def draw_jobs(rng: Generator, machine: Machine, most: int = 10) -> list[Job]:
 
 
 def draw_demand(rng: Generator, machine: Machine) -> Demand:
-    """Mostly a demand that the machine can hold."""
+    """Draw a demand that the machine can usually hold."""
     drawn = _draw_demand(rng, machine)
     while reason(machine, drawn.on(machine)) is not None and rng.random() < _POSSIBLE:
         drawn = _draw_demand(rng, machine)
@@ -73,7 +73,7 @@ def draw_demand(rng: Generator, machine: Machine) -> Demand:
 
 
 def _draw_demand(rng: Generator, machine: Machine) -> Demand:
-    """Plain cores, pools alone, or tasks with whatever the machine has, and limits on nodes."""
+    """Draw plain cores, only pools, or tasks with any resources of the machine, and limits on nodes."""
     pools = {name: int(rng.integers(1, most + 1)) for name, most in machine.pools.items() if rng.random() < 0.4}
     if not machine.nodes:
         return Demand(cores=0 if pools and rng.random() < 0.5 else int(rng.integers(1, 4)), pools=pools)
@@ -109,7 +109,7 @@ def _draw_demand(rng: Generator, machine: Machine) -> Demand:
 
 
 def draw_rule(rng: Generator, machine: Machine, name: str | None = None) -> Rule:
-    """A placement rule, its parameters drawn too."""
+    """Draw a placement rule and its parameters."""
     name = _one(rng, RULES) if name is None else name
     resources = None
     if rng.random() < 0.3:
@@ -127,7 +127,7 @@ def _draw_typical(rng: Generator) -> Typical:
 
 
 def smallest(jobs: Sequence[Job], fails: Callable[[Sequence[Job]], bool]) -> list[Job]:
-    """Jobs of a failing case without any that it fails without."""
+    """Remove jobs from a failing case while it still fails."""
     kept, place = list(jobs), 0
     while place < len(kept):
         fewer = [*kept[:place], *kept[place + 1 :]]

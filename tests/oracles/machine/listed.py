@@ -1,4 +1,4 @@
-"""List policies with predictions on machines of nodes, and plans event by event: for comparison with the engines."""
+"""Oracles for the engines: list policies with predictions on machines of nodes, and plans event by event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.oracles.translated import of_list
 __all__ = ["MOST", "compared"]
 
 MOST = 30
-"""Jobs, above which the oracle is slow."""
+"""Number of jobs above which the oracle is slow."""
 
 
 class _List(Cycles, plain._Run):  # type: ignore[misc]  # the cycles define the rule and the next instant
@@ -53,7 +53,7 @@ class _List(Cycles, plain._Run):  # type: ignore[misc]  # the cycles define the 
 
 
 class _Plan(plain._Run):
-    """Conservative backfilling event by event too, with any order of compression, after all ends if *every*."""
+    """Conservative backfilling event by event, with any order of compression; compress after all ends if *every*."""
 
     every = False
     key: Any = None
@@ -101,12 +101,12 @@ class _Plan(plain._Run):
 def compared(
     record: Record, workload: Workload, platform: Platform, policy: Any, rule: Rule | None = None, **options: Any
 ) -> bool:
-    """Compare a record, nodes and GPUs included, with the oracle of its policy; whether one covers the run.
+    """Compare a record, nodes and GPUs included, with the oracle of its policy; return whether one covers the run.
 
     Parameters
     ----------
     rule : Rule, optional
-        The placement rule of the policy; the lowest number first where left out.
+        The placement rule of the policy; by default the node with the lowest number is first.
     """
     scheduler = scheduler_of(policy)
     if len(workload) > MOST:

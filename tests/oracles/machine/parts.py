@@ -11,12 +11,12 @@ WHOLE = 1000
 """Thousandths of a GPU."""
 
 Place = tuple[int, tuple[int, ...]]
-"""Where a task is: its node and its GPUs there."""
+"""Place of a task: its node and its GPUs there."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node; a resource that it has none of counts 0."""
+    """One node; a missing resource counts 0."""
 
     capacity: Mapping[str, int]
     gpus: int = 0
@@ -28,18 +28,18 @@ class Node:
 
 @dataclass(frozen=True)
 class Machine:
-    """Nodes, numbered from 0, and what belongs to none of them."""
+    """Nodes, numbered from 0, and the pools outside nodes."""
 
     nodes: Sequence[Node] = ()
     pools: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def resources(self) -> list[str]:
-        """Names of what can be counted on a node, without GPUs, in alphabetical order."""
+        """Names of countable node resources without GPUs, in alphabetical order."""
         return sorted({name for node in self.nodes for name in node.capacity})
 
     def largest(self, resource: str) -> int:
-        """Most of a resource that a node has; GPUs in thousandths."""
+        """Return the largest amount of a resource on one node; GPUs in thousandths."""
         if resource == "gpu":
             return max((WHOLE * node.gpus for node in self.nodes), default=0)
         return max((node.capacity.get(resource, 0) for node in self.nodes), default=0)
@@ -47,7 +47,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a job asks for; None where it names no limit and no kinds, partitions empty where any will do."""
+    """Demand of a job; None for no limit and any GPU kind, and an empty set for any partition."""
 
     cores: int = 0
     tasks: int = 0
@@ -63,7 +63,7 @@ class Demand:
     pools: Mapping[str, int] = field(default_factory=dict)
 
     def on(self, machine: Machine) -> Demand:
-        """The demand there: plain cores are tasks of one core, or that many of the pool of cores [R2]."""
+        """Return the demand on a machine: plain cores become tasks of one core, or an amount of the core pool [R2]."""
         if not self.cores:
             return self
         if machine.nodes:
@@ -72,12 +72,12 @@ class Demand:
 
     @property
     def most_nodes(self) -> int:
-        """Most nodes that the job may have; never more than tasks."""
+        """Largest number of nodes of the job; at most the number of tasks."""
         return self.tasks if self.max_nodes is None else min(self.max_nodes, self.tasks)
 
     @property
     def most_on_a_node(self) -> int:
-        """Most tasks on one node."""
+        """Largest number of tasks on one node."""
         return self.tasks if self.tasks_per_node is None else min(self.tasks_per_node, self.tasks)
 
     @property
@@ -88,7 +88,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Hold:
-    """A demand at places for a time ``[start, end)``: a running job or a reservation. A pooled demand has no places."""
+    """A demand at places during ``[start, end)``: a running job or a reservation. A pooled demand has no places."""
 
     demand: Demand
     places: Sequence[Place]
@@ -96,5 +96,5 @@ class Hold:
     end: int
 
     def nodes(self) -> set[int]:
-        """Nodes that tasks of it are on."""
+        """Nodes with tasks of the hold."""
         return {node for node, _ in self.places}

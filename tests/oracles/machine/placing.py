@@ -1,4 +1,4 @@
-"""Where a job goes: task by task with a look ahead (section 3.3), and the earliest place (section 4.2)."""
+"""Placement of a job: task by task with look-ahead (section 3.3), and the earliest place (section 4.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["earliest", "place"]
 
 
 def place(machine: Machine, rule: Rule, demand: Demand, room: Room) -> list[Place]:
-    """Places of the tasks of a demand that can be placed, in the order in which they are laid down."""
+    """Return places of the tasks of a demand in placement order, or None if it does not fit."""
     numbers = range(len(machine.nodes))
     fits = {number: fit(machine, demand, room, number) for number in numbers}
     counts = dict.fromkeys(numbers, 0)
@@ -28,7 +28,7 @@ def place(machine: Machine, rule: Rule, demand: Demand, room: Room) -> list[Plac
 
 
 def _may_take(demand: Demand, fits: dict[int, int], counts: dict[int, int], number: int, after: int) -> bool:
-    """Whether a node may take the next task: the ones *after* it can still follow."""
+    """Return whether a node may take the next task, so that the tasks *after* it still fit."""
     if counts[number] >= fits[number]:
         return False
     counts = {**counts, number: counts[number] + 1}
@@ -45,9 +45,9 @@ def _may_take(demand: Demand, fits: dict[int, int], counts: dict[int, int], numb
 def earliest(
     machine: Machine, rule: Rule, demand: Demand, length: int, holds: Sequence[Hold], begin: int
 ) -> tuple[int, list[Place]]:
-    """The first instant from *begin* on at which a demand can be placed for *length*, and the places.
+    """Return the first instant from *begin* at which a demand fits for *length*, and its places.
 
-    Only *begin* and the ends of holds can be answers. The empty machine must be able to hold the demand.
+    The result is *begin* or the end of a hold. The demand must fit on the empty machine.
     """
     for start in sorted({begin, *(hold.end for hold in holds if hold.end > begin)}):
         room = free_over(machine, holds, start, start + length)

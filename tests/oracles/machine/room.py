@@ -1,4 +1,4 @@
-"""What is free, how many tasks a node can take, whether a demand can be placed, and why it never can be."""
+"""Free capacity, number of tasks a node can take, and feasibility of a demand with the reason if it never fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Room", "can_be_placed", "fit", "free_at", "free_over", "reason"]
 
 @dataclass
 class Room:
-    """What is free on each node, of each of its GPUs, and of the pools; and the nodes that some hold is on."""
+    """Free amounts of each node, each of its GPUs and the pools, and the nodes in use by a hold."""
 
     amounts: list[dict[str, int]]
     gpus: list[list[int]]
@@ -21,7 +21,7 @@ class Room:
 
     @classmethod
     def empty(cls, machine: Machine) -> Room:
-        """All that there is."""
+        """Return the capacity of the empty machine."""
         return cls(
             [{name: node.capacity.get(name, 0) for name in machine.resources} for node in machine.nodes],
             [[WHOLE] * node.gpus for node in machine.nodes],
@@ -30,13 +30,13 @@ class Room:
         )
 
     def copy(self) -> Room:
-        """The same, to take from."""
+        """Return a copy to subtract from."""
         return Room(
             [dict(each) for each in self.amounts], [list(g) for g in self.gpus], dict(self.pools), set(self.touched)
         )
 
     def take(self, demand: Demand, place: Place) -> None:
-        """Take what one task asks for."""
+        """Subtract the request of one task."""
         node, gpus = place
         for name, amount in demand.each.items():
             self.amounts[node][name] = self.amounts[node].get(name, 0) - amount
@@ -44,7 +44,7 @@ class Room:
             self.gpus[node][gpu] -= min(demand.gpu, WHOLE)
 
     def hold(self, hold: Hold) -> None:
-        """Take what a hold takes; an exclusive one has all of its nodes [R6]."""
+        """Subtract a hold; an exclusive hold takes all of its nodes [R6]."""
         for name, amount in hold.demand.pools.items():
             self.pools[name] -= amount
         for place in hold.places:
@@ -57,7 +57,7 @@ class Room:
 
 
 def free_at(machine: Machine, holds: Iterable[Hold], instant: int) -> Room:
-    """What is free at an instant."""
+    """Return the free capacity at an instant."""
     room = Room.empty(machine)
     for hold in holds:
         if hold.start <= instant < hold.end:
@@ -66,7 +66,7 @@ def free_at(machine: Machine, holds: Iterable[Hold], instant: int) -> Room:
 
 
 def free_over(machine: Machine, holds: Sequence[Hold], begin: int, end: int) -> Room:
-    """The least that is free at any instant of ``[begin, end)``: it only falls where a hold starts (section 3.1)."""
+    """Return the least free capacity in ``[begin, end)``; it decreases only where a hold starts (section 3.1)."""
     instants = [begin, *sorted({hold.start for hold in holds if begin < hold.start < end})]
     least, *others = [free_at(machine, holds, instant) for instant in instants]
     for room in others:
@@ -80,19 +80,19 @@ def free_over(machine: Machine, holds: Sequence[Hold], begin: int, end: int) -> 
 
 
 def has_features(node: Node, demand: Demand) -> bool:
-    """Whether a node has all features asked for, in one of the partitions named."""
+    """Return whether a node has all requested features and is in one of the named partitions."""
     return demand.features <= node.features and (not demand.partitions or bool(demand.partitions & node.partitions))
 
 
 def has_kind(node: Node, demand: Demand) -> bool:
-    """Whether a node has GPUs of an accepted kind, where GPUs are asked for."""
+    """Return whether a node has GPUs of an accepted kind, if GPUs are requested."""
     if demand.gpu == 0:
         return True
     return node.gpus > 0 and (demand.gpu_kinds is None or node.gpu_kind in demand.gpu_kinds)
 
 
 def room_for_tasks(demand: Demand, amounts: dict[str, int], gpus: list[int]) -> int:
-    """How many tasks what is left of a node has room for, without any limit; never more than the job has."""
+    """Return how many tasks fit in the free capacity of a node without limits; at most the tasks of the job."""
     limits = [demand.tasks]
     limits += [amounts.get(name, 0) // amount for name, amount in demand.each.items() if amount > 0]
     if 0 < demand.gpu < WHOLE:
@@ -103,7 +103,7 @@ def room_for_tasks(demand: Demand, amounts: dict[str, int], gpus: list[int]) -> 
 
 
 def fit(machine: Machine, demand: Demand, room: Room, number: int) -> int:
-    """f(n) of section 3.1: how many tasks of the job a node can take."""
+    """Return f(n) of section 3.1: the number of tasks of the job that a node can take."""
     node = machine.nodes[number]
     if not has_features(node, demand) or not has_kind(node, demand):
         return 0
@@ -113,7 +113,7 @@ def fit(machine: Machine, demand: Demand, room: Room, number: int) -> int:
 
 
 def can_be_placed(machine: Machine, demand: Demand, room: Room) -> bool:
-    """Section 3.2; no placement rule has a say in it [R8]."""
+    """Return whether a demand fits (section 3.2); placement rules do not matter [R8]."""
     if any(room.pools.get(name, 0) < amount for name, amount in demand.pools.items()):
         return False
     if demand.tasks == 0:
@@ -124,7 +124,7 @@ def can_be_placed(machine: Machine, demand: Demand, room: Room) -> bool:
 
 
 def reason(machine: Machine, demand: Demand) -> str | None:
-    """Why the empty machine cannot hold a demand: the first reason of section 4.5; None where it can."""
+    """Return the first reason of section 4.5 why the empty machine cannot hold a demand; None if it can."""
     for name in sorted(demand.pools):
         if demand.pools[name] > machine.pools.get(name, 0):
             return f"pool:{name}"

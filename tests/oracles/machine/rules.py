@@ -1,4 +1,4 @@
-"""Which node and which GPU come first: placement rules, fragmentation, typical demands (sections 3.4 to 3.6)."""
+"""Order of nodes and GPUs: placement rules, fragmentation, typical demands (sections 3.4 to 3.6)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.oracles.machine.room import Room, has_kind
 __all__ = ["RULES", "Rule", "Typical", "fragments", "gpus_for", "score", "typical_of"]
 
 POPULARITY = Fraction(95, 100)
-"""Share of the tasks that the typical demands hold at least [R23]."""
+"""Smallest share of tasks that the typical demands cover [R23]."""
 
 
 @dataclass(frozen=True)
 class Typical:
-    """One task that is typical, and how often it is there."""
+    """A typical task and its frequency."""
 
     demand: Demand
     count: int
@@ -36,9 +36,9 @@ class Rule:
     align : str
         ``high`` or ``low``, of ``dot-product`` [R12].
     resources : tuple of str, optional
-        Names that are looked at, ``gpu`` among them; all where left out.
+        Names of the resources that count, including ``gpu``; all by default.
     typical : tuple of Typical
-        Of ``fragmentation``.
+        Typical tasks of ``fragmentation``.
     """
 
     name: str = "first"
@@ -48,7 +48,7 @@ class Rule:
 
 
 def score(machine: Machine, rule: Rule, demand: Demand, room: Room, number: int) -> Fraction | int:
-    """Score of a node for the next task of a job; the lowest comes first, exactly (section 3.5, [R21])."""
+    """Return the exact score of a node for the next task of a job; lowest first (section 3.5, [R21])."""
     if rule.name == "first":
         return 0
     if rule.name == "weight":
@@ -72,7 +72,7 @@ def score(machine: Machine, rule: Rule, demand: Demand, room: Room, number: int)
 
 
 def gpus_for(machine: Machine, rule: Rule, demand: Demand, room: Room, number: int) -> tuple[int, ...]:
-    """GPUs of a node that the next task takes (section 3.4, [R13])."""
+    """Return the GPUs of a node for the next task (section 3.4, [R13])."""
     free = room.gpus[number]
     if demand.gpu == 0:
         return ()
@@ -98,14 +98,14 @@ def _fragments(machine: Machine, rule: Rule, room: Room, number: int) -> int:
 
 
 def fragments(node: Node, typical: Iterable[Typical], amounts: Mapping[str, int], gpus: Sequence[int]) -> int:
-    """F(n) of section 3.6: idle thousandths of GPU that are of no use, summed over the typical tasks.
+    """Return F(n) of section 3.6: idle thousandths of GPU that typical tasks cannot use, summed over typical tasks.
 
     Parameters
     ----------
     amounts : mapping of str to int
-        What is free of each resource of the node.
+        Free amount of each resource of the node.
     gpus : sequence of int
-        Thousandths that are free of each of its GPUs.
+        Free thousandths of each GPU of the node.
     """
     return sum(each.count * _useless(node, each.demand, amounts, gpus) for each in typical)
 
@@ -122,14 +122,14 @@ def _useless(node: Node, task: Demand, amounts: Mapping[str, int], gpus: Sequenc
 def typical_of(
     machine: Machine, demands: Iterable[Demand], resources: Sequence[str] | None = None
 ) -> tuple[Typical, ...]:
-    """The distinct tasks of some demands, the most frequent ones that hold 95 % of all tasks together.
+    """Return the most frequent distinct tasks of some demands that together cover 95 % of all tasks.
 
     Parameters
     ----------
     demands : iterable of Demand
-        Of the jobs, as they ask for them.
+        The demands of the jobs, as requested.
     resources : sequence of str, optional
-        Resources of a node that distinguish tasks; all but memory where left out.
+        Node resources that distinguish tasks; by default all but memory.
     """
     names = [name for name in machine.resources if name != "memory"] if resources is None else sorted(resources)
     tasks: Counter[tuple[tuple[int, ...], int, int, tuple[str, ...]]] = Counter()

@@ -1,8 +1,8 @@
 """FCFS, first-fit, EASY, depth-k and conservative backfilling on machines of nodes (section 4).
 
-This folder is a second implementation of machines of nodes: slow, and written as the rules are worded. Jobs are
-objects, amounts Python integers, scores fractions, reservations a list. Free capacity is added up from that list for
-every question. It imports neither `gridsim.machine` nor `gridsim.policy`, and is meant for tens of jobs and nodes.
+This folder is a second implementation of machines of nodes. It is slow and follows the wording of the rules. Jobs are
+objects, amounts are integers, scores are fractions, and reservations are a list. Each query adds up free capacity
+from that list. It imports neither `gridsim.machine` nor `gridsim.policy`, and is meant for tens of jobs and nodes.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from tests.oracles.machine.rules import Rule
 __all__ = ["Job", "Watcher", "schedule"]
 
 Watcher = Callable[[int, Sequence["Job"], Sequence[Hold]], None]
-"""Told an instant, the jobs that wait after it, and what the running ones hold."""
+"""Callback that receives an instant, the jobs that wait after it, and the allocations of running jobs."""
 
 
 @dataclass(eq=False)
 class Job:
-    """One job, its demand as it is on the machine, and what becomes of it.
+    """One job, its demand on the machine, and its outcome.
 
     Attributes
     ----------
     number : int
-        Jobs that are submitted together come in the order of their numbers.
+        Jobs with equal submit times are ordered by number.
     submit, estimate, runtime, deadline : int
-        Whole units of time, from 1 for the lengths.
+        Whole units of time; lengths are at least 1.
     demand : Demand
-        What it asks for.
+        The requested resources.
     status : str
-        ``completed``, ``killed_walltime``, ``rejected``; empty as long as it has not ended.
+        ``completed``, ``killed_walltime``, ``rejected``; empty until the job ends.
     reason : str, optional
-        Why it was rejected.
+        The reason of the rejection.
     start, end, expected : int
-        When it ran, and until when its places are held as far as anybody knows; `NEVER` before.
+        Start, end and currently expected end; `NEVER` until known.
     places : list
         Node and GPUs of each task.
     planned : int
-        Start of its reservation under ``conservative``, whose places are `places`.
+        Start of the reservation under ``conservative``; its places are `places`.
     first_planned : int
-        The one that it was given on arrival.
+        Planned start on arrival.
     """
 
     number: int
@@ -71,12 +71,12 @@ class Job:
         return self.demand.total_cores
 
     def nodes(self) -> dict[int, int]:
-        """Tasks on each node."""
+        """Return the number of tasks on each node."""
         nodes = [node for node, _ in self.places]
         return {node: nodes.count(node) for node in sorted(set(nodes))}
 
     def gpus(self) -> dict[int, dict[int, int]]:
-        """Thousandths of each GPU on each node."""
+        """Return the thousandths of each GPU on each node."""
         held: dict[int, dict[int, int]] = {}
         for node, gpus in sorted(self.places):
             for gpu in gpus:
@@ -86,7 +86,7 @@ class Job:
 
 
 class _Run:
-    """State of a run: jobs that wait and that run."""
+    """State of a run: waiting jobs and running jobs."""
 
     def __init__(self, machine: Machine, policy: str, rule: Rule, *, k: int, compress: str, extend: bool) -> None:
         self.machine, self.policy, self.rule = machine, policy, rule
@@ -108,7 +108,7 @@ class _Run:
         return min(instants, default=NEVER)
 
     def step(self, now: int, arrivals: Sequence[Job]) -> None:
-        """Order inside one instant (section 4.1)."""
+        """Process one instant in the order of section 4.1."""
         early = [self.leave(job) < job.expected for job in list(self.running) if job.end == now]
         self.overruns(now)
         if any(early) and self.planned:
@@ -121,7 +121,7 @@ class _Run:
         else:
             self.one_pass(now)
 
-    # -- what happens ------------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------------
 
     def leave(self, job: Job) -> int:
         self.running.remove(job)
@@ -130,7 +130,7 @@ class _Run:
         return job.end
 
     def overruns(self, now: int) -> None:
-        """Jobs that go on at their expected ends keep their places for one tick more, two, four, …"""
+        """Extend the holds of jobs that exceed their expected ends by one tick, then by two, four, …"""
         late = [job for job in self.running if job.expected == now]
         for job in late:
             beyond = now - job.start - job.estimate
@@ -172,7 +172,7 @@ class _Run:
         return sorted(self.waiting, key=lambda job: (job.planned, job.submit, job.number))
 
     def squeeze(self, now: int) -> None:
-        """Compression, repeated until nothing moves where it is by planned start [R17]."""
+        """Compress the plan; repeat until no job moves if the order is planned start [R17]."""
         if self.compress == "planned":
             while self.squeezed(self.by_plan(), now):
                 pass
@@ -180,7 +180,7 @@ class _Run:
             self.squeezed(sorted(self.waiting, key=lambda job: (job.submit, job.number)), now)
 
     def squeezed(self, jobs: Sequence[Job], now: int) -> bool:
-        """One pass; whether a job moved. Who finds the same start again keeps its place [R16]."""
+        """Compress once and return whether a job moved. A job with an unchanged start keeps its place [R16]."""
         moved = False
         for job in jobs:
             others = [other for other in self.waiting if other is not job]
@@ -190,13 +190,13 @@ class _Run:
         return moved
 
     def replan(self, now: int) -> None:
-        """All waiting jobs placed again in the order of their planned starts: somebody outlived an estimate."""
+        """Place all waiting jobs again in order of planned starts, after a job exceeded its estimate."""
         placed: list[Job] = []
         for job in self.by_plan():
             job.planned, job.places = self.find(job, [*self.held(), *self.reserved(placed)], now)
             placed.append(job)
 
-    # -- a pass (section 4.3) ----------------------------------------------------------------------------------------
+    # -- scheduling cycle (section 4.3) --------------------------------------------------------------------------------
 
     def queue(self, now: int) -> list[Job]:
         def key(job: Job) -> tuple[Fraction | float | int, int, int]:
@@ -229,31 +229,31 @@ def schedule(
     order: str = "fifo",
     watch: Watcher | None = None,
 ) -> list[Job]:
-    """What becomes of some jobs on a machine.
+    """Return the outcome of jobs on a machine.
 
     Parameters
     ----------
     policy : {"fcfs", "first-fit", "easy", "depth", "conservative"}
-        Who may start before whom.
+        The scheduling policy.
     rule : Rule, optional
-        Which node comes first; the lowest number where left out.
+        The placement rule; by default the node with the lowest number is first.
     k : int
-        Jobs that ``depth`` holds places for.
+        Number of jobs with reservations under ``depth``.
     compress : {"planned", "arrival", "none"}
         Order of compression of ``conservative``.
     overrun : {"kill", "extend"}
-        What happens at the end of an estimate.
+        Action at the end of an estimate.
     tick : int
-        First overrun that is assumed, in the jobs' units of time.
+        First assumed overrun, in the jobs' units of time.
     order : str
-        A name of `gridsim.testing.oracle.ORDERS`: the order of the queue.
+        Order of the queue, a name of `gridsim.testing.oracle.ORDERS`.
     watch : callable, optional
-        Told how things stand after each instant.
+        Callback that receives the state after each instant.
 
     Returns
     -------
     list of Job
-        Copies of the jobs, by submit and number, each told what became of it.
+        Copies of the jobs with their outcomes, sorted by submit time and number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a finished schedule made of the machine (section 5.3), as exact fractions."""
+"""Metrics of a finished schedule on a machine (section 5.3), as exact fractions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["fragmentation", "short_of", "stranded", "used", "utilisation"]
 
 
 def utilisation(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
-    """Share of each resource that was held, from the first submit to the last end; exclusive jobs hold whole nodes."""
+    """Return the held share of each resource from first submit to last end; exclusive jobs hold whole nodes."""
     return _shares(machine, jobs, exclusive=True)
 
 
 def used(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
-    """The same with what tasks ask for: what exclusive use loses is the difference."""
+    """Return the held share counting only requests of tasks; the difference is the loss from exclusive use."""
     return _shares(machine, jobs, exclusive=False)
 
 
@@ -56,7 +56,7 @@ def _held(machine: Machine, job: Job, name: str, exclusive: bool) -> int:
 
 
 def stranded(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
-    """Share of each node resource, free on nodes that can take no task of any waiting job; mean over time."""
+    """Return the mean share of each node resource that is free on nodes that fit no task of a waiting job."""
 
     def mean(name: str) -> Fraction:
         def of_no_use(room: Room, waiting: Sequence[Job]) -> Fraction:
@@ -71,13 +71,13 @@ def stranded(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
 
 
 def _takes_one(machine: Machine, job: Job, room: Room, number: int) -> bool:
-    """Whether a node has a fit for a job, limits on nodes aside."""
+    """Return whether a job fits on a node, limits on nodes aside."""
     without = replace(job.demand, min_nodes=1, max_nodes=None, tasks_per_node=None)
     return fit(machine, without, room, number) > 0
 
 
 def fragmentation(machine: Machine, jobs: Sequence[Job], typical: Sequence[Typical]) -> tuple[Fraction, Fraction]:
-    """Idle GPU of no use to typical tasks, over all GPU and over what was idle; means over time."""
+    """Return idle GPU capacity unusable by typical tasks, over all GPUs and over idle GPUs; means over time."""
     counts, total = sum(each.count for each in typical), _total(machine, "gpu")
 
     def useless(room: Room) -> int:
@@ -93,7 +93,7 @@ def fragmentation(machine: Machine, jobs: Sequence[Job], typical: Sequence[Typic
 
 
 def _mean(machine: Machine, jobs: Sequence[Job], of: Callable[[Room, Sequence[Job]], Fraction]) -> Fraction:
-    """Mean over time of something, from the first submit to the last end."""
+    """Return the mean over time from first submit to last end."""
     ran = [job for job in jobs if job.end < NEVER]
     if not ran:
         return Fraction(0)
@@ -110,7 +110,7 @@ def _mean(machine: Machine, jobs: Sequence[Job], of: Callable[[Room, Sequence[Jo
 
 
 def short_of(machine: Machine, jobs: Sequence[Job], one: Job, now: int) -> str:
-    """The one thing without which a waiting job could start; ``order`` where it could, ``several`` for none."""
+    """Return the only resource that blocks a waiting job; ``order`` if it could start, ``several`` if there is none."""
     running = [job for job in jobs if job.start <= now < job.end]
     room = free_at(machine, [Hold(job.demand, job.places, job.start, job.end) for job in running], now)
     asked, hosts = one.demand, _marked(machine, one.demand)
@@ -126,7 +126,7 @@ def short_of(machine: Machine, jobs: Sequence[Job], one: Job, now: int) -> str:
 
 
 def _marked(machine: Machine, demand: Demand) -> Machine:
-    """The machine, with a word for the nodes that have the features and the kind of GPU asked for."""
+    """Return a machine that marks nodes with the requested features and GPU kind."""
 
     def marked(node: Node) -> Node:
         host = has_features(node, demand) and has_kind(node, demand)

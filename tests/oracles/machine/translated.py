@@ -1,4 +1,4 @@
-"""Machines and jobs as gridsim's model has them, and as the second implementation does: both ways."""
+"""Conversion of machines and jobs between gridsim's model and the second implementation."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = [
 
 
 def machine_of(platform: Platform) -> Machine:
-    """The nodes and pools of a platform of one cluster."""
+    """Return nodes and pools of a platform of one cluster."""
     (cluster,) = platform.clusters()
     capacity = cluster.capacity
     return Machine((), {"cores": cluster.cores}) if capacity is None else machine_of_capacity(capacity)
 
 
 def machine_of_capacity(capacity: Capacity) -> Machine:
-    """The nodes and pools of columns."""
+    """Return nodes and pools of columns."""
     return Machine([_node(capacity, number) for number in range(len(capacity.nodes))], dict(capacity.pools))
 
 
@@ -54,7 +54,7 @@ def _node(capacity: Capacity, number: int) -> Node:
 
 
 def demand_of(asked: Asked) -> Demand:
-    """One demand of the model."""
+    """Convert one demand of the model."""
     return Demand(
         cores=asked.cores,
         tasks=asked.tasks,
@@ -72,7 +72,7 @@ def demand_of(asked: Asked) -> Demand:
 
 
 def jobs_of(workload: Workload) -> list[Job]:
-    """Jobs of a workload, in whole microseconds; equal submits keep the order of its rows."""
+    """Return jobs of a workload, in whole microseconds; equal submit times keep the order of rows."""
     demands = workload.demands or Demands.plain_cores(workload.cores)
     columns = (workload.submit, workload.estimate, workload.runtime)
     times = zip(*(column.tolist() for column in columns), strict=True)
@@ -83,7 +83,7 @@ def jobs_of(workload: Workload) -> list[Job]:
 
 
 def platform_of(machine: Machine) -> Platform:
-    """The platform of a machine, a group a node; nodes are called by their numbers."""
+    """Return the platform of a machine, with one group per node; node names are their numbers."""
     groups = [
         NodeGroup(
             group=str(number),
@@ -100,7 +100,7 @@ def platform_of(machine: Machine) -> Platform:
 
 
 def asked_of(demand: Demand) -> Asked:
-    """The demand as the model has it."""
+    """Convert a demand to the model."""
     return Asked(
         cores=demand.cores,
         tasks=demand.tasks,
@@ -118,7 +118,7 @@ def asked_of(demand: Demand) -> Asked:
 
 
 def schedule_of(record: Record, platform: Platform) -> list[Job]:
-    """The jobs of a record as the second implementation tells them, in the order of its rows, one run each."""
+    """Convert the jobs of a record to the second implementation, in row order, one run each."""
     jobs, held = jobs_of(record.workload), record.allocations
     machine = machine_of(platform)
     for job in jobs:
@@ -140,7 +140,7 @@ def schedule_of(record: Record, platform: Platform) -> list[Job]:
 
 
 def _places(demand: Demand, node: int, tasks: int, shares: list[tuple[int, int]]) -> list[Place]:
-    """Tasks on a node with GPUs for each: tasks are equal, so any will do that add up to what is held."""
+    """Return tasks on a node with GPUs for each; tasks are equal, so any split with the same sum is valid."""
     each = min(demand.gpu, WHOLE) or 1
     gpus = [gpu for gpu, share in shares for _ in range(share // each)]
     count = max(1, demand.gpu // WHOLE) if demand.gpu else 0
@@ -148,7 +148,7 @@ def _places(demand: Demand, node: int, tasks: int, shares: list[tuple[int, int]]
 
 
 def record_of(workload: Workload, platform: Platform, jobs: Sequence[Job]) -> Record:
-    """Record of a schedule of the jobs of a workload (`jobs_of`), with the places of each job."""
+    """Return the record of a schedule of the jobs of a workload (`jobs_of`), with the places of each job."""
     machine, (cluster,) = machine_of(platform), platform.clusters()
     times = np.array([[job.start, job.end] for job in jobs], dtype=np.int64).reshape(-1, 2)
     rows = [(job, node, tasks) for job in jobs for node, tasks in job.nodes().items()]
@@ -188,7 +188,7 @@ def record_of(workload: Workload, platform: Platform, jobs: Sequence[Job]) -> Re
 
 
 def workload_of(jobs: Sequence[Job], unit: int = MICROSECOND) -> Workload:
-    """Workload of jobs by submit and number, of whose times *unit* microseconds are one."""
+    """Return a workload of jobs by submit time and number; a unit of their times is *unit* microseconds."""
     ordered = sorted(jobs, key=lambda job: (job.submit, job.number))
 
     def column(name: str) -> object:

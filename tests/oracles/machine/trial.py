@@ -1,7 +1,7 @@
-"""Places found by trial: every node for every task, backing out of dead ends; nothing is computed ahead.
+"""Placement by exhaustive search with backtracking: every node for every task, without precomputation.
 
-This is what section 3.3 says of its look ahead: it finds the first complete placement in the order "best node for the
-first task, then for the second, …". Exponential: for machines of a few nodes and jobs of a few tasks.
+Section 3.3 defines the look-ahead by this search: the first complete placement in the order "best node for the
+first task, then for the second, …". The search is exponential; use it for few nodes and tasks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["first_complete", "possible"]
 
 
 def first_complete(machine: Machine, rule: Rule, demand: Demand, room: Room) -> list[Place] | None:
-    """The first complete placement in the order of a rule; None where there is none."""
+    """Return the first complete placement in the order of a rule, or None."""
     if not _pools(demand, room):
         return None
 
@@ -37,12 +37,12 @@ def first_complete(machine: Machine, rule: Rule, demand: Demand, room: Room) -> 
 
 
 def possible(machine: Machine, demand: Demand, room: Room) -> bool:
-    """Whether there is any placement at all: every node and every choice of GPUs is tried."""
+    """Return whether any placement exists, trying every node and every choice of GPUs."""
 
     def lay(places: list[Place], left: Room) -> bool:
         if len(places) == demand.tasks:
             return _spread(demand, places)
-        # Tasks are equal: trying them in order of their nodes loses nothing.
+        # Tasks are equal, so it suffices to try them in node order.
         begin = places[-1][0] if places else 0
         for node in range(begin, len(machine.nodes)):
             if _takes(machine, demand, left, places, node):
@@ -61,19 +61,19 @@ def _pools(demand: Demand, room: Room) -> bool:
 
 
 def _spread(demand: Demand, places: list[Place]) -> bool:
-    """Whether the tasks are on enough nodes; pools are no matter of nodes."""
+    """Return whether the tasks use enough nodes; pools do not count."""
     return demand.tasks == 0 or len({node for node, _ in places}) >= demand.min_nodes
 
 
 def _choices(demand: Demand, free: list[int]) -> list[tuple[int, ...]]:
-    """Every set of GPUs that a task could take."""
+    """Return every set of GPUs that a task could take."""
     wanted, count = min(demand.gpu, WHOLE), max(1, demand.gpu // WHOLE)
     able = [gpu for gpu, left in enumerate(free) if left >= wanted]
     return [()] if demand.gpu == 0 else list(combinations(able, count))
 
 
 def _takes(machine: Machine, demand: Demand, left: Room, places: list[Place], number: int) -> bool:
-    """Whether a node can take one more task, after the *places* of the others."""
+    """Return whether a node can take another task, given the *places* of the others."""
     node, nodes = machine.nodes[number], [node for node, _ in places]
     if not has_features(node, demand) or not has_kind(node, demand):
         return False

@@ -1,4 +1,4 @@
-"""What the jobs of a workload ask of a site: an entry of the queue for each partition that a job names.
+"""Requests of the jobs of a workload to a site: one queue entry for each partition that a job names.
 
 Sources: sbatch(1), ``--partition``, ``--reservation``, ``--nodes``, ``--mem``; sched_config.html
 ("jobs submitted to multiple partitions will have as many entries in the list as requested partitions").
@@ -16,15 +16,15 @@ from tests.oracles.slurm.wishes import Kind, Wish, wish_of
 __all__ = ["UNHEARD_OF", "WHOLE", "Entry", "Job", "jobs_of"]
 
 WHOLE = -1
-"""Memory that stands for all of a node's."""
+"""Memory value for all memory of a node."""
 
 UNHEARD_OF = "?"
-"""A reservation that the site does not have, or whose users the job is not among."""
+"""Marker of a reservation that the site does not have, or that excludes the user of the job."""
 
 
 @dataclass(eq=False)
 class Job:
-    """A job, and what has become of it so far; times in whole microseconds."""
+    """A job and its state; times in whole microseconds."""
 
     row: int
     number: int
@@ -71,21 +71,21 @@ class Entry:
 
     @property
     def limit(self) -> int:
-        """The time limit."""
+        """The time limit of the entry."""
         return self.job.estimate
 
     @property
     def lane(self) -> tuple[str, str]:
-        """Entries of one lane wait for one another."""
+        """Key of entries that wait for one another."""
         return self.partition.name, self.reservation
 
     def memory_on(self, memory: int, cores: int) -> int:
-        """MiB that it holds of a node of so many MiB with so many cores of it."""
+        """Return the MiB that the entry holds of a node with this memory and these cores of it."""
         return memory if self.node_memory == WHOLE else self.node_memory + self.core_memory * cores
 
 
 def jobs_of(workload: Workload, site: Site) -> list[Job]:
-    """The jobs, with their entries."""
+    """Return the jobs with their entries."""
     jobs = []
     for row in range(len(workload.job)):
         numbers = {label: int(column[row]) for label, column in workload.labels.items()}
@@ -114,7 +114,7 @@ def _word(workload: Workload, label: str, code: int) -> str:
 
 
 def _alternatives(job: Job, site: Site) -> list[tuple[str, bool, str]]:
-    """Reservation, whether it only joins the queue when that is over, and partition."""
+    """Return each reservation and partition, and whether the entry is only queued after that reservation is over."""
     partitions = [name for name in job.words.get("partition", "").split(",") if name] or [site.default_partition]
     named = job.words.get("reservation", "")
     user = job.words.get("user", "")
@@ -170,7 +170,7 @@ def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, wai
 
 
 def _owner(job: Job, site: Site) -> tuple[str, str, str]:
-    """Account, user and QOS: the user's first account, and the association's default QOS or "normal"."""
+    """Return account, user and QOS: the user's first account, and the default QOS of the association or "normal"."""
     account, user, qos = (job.words.get(label, "") for label in ("account", "user", "qos"))
     own = _users(site, user)
     if not account and own:
@@ -183,7 +183,7 @@ def _owner(job: Job, site: Site) -> tuple[str, str, str]:
 
 
 def _node_range(job: Job, partition: SitePartition, wish: Wish) -> tuple[int, int, bool]:
-    """Fewest and most nodes, 0 for no limit, and whether there are more than the fewest only where it takes them.
+    """Return fewest and most nodes (0: no limit), and whether the job takes more than the fewest only if needed.
 
     "The partition's node limits supersede those of the job" (sbatch(1)).
     """
@@ -201,9 +201,9 @@ def _node_range(job: Job, partition: SitePartition, wish: Wish) -> tuple[int, in
 
 
 def _memory(job: Job, site: Site, partition: SitePartition, nodes: int) -> tuple[int, int]:
-    """MiB a node and a core: as asked for, else as the partition or the site says, else all of the node's.
+    """Return MiB per node and per core: the request, or the default of partition or site, or all memory of the node.
 
-    What is just the default of a core for all cores is that default: a log does not say how memory was asked for.
+    A request equal to the default per core times all cores counts as the default: a log omits the form of the request.
     """
     if not site.memory:
         return 0, 0

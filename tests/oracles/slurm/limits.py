@@ -1,6 +1,6 @@
-"""Limits: on what may run at once, on what may be submitted, and on one job.
+"""Limits on running jobs, on submitted jobs, and on single jobs.
 
-Sources: resource_limits.html, sacctmgr(1), sbatch(1) (``--array=…%limit``). All of them hold at once.
+Sources: resource_limits.html, sacctmgr(1), sbatch(1) (``--array=…%limit``). All limits apply together.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SECOND = 1_000_000
 
 
 class Limit(NamedTuple):
-    """Whom it counts; most jobs and cores; limits of a group of resources, what its users have used before, s, and
-    whether use is forgotten."""
+    """A limit: counted entries; most jobs and cores; limits of a group of resources; earlier use of its users, s; and
+    whether that use decays."""
 
     counts: Callable[[Entry], bool]
     jobs: int | None
@@ -33,7 +33,7 @@ class Limit(NamedTuple):
 
 
 def _associations(entry: Entry, site: Site) -> tuple[Association | None, list[Association]]:
-    """The association of its user, and those of its account and of all above, up to the root."""
+    """Return the associations of the user, of the account, and of all accounts above it up to the root."""
     mine = [
         each for each in site.associations if each.user and (each.account, each.user) == (entry.account, entry.user)
     ]
@@ -46,7 +46,7 @@ def _associations(entry: Entry, site: Site) -> tuple[Association | None, list[As
 
 
 def _levels(entry: Entry, site: Site) -> list[Qos]:
-    """The QOS of its partition, and its own."""
+    """Return the QOS of the partition and the QOS of the entry."""
     known = {each.name: each for each in site.qos}
     return [known[name] for name in dict.fromkeys((entry.partition.qos, entry.qos)) if name in known]
 
@@ -60,12 +60,12 @@ def _of_qos(name: str) -> Callable[[Entry], bool]:
 
 
 def _inherited(chain: Iterable[int | None]) -> int | None:
-    """The nearest one that is set."""
+    """Return the nearest value that is set."""
     return next((most for most in chain if most is not None), None)
 
 
 def _at_once(entry: Entry, site: Site) -> list[Limit]:
-    """Limits on jobs and cores that run at once."""
+    """Yield limits on jobs and cores that run at the same time."""
     user, above = _associations(entry, site)
     found: list[Limit] = []
     if user is not None:
@@ -87,7 +87,7 @@ def _at_once(entry: Entry, site: Site) -> list[Limit]:
 
 
 def _brought(account: str, site: Site) -> float:
-    """What the users of an account and of all below it have used before."""
+    """Return the earlier use of users of an account and of all accounts below it."""
     own = [each.account for each in site.associations if not each.user and each.parent == account != each.account]
     return sum(each.usage for each in site.associations if each.user and each.account == account) + sum(
         _brought(each, site) for each in own
@@ -103,7 +103,7 @@ def _both(one: Callable[[Entry], bool], other: Callable[[Entry], bool]) -> Calla
 
 
 def may_run(entry: Entry, site: Site, running: Iterable[Held], used: Used | None = None) -> bool:
-    """Whether no limit holds an entry back beside those that run, and after what was used."""
+    """Return whether all limits let an entry start, given the running entries and past use."""
     others = list(running)
     limits = _at_once(entry, site) if site.enforce else []
     array, throttle = (entry.job.numbers.get(name, -1) for name in ("array", "array_limit"))
@@ -122,7 +122,7 @@ def may_run(entry: Entry, site: Site, running: Iterable[Held], used: Used | None
 
 
 def licences_free(entry: Entry, site: Site, running: Iterable[Held]) -> bool:
-    """Whether the licences that an entry asks for are there and free (licenses.html)."""
+    """Return whether the requested licences exist and are free (licenses.html)."""
     held = [other.entry for other in running]
     wanted = licences_asked(entry.job.words.get("licenses", ""))
     taken = [licences_asked(other.job.words.get("licenses", "")) for other in held]
@@ -140,7 +140,7 @@ def _tres_last(
     limit: Limit,
     used: Used | None,
 ) -> bool:
-    """Whether limits of a group of resources let an entry start: at once, and over time."""
+    """Return whether limits of a group of resources, at once and over time, let an entry start."""
     tres = limit.tres
     for name, most in tres.group:
         if sum(held_of(held, name, site) for held in running) + asked(entry, name, site) > most:
@@ -163,7 +163,7 @@ def _tres_last(
 
 
 def uses_will_be_forgotten(site: Site, used: Used, entries: Iterable[Entry]) -> bool:
-    """Whether what was used still holds somebody back, or could, and will not in time."""
+    """Return whether past use that decays blocks an entry, or could block one."""
     if not site.enforce or not site.priority.half_life or site.priority.kind != "multifactor":
         return False
     for entry in entries:
@@ -176,7 +176,7 @@ def uses_will_be_forgotten(site: Site, used: Used, entries: Iterable[Entry]) -> 
 
 
 def may_come(entry: Entry, site: Site, submitted: Iterable[Entry]) -> bool:
-    """Whether a job may be submitted beside those that wait and run: limits of one job, and ``MaxSubmitJobs``."""
+    """Return whether a job may be submitted, given submitted jobs: limits of one job, and ``MaxSubmitJobs``."""
     if not site.enforce:
         return True
     user, above = _associations(entry, site)
@@ -197,7 +197,7 @@ def may_come(entry: Entry, site: Site, submitted: Iterable[Entry]) -> bool:
 
 
 def _tres_refuses(entry: Entry, tres: TresLimits, site: Site) -> bool:
-    """Whether limits of one job refuse an entry."""
+    """Return whether limits of one job reject an entry."""
     minutes = entry.limit // SECOND / 60
     return (
         any(asked(entry, name, site) > most for name, most in tres.job)

@@ -1,4 +1,4 @@
-"""Which nodes and cores an entry gets.
+"""Selection of nodes and cores for an entry.
 
 Sources: topology.html (best fit on sets of consecutive nodes), cons_tres.html, cpu_management.html (block allocation),
 slurm.conf(5), ``Weight``, ``OverSubscribe``, ``MaxCPUsPerNode``, ``LLN``; sbatch(1), ``--constraint``, ``--nodelist``.
@@ -17,15 +17,15 @@ from tests.oracles.slurm.wishes import Kind
 __all__ = ["Held", "Pieces", "left_by", "select"]
 
 Pieces = dict[int, int]
-"""Cores by place of the node, in the order in which they were chosen."""
+"""Cores by index of the node, in order of selection."""
 
 
 @dataclass(eq=False)
 class Held:
-    """An entry that runs: since when, until when by its limit, and what it holds.
+    """A running entry with its start, its end by the limit, and its allocation.
 
-    `leaves` is when it has to give way, `NEVER` where it need not; `taker` the job that it was last told to give way
-    to, and `seen` the last instant at which anything happened while it ran.
+    `leaves` is the instant of its preemption, or `NEVER`; `taker` is the job that last preempted it; `seen` is the last
+    instant of any event while it ran.
     """
 
     entry: Entry
@@ -43,7 +43,7 @@ class Held:
 
 @dataclass
 class Left:
-    """What a node has left, and who is on it."""
+    """Free capacity of a node and the entries that run on it."""
 
     cores: int
     memory: int
@@ -52,7 +52,7 @@ class Left:
 
 
 def left_by(site: Site, running: Iterable[Held]) -> list[Left]:
-    """What the nodes have left beside those that run."""
+    """Return the free capacity of the nodes, given the running entries."""
     left = [Left(node.cores, node.memory, node.gpus) for node in site.nodes]
     for held in running:
         for node, cores in held.pieces.items():
@@ -65,7 +65,7 @@ def left_by(site: Site, running: Iterable[Held]) -> list[Left]:
 
 
 def _room(entry: Entry, site: Site, node: int, left: Left, most: int, kept: int) -> int:
-    """Cores of a node that an entry could have, where *kept* are kept from it and it may have *most*."""
+    """Return the cores of a node for an entry, where *kept* are reserved and *most* is its limit."""
     whole, cores = site.nodes[node], min(left.cores - kept, most)
     memory = whole.memory if entry.node_memory == WHOLE else entry.node_memory
     if most <= 0 or left.gpus < entry.gpus or left.memory < memory:
@@ -84,9 +84,9 @@ def _room(entry: Entry, site: Site, node: int, left: Left, most: int, kept: int)
 
 
 def select(entry: Entry, site: Site, left: list[Left], most: list[int], kept: list[int]) -> Pieces | None:
-    """Nodes and cores for an entry, None where it does not fit.
+    """Return nodes and cores for an entry, or None if it does not fit.
 
-    *most* are the cores of each node that it may have, *kept* those that are kept from it.
+    *most* are the cores of each node that the entry may use; *kept* are cores reserved for others.
     """
     room = {
         node: cores
@@ -105,7 +105,7 @@ def select(entry: Entry, site: Site, left: list[Left], most: list[int], kept: li
 
 
 def _of_any(entry: Entry, site: Site, room: Pieces, idle: Pieces) -> Pieces | None:
-    """Nodes and cores where any nodes will do."""
+    """Return nodes and cores for an entry without counted kinds of nodes."""
     if entry.nodes:
         return _some_nodes(entry, site, room, idle, entry.nodes, max(entry.most_nodes, entry.nodes))
     if entry.spread:
@@ -122,7 +122,7 @@ def _of_any(entry: Entry, site: Site, room: Pieces, idle: Pieces) -> Pieces | No
 
 
 def _of_each(entry: Entry, site: Site, room: Pieces, idle: Pieces, kind: Kind) -> Pieces | None:
-    """As many nodes of each kind as are wanted and others beside them: as many as may be, or as few as it takes."""
+    """Return the requested nodes of each kind and others: as many as allowed, or as few as needed if it widens."""
     most = max(entry.most_nodes, entry.nodes)
     if entry.widens:
         most = entry.most_nodes or len(site.nodes)
@@ -147,17 +147,17 @@ def _of_each(entry: Entry, site: Site, room: Pieces, idle: Pieces, kind: Kind) -
 
 
 def _least_loaded(room: Pieces, site: Site, idle: Pieces) -> list[int]:
-    """Light nodes first, of equal ones those with most idle cores."""
+    """Return nodes sorted by lowest weight, then by most idle cores."""
     return sorted(room, key=lambda node: (site.nodes[node].weight, -idle[node], node))
 
 
 def _widest_nodes(count: int, room: Pieces) -> list[int]:
-    """Nodes with most room, in their own order."""
+    """Return the nodes with most free cores, in node order."""
     return sorted(sorted(room, key=lambda node: (-room[node], node))[:count])
 
 
 def _first_nodes(count: int, room: Pieces, site: Site, idle: Pieces, entry: Entry) -> list[int]:
-    """The best sets of nodes, counted in nodes, the lightest first; or the least loaded nodes."""
+    """Return the best sets of nodes by number of nodes, lowest weight first; or the least loaded nodes."""
     if entry.spread:
         return _least_loaded(room, site, idle)[:count]
     chosen: list[int] = []
@@ -172,7 +172,7 @@ def _first_nodes(count: int, room: Pieces, site: Site, idle: Pieces, entry: Entr
 
 
 def _shared_out(entry: Entry, room: Pieces, chosen: list[int]) -> Pieces:
-    """All that the first node has, less a task for each of the others, and so on."""
+    """Return all cores of the first node, less one task for each of the others, and so on."""
     pieces, wanted = {}, entry.cores
     for place, node in enumerate(chosen):
         for_others = (len(chosen) - 1 - place) * entry.task
@@ -182,7 +182,7 @@ def _shared_out(entry: Entry, room: Pieces, chosen: list[int]) -> Pieces:
 
 
 def _sets(room: Pieces, site: Site, weight: int) -> list[list[int]]:
-    """Sets of consecutive nodes of a weight that have room."""
+    """Return sets of consecutive nodes of a weight with free cores."""
     sets: list[list[int]] = []
     for node in sorted(room):
         if site.nodes[node].weight == weight:
@@ -194,7 +194,7 @@ def _sets(room: Pieces, site: Site, weight: int) -> list[list[int]]:
 
 
 def _best(sets: list[list[int]], sizes: list[int], wanted: int) -> list[int]:
-    """The smallest set that holds what is wanted, else the largest; of equal ones the first."""
+    """Return the smallest sufficient set, else the largest; the first of equal ones."""
     enough = [size for size in sizes if size >= wanted]
     return sets[sizes.index(min(enough) if enough else max(sizes))]
 
@@ -204,7 +204,7 @@ def _weights(room: Pieces, site: Site) -> list[int]:
 
 
 def _as_few_as_it_takes(wanted: int, site: Site, room: Pieces) -> Pieces:
-    """Light nodes first; in the best set the node with least room that holds all that is left, else from the first."""
+    """Return nodes by lowest weight; in the best set, the smallest node that suffices, else the first ones."""
     room, pieces = dict(room), {}
     for weight in _weights(room, site):
         while wanted and (sets := _sets(room, site, weight)):
@@ -218,12 +218,12 @@ def _as_few_as_it_takes(wanted: int, site: Site, room: Pieces) -> Pieces:
 
 
 def _widest(count: int, room: Pieces) -> int:
-    """Cores of so many nodes with most room."""
+    """Return the cores of this number of nodes with most free cores."""
     return sum(sorted(room.values(), reverse=True)[:count])
 
 
 def _some_nodes(entry: Entry, site: Site, room: Pieces, idle: Pieces, fewest: int, most: int) -> Pieces | None:
-    """As many nodes as there are of a range, one task on each at least."""
+    """Return as many nodes of a range as possible, with at least one task on each."""
     for count in range(min(most, len(room), max(entry.cores // entry.task, fewest)), fewest - 1, -1):
         if _widest(count, room) >= entry.cores:
             return _so_many_nodes(entry, site, room, idle, count)
@@ -231,13 +231,13 @@ def _some_nodes(entry: Entry, site: Site, room: Pieces, idle: Pieces, fewest: in
 
 
 def _so_many_nodes(entry: Entry, site: Site, room: Pieces, idle: Pieces, count: int) -> Pieces:
-    """Those that come first; those with most room where these have too few cores."""
+    """Return the first nodes, or those with most free cores if the first have too few."""
     need = entry.cores
-    for weight in _weights(room, site):  # the lightest that suffice
+    for weight in _weights(room, site):  # the lowest weights that suffice
         light = {node: cores for node, cores in room.items() if site.nodes[node].weight <= weight}
         if len(light) >= count and _widest(count, light) >= need:
             break
-    least = need - _widest(count - 1, light)  # less than this on one node is too little, whatever the others have
+    least = need - _widest(count - 1, light)  # smallest number of cores on a node, whatever the others provide
     light = {node: cores for node, cores in light.items() if cores >= least}
     chosen = _first_nodes(count, light, site, idle, entry)
     if sum(room[node] for node in chosen) < need:

@@ -1,7 +1,7 @@
-"""What a backfill pass has planned so far: whole nodes, from when to when.
+"""Plan of a backfill cycle: whole nodes with the start and end of each planned period.
 
-Source: sinfo(1), state PLANNED; that time is divided into intervals, and when a job that does not fit is looked at
-again, is what a real Slurm 22.05 wrote into its log (docs/background/slurm.md).
+Sources: sinfo(1), state PLANNED; and the log of a real Slurm 22.05 (docs/background/slurm.md) for the division of time
+into intervals and for the next examination of a job that does not fit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Plan"]
 
 
 class Plan:
-    """Nodes planned from an instant until before another; whole microseconds."""
+    """Nodes planned from an instant to another, end excluded; whole microseconds."""
 
     def __init__(self, begin: int) -> None:
         self._begin = begin
@@ -25,15 +25,15 @@ class Plan:
         self._planned.append((begin, end, set(nodes)))
 
     def nodes(self, start: int, end: int) -> set[int]:
-        """Nodes that are planned at any time from *start* to *end*, that included."""
+        """Return nodes that are planned at any time from *start* to *end*, inclusive."""
         return {node for begin, until, nodes in self._planned if begin <= end and until > start for node in nodes}
 
     def is_clear(self, start: int, end: int, nodes: Collection[int]) -> bool:
-        """Whether none of the nodes is planned from *start* to *end*, that not included."""
+        """Return whether none of the nodes is planned from *start* to *end*, end excluded."""
         return not any(begin < end and until > start and taken & set(nodes) for begin, until, taken in self._planned)
 
     def _intervals(self) -> list[tuple[int, int, set[int]]]:
-        """Time in intervals in which the same nodes are planned."""
+        """Return time in intervals in which the same nodes are planned."""
         cuts = sorted({self._begin, *(cut for begin, end, _ in self._planned for cut in (begin, end))})
         found: list[tuple[int, int, set[int]]] = []
         for begin, end in zip(cuts, [*cuts[1:], NEVER], strict=True):
@@ -44,10 +44,10 @@ class Plan:
         return found
 
     def next_opening(self, start: int, end: int, members: list[bool]) -> int:
-        """When to look again at a job that does not fit from *start* to *end*; `NEVER`: it is left out of the plan.
+        """Return when to examine a job again that does not fit from *start* to *end*; `NEVER`: the plan omits it.
 
-        At the first end of an interval after which nodes of its partition are free that were planned within it. Of the
-        intervals that begin after *end* only the first one is looked at.
+        That is the first end of an interval that frees planned nodes of its partition. Of the intervals that begin
+        after *end*, only the first one counts.
         """
         intervals = self._intervals()
         for (begin, until, taken), (_, _, after) in pairwise(intervals):

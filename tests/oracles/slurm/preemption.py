@@ -1,4 +1,4 @@
-"""Preemption: who may preempt whom, and who has to go for a job.
+"""Preemption: which jobs may preempt which, and which running jobs end for a job.
 
 Sources: preempt.html, sacctmgr(1), slurm.conf(5) (``PreemptType``, ``PreemptMode``, ``PreemptExemptTime``,
 ``preempt_…``).
@@ -18,7 +18,7 @@ __all__ = ["Fate", "anybody_may", "could_preempt", "fate_of", "goes_before", "ma
 
 
 class Fate(NamedTuple):
-    """What happens to a preempted entry (REQUEUE, CANCEL, or OFF: it is not), after how long, and from when on."""
+    """Effect on a preempted entry (REQUEUE, CANCEL, or OFF for none), grace period, and end of its exemption."""
 
     mode: str
     grace: int
@@ -30,18 +30,18 @@ def _level(site: Site, name: str) -> Qos | None:
 
 
 def _mode(own: str, site: Site) -> str:
-    """``PreemptMode`` of a partition or a QOS, that of the site where it has none."""
+    """Return ``PreemptMode`` of a partition or a QOS, with the mode of the site as default."""
     mode = own or site.preemption.mode
     return mode if mode in ("REQUEUE", "CANCEL") else "OFF"
 
 
 def fate_of(entry: Entry, site: Site) -> Fate:
-    """What happens to an entry when it is preempted."""
+    """Return the effect of preemption on an entry."""
     rules, qos = site.preemption, _level(site, entry.qos)
     mode, grace = _mode("", site), 0
     if rules.kind == "partition":
         mode = _mode(entry.partition.preempt, site)
-        grace = entry.partition.grace if mode == "CANCEL" else 0  # preempt.html: only honoured if it is CANCEL
+        grace = entry.partition.grace if mode == "CANCEL" else 0  # preempt.html: only applied with CANCEL
     elif rules.kind == "qos" and qos is not None:
         mode, grace = _mode(qos.mode, site), qos.grace
     asked = entry.job.numbers.get("requeue", -1)
@@ -62,7 +62,7 @@ def _over_level(high: Qos, low: Qos, site: Site) -> bool:
 
 
 def anybody_may(site: Site) -> bool:
-    """Whether any class of jobs may preempt any."""
+    """Return whether any class of jobs may preempt another."""
     if site.preemption.kind == "partition":
         return any(_over_partition(one, other, site) for one in site.partitions for other in site.partitions)
     return site.preemption.kind == "qos" and any(
@@ -71,7 +71,7 @@ def anybody_may(site: Site) -> bool:
 
 
 def may_preempt(one: Entry, other: Entry, site: Site) -> bool:
-    """Whether an entry's class may preempt another's: by ``PriorityTier`` of partitions, or ``Preempt`` of QOS."""
+    """Return whether an entry's class may preempt another's: ``PriorityTier`` of partitions, or ``Preempt`` of QOS."""
     if site.preemption.kind == "partition":
         return _over_partition(one.partition, other.partition, site)
     high, low = _level(site, one.qos), _level(site, other.qos)
@@ -79,13 +79,13 @@ def may_preempt(one: Entry, other: Entry, site: Site) -> bool:
 
 
 def goes_before(one: Entry, other: Entry, site: Site) -> bool:
-    """Whether an entry could preempt another one if that ran; within one QOS the higher priority counts."""
+    """Return whether an entry could preempt another one if that ran; within one QOS the higher priority counts."""
     alike = site.preemption.kind == "qos" and one.qos == other.qos
     return may_preempt(one, other, site) and (not alike or one.priority > other.priority)
 
 
 def could_preempt(entry: Entry, held: Held, now: int, site: Site) -> bool:
-    """Whether an entry may preempt one that runs, and gains by it: what another reservation holds stays reserved."""
+    """Return whether an entry may preempt a running one and gains by it; nodes of other reservations stay reserved."""
     other = held.entry
     if other.reservation and other.reservation != entry.reservation:
         return False
@@ -95,9 +95,9 @@ def could_preempt(entry: Entry, held: Held, now: int, site: Site) -> bool:
 def victims_of(
     entry: Entry, now: int, site: Site, running: list[Held], most: list[int], kept: list[int]
 ) -> tuple[Pieces, list[Held]] | None:
-    """What an entry would get, and who has to go for that; None where that would not help.
+    """Return the allocation of an entry and the entries to preempt for it; None if preemption would not help.
 
-    Who must go already counts as the first that does. "The select plugin will simulate the preemption of each job in
+    Entries that already have to end count first. "The select plugin will simulate the preemption of each job in
     the priority ordered list and test if the job can be started after each preemption"; then "the candidates are
     re-ordered with the final job requiring preemption placed first … and all of the other jobs … ordered by the number
     of nodes in their allocation which overlap the resources selected".
@@ -126,7 +126,7 @@ def victims_of(
 
 
 def _order(site: Site) -> Callable[[Held], tuple[int, ...]]:
-    """Lowest tier or QOS priority first, then fewest nodes, then the youngest; or the youngest at once."""
+    """Sort by lowest tier or QOS priority, then fewest nodes, then the youngest; or only by the youngest."""
     rules = site.preemption
 
     def key(held: Held) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Who comes before whom: fair share, priorities, and the order of the queue.
+"""Queue order: fair share, priorities, and preemption.
 
 Sources: fair_tree.html, classic_fair_share.html, priority_multifactor.html (factors, and "jobs that can preempt, jobs
 with an advanced reservation, partition PriorityTier, job priority, job submit time, job ID"), slurm.conf(5).
@@ -28,7 +28,7 @@ Who = tuple[str, str]
 
 @dataclass
 class Use:
-    """What somebody is billed for from an instant until another, `NEVER` where he still is, as his QOS counts."""
+    """Billed use of an association from an instant to another (`NEVER` if it still runs), weighted by its QOS."""
 
     who: Who
     cores: float
@@ -51,12 +51,12 @@ class Branch:
     children: list[Branch] = field(default_factory=list)
 
     def total(self) -> float:
-        """Use of all below."""
+        """Use of all users below the node."""
         return self.usage + sum(child.total() for child in self.children)
 
 
 def _tree(site: Site, known: Iterable[Who]) -> Branch:
-    """The accounts and users, with those that the site does not name added with one share."""
+    """Return accounts and users; those that the site does not list have one share."""
     associations = list(site.associations)
     for account, user in dict.fromkeys(known):
         if account != "root" and not any(each.account == account and not each.user for each in associations):
@@ -68,7 +68,7 @@ def _tree(site: Site, known: Iterable[Who]) -> Branch:
     branches = {name: Branch(max(each.shares, 0), name) for name, each in accounts.items()}
 
     def above(name: str) -> Branch:
-        """The branch of an account; of one without shares of its own, that of the account above it."""
+        """Return the branch of an account; an account without its own shares uses the account above it."""
         if name not in accounts:
             return root
         return above(accounts[name].parent) if accounts[name].shares == PARENT else branches[name]
@@ -88,7 +88,7 @@ def _leaves(branch: Branch) -> list[Branch]:
 
 
 def fair_shares(site: Site, known: Iterable[Who], uses: Iterable[Use], first: int, at: int) -> dict[Who, float]:
-    """Fair-share factor of everybody at an instant, by use since *first* that loses weight."""
+    """Return the fair-share factor of each user at an instant, from decayed use since *first*."""
     root = _tree(site, known)
     half_life = site.priority.half_life
     users = {(leaf.account, leaf.user): leaf for leaf in _leaves(root)}
@@ -100,21 +100,21 @@ def fair_shares(site: Site, known: Iterable[Who], uses: Iterable[Use], first: in
 
 
 def _level(child: Branch, siblings: list[Branch]) -> float:
-    """Level fair share: its part of the shares over its part of the use among its siblings."""
+    """Return level fair share: the share among siblings over the part of the use among siblings."""
     if not child.shares:
         return 0.0
     used, all_used = child.total(), sum(sibling.total() for sibling in siblings)
     if not used:
         return math.inf
     part = Fraction(child.shares, sum(sibling.shares for sibling in siblings))
-    return float(f"{float(part) / (used / all_used):.12g}")  # sums in another order are the same use
+    return float(f"{float(part) / (used / all_used):.12g}")  # use is equal despite another order of summation
 
 
 def _by_rank(root: Branch, count: int) -> dict[Who, float]:
-    """Fair Tree: down the tree, best level fair share first; rank over number of users.
+    """Rank users by Fair Tree: down the tree, highest level fair share first; rank over number of users.
 
-    Tied users have the same rank, children of tied accounts are merged; a user who is tied with an account stands with
-    those of its children that have used nothing.
+    Tied users have the same rank, and children of tied accounts are merged. A user tied with an account ranks with the
+    children of the account that have no use.
     """
     ranked: dict[Who, int] = {}
 
@@ -135,7 +135,7 @@ def _by_rank(root: Branch, count: int) -> dict[Who, float]:
 
 
 def _classic(root: Branch, dampening: int) -> dict[Who, float]:
-    """2 to the power of minus effective use over normalised shares."""
+    """Return 2 to the power of minus effective use over normalised shares."""
     whole = root.total() or 1.0
     found: dict[Who, float] = {}
 
@@ -158,7 +158,7 @@ def _classic(root: Branch, dampening: int) -> dict[Who, float]:
 
 
 def priority_of(entry: Entry, site: Site, fair_share: float, at: int) -> int:
-    """The weighted sum of factors from 0 to 1, less the nice value, cut to a whole number from 1."""
+    """Return the weighted sum of factors from 0 to 1, less the nice value, truncated to an integer of at least 1."""
     weights = site.priority
     if weights.kind == "basic":
         return 0
@@ -177,7 +177,7 @@ def priority_of(entry: Entry, site: Site, fair_share: float, at: int) -> int:
 
 
 def _size_factor(entry: Entry, site: Site) -> float:
-    """Its part of the nodes and of the cores; whole nodes count as such, the smallest that hold it."""
+    """Return the share of nodes and cores; for whole nodes, the share of the fewest nodes that hold the entry."""
     cores, nodes = entry.cores, max(entry.nodes, 1)
     if entry.exclusive:
         need = -(-cores // nodes)
@@ -194,10 +194,10 @@ def _size_factor(entry: Entry, site: Site) -> float:
 
 
 def in_order(queue: Iterable[Entry], goes_before: Callable[[Entry, Entry], bool]) -> list[Entry]:
-    """The queue in order; *goes_before* says whether an entry could preempt another one.
+    """Return the sorted queue; *goes_before* is whether an entry could preempt another one.
 
-    From the natural order (jobs as they are numbered, higher tiers first) by merging halves, as a real Slurm 22.05 did
-    where who comes before whom goes round in a circle.
+    A merge sort starts from the natural order (by job number, higher tiers first). A real Slurm 22.05 gave the same
+    result where the preemption order is cyclic.
     """
     natural = sorted(queue, key=lambda entry: (entry.job.row, -entry.partition.tier, entry.place))
     place = {entry: number for number, entry in enumerate(natural)}

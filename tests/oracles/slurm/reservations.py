@@ -1,4 +1,4 @@
-"""Reservations: which nodes are kept, when, and for whom.
+"""Reservations: nodes, times and permitted users.
 
 Sources: reservations.html ("the job must be contained completely within the named reservation"; "as the reservation
 time approaches, only jobs that can complete by the reservation time will be initiated"), scontrol(1), flags.
@@ -18,12 +18,12 @@ from tests.oracles.slurm.nodes import Held
 __all__ = ["ANY", "Books", "Window"]
 
 ANY = 1 << 40
-"""Cores of a node that an entry may use: as many as there are."""
+"""Cores of a node that an entry may use; this value means all of them."""
 
 
 @dataclass(eq=False)
 class Window:
-    """One line of a site's reservations; its times change where it is over early. Whole microseconds."""
+    """One row of a site's reservations; its times change if it is over early. Whole microseconds."""
 
     rule: Reservation
     start: int
@@ -31,14 +31,14 @@ class Window:
     period: int
 
     def at(self, instant: int) -> tuple[int, int]:
-        """Its first repetition that ends after an instant, or the last one that there is."""
+        """Return its first repetition that ends after an instant, or the last repetition."""
         again = 0
         if self.period > 0 and instant >= self.end:
             again = ((instant - self.end) // self.period + 1) * self.period
         return self.start + again, self.end + again
 
     def touches(self, start: int, until: int) -> bool:
-        """Whether any of it lies between two instants."""
+        """Return whether the reservation overlaps the time between two instants."""
         begin, end = self.at(start)
         return begin < until and end > start
 
@@ -48,7 +48,7 @@ class Window:
 
 
 class Books:
-    """The reservations of a run, and who still asks for which."""
+    """Reservations of a run and the jobs that still request them."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -63,20 +63,21 @@ class Books:
         return [window for window in self.windows if window.rule.name == name]
 
     def begins(self, name: str) -> int:
-        """When it begins for the first time; before all jobs for none."""
+        """Return the first start of a reservation; before all jobs if there is no reservation."""
         return min((each.start for each in self.site.reservations if each.name == name), default=0)
 
     def _flags(self, name: str) -> Reservation:
         return self.rows(name)[0].rule
 
     def flexible(self, name: str) -> bool:
-        """Whether its jobs may use what lies outside of it too."""
+        """Return whether jobs of the reservation may also use nodes outside of it."""
         return bool(name) and "FLEX" in self._flags(name).flags
 
     def binds(self, own: str, other: str) -> bool:
-        """Whether an entry of one reservation, or of none, keeps clear of another one.
+        """Return whether an entry of one reservation, or of none, must avoid another one.
 
-        One that may overlap others takes nodes from those that may not; of two such ones the earlier in the list.
+        A reservation that may overlap others takes nodes from those that may not. Of two such reservations, the earlier
+        in the list takes the nodes.
         """
         if not own or own == other:
             return own != other
@@ -86,7 +87,7 @@ class Books:
     def open(
         self, entry: Entry, now: int, start: int, until: int, running: Iterable[Held]
     ) -> tuple[list[int], list[int]]:
-        """Most cores of each node that an entry may have from *start* to *until*, and those that are kept from it."""
+        """Return most cores of each node for an entry from *start* to *until*, and cores reserved for others."""
         own, held = entry.reservation, list(running)
         narrow = bool(own) and not self.flexible(own)
         most = [ANY if member and not narrow else 0 for member in entry.members]
@@ -105,7 +106,7 @@ class Books:
         return most, kept
 
     def _nodes(self) -> Iterator[tuple[Window, int, int | None]]:
-        """Each node of each window, and how many of its cores are reserved; None for all."""
+        """Return each node of each window and the number of its reserved cores; None for all."""
         for window in self.windows:
             partly = dict(window.rule.cores)
             for node, each in enumerate(self.site.nodes):
@@ -113,54 +114,54 @@ class Books:
                     yield window, node, partly.get(each.name)
 
     def _inside(self, name: str, node: int, running: Iterable[Held]) -> int:
-        """Cores of a node that jobs of a reservation hold."""
+        """Return the cores of a node that jobs of a reservation hold."""
         return sum(held.pieces.get(node, 0) for held in running if held.entry.reservation == name)
 
     def in_time(self, entry: Entry, now: int) -> bool:
-        """Whether the reservation that an entry asks for, if any, has begun."""
+        """Return whether the reservation that an entry requests, if any, has begun."""
         own = entry.reservation
         return not own or self.flexible(own) or any(window.contains(now, now) for window in self.rows(own))
 
     def next_change(self, at: int) -> int:
-        """First instant after *at* at which one begins, ends, or becomes known."""
+        """Return the first instant after *at* at which a reservation begins, ends, or becomes known."""
         instants = [instant for window in self.windows for instant in (*window.at(at), window.rule.known)]
         return min((instant for instant in instants if instant > at), default=NEVER)
 
     def seen_all(self, now: int) -> int:
-        """From when on everything is as it was before: all have begun, and come again after the same time."""
+        """Return the instant from which the pattern repeats: all reservations have begun, with one common period."""
         instants = [at for window in self.windows for at in (window.start, window.end) if at < NEVER]
         periods = [window.period for window in self.windows if window.period > 0]
         again = min(math.lcm(*periods), 100 * max(periods)) if periods else 0
         return max([now, *instants]) + again
 
     def openings(self, now: int) -> Iterator[int]:
-        """Now, and when they begin and end, until nothing new comes."""
+        """Yield the current instant and each later start and end, until no new state appears."""
         until = self.seen_all(now)
         while now <= until:
             yield now
             now = self.next_change(now)
 
-    # -- who asks for them ---------------------------------------------------------------------------------------------
+    # -- requests of jobs ----------------------------------------------------------------------------------------------
 
     def ask(self, name: str, job: Job) -> None:
         self.asking[name].add(job)
 
     def leave(self, name: str, job: Job, now: int) -> None:
-        """A job asks for it no longer."""
+        """Remove the request of a job."""
         self.asking[name].discard(job)
         if not self.asking[name]:
             self.idle_since[name] = max(self.begins(name), now)
             self._look_ahead(now)
 
     def _due(self, name: str) -> int:
-        """When it is over: at its last end, or when nobody has asked for it for ``PURGE_COMP``."""
+        """Return the end of a reservation: its last end, or the end of ``PURGE_COMP`` without requests."""
         rules = [window.rule for window in self.rows(name)]
         last = max(NEVER if rule.period else rule.end for rule in rules)
         idle = next((rule.idle for rule in reversed(rules) if rule.idle is not None), None)
         return last if idle is None or self.asking[name] else min(last, self.idle_since[name] + idle)
 
     def turn(self, now: int) -> list[str]:
-        """Those that are over from now on."""
+        """Return the reservations that are over from now on."""
         ended = [name for name in self.names if name not in self.over and self._due(name) <= now]
         self.over.update(ended)
         for window in [window for name in ended for window in self.rows(name)]:

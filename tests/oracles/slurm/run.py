@@ -1,11 +1,10 @@
-"""A run of the second Slurm: the events of each instant, until none is left.
+"""Event loop of the second Slurm implementation: the events of each instant until none is left.
 
-This folder is slow and obviously right, for tens of jobs on a few nodes. It follows docs/background/slurm.md and
-Slurm's manual pages, in lists and dictionaries, with a function for each rule. It imports nothing of `gridsim.policy`.
+This folder is a slow and simple implementation for tens of jobs on a few nodes. It follows docs/background/slurm.md
+and Slurm's manual pages, with lists and dictionaries and a function for each rule. It does not import `gridsim.policy`.
 
-It covers all that the scheduler ``slurm`` models, in the order ``batched``, except the reasons of waiting jobs
-(`Record.reasons`), users who react, chains of jobs under a limit, dates (``epoch``), and the error for preemption
-without end.
+It covers the scheduler ``slurm`` in the order ``batched``. It omits the reasons of waiting jobs (`Record.reasons`),
+users who react, chains of jobs under a limit, dates (``epoch``), and the error for endless preemption.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["Run", "Schedule", "schedule"]
 
 
 class Run(NamedTuple):
-    """A run of a job: its row, from when to when (whole microseconds), its partition, cores by name of the node."""
+    """A run of a job: its row, start and end (whole microseconds), its partition, cores by name of the node."""
 
     row: int
     start: int
@@ -37,7 +36,7 @@ class Run(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """The record, and all runs in order of their starts, those cut short too."""
+    """The record, and all runs in order of their starts, including runs cut short."""
 
     record: Record
     runs: list[Run]
@@ -45,7 +44,7 @@ class Schedule(NamedTuple):
 
 @dataclass(eq=False)
 class World:
-    """Jobs still to come, running ones, and the instants at which the scheduler asked to be woken."""
+    """Future jobs, running jobs, and the instants at which the scheduler requested a wake-up."""
 
     workload: Workload
     scheduler: Scheduler
@@ -67,12 +66,12 @@ class World:
                 self.decide(now)
 
     def ends(self, held: Held) -> int:
-        """When a run ends by itself."""
+        """Return the natural end of a run."""
         job = held.entry.job
         return held.began + (job.runtime if self.extend else min(job.runtime, job.estimate))
 
     def overruns(self, held: Held) -> list[int]:
-        """When a job is seen to go on past its estimate: then, a tick later, two, four, …"""
+        """Schedule the checks of a job that exceeds its estimate: at the estimate, then after a tick, two, four, …"""
         job, late, found = held.entry.job, 0, list[int]()
         while self.extend and job.estimate + late < job.runtime:
             found.append(held.began + job.estimate + late)
@@ -86,7 +85,7 @@ class World:
         return min(instants, default=NEVER)
 
     def happens(self, now: int) -> bool:
-        """All ends, then all arrivals; whether the scheduler has to decide on anything."""
+        """Process all ends, then all arrivals; return whether the scheduler must decide."""
         told = now in self.alarms
         self.alarms = [at for at in self.alarms if at != now]
         self.alarm = NEVER if self.alarm <= now else self.alarm
@@ -137,7 +136,7 @@ class World:
             self.alarms.append(wake)
 
     def record(self) -> Record:
-        """What became of the jobs; the last run of each counts."""
+        """Return the outcome of the jobs; the last run of each counts."""
         jobs, cut = self.scheduler.jobs, {(row, start) for row, start, *_ in self.killed}
         last = {run.row: run for run in self.runs if (run.row, run.start) not in cut}
 
@@ -177,18 +176,18 @@ def schedule(
     overrun: Literal["kill", "extend"] = "kill",
     tick: float = 1.0,
 ) -> Schedule:
-    """Schedule of a small workload on a Slurm site by the second implementation.
+    """Return the schedule of a small workload on a Slurm site by the second implementation.
 
     Parameters
     ----------
     workload : Workload
-        Jobs, with the labels that the scheduler ``slurm`` looks at.
+        Jobs, with the labels that the scheduler ``slurm`` uses.
     site : Site
         The site.
     boot : float, optional
-        Instant from which the periods of the scheduler are counted, s; as ``slurm`` has it where left out.
+        Instant from which the periods of the scheduler are counted, s; by default as in ``slurm``.
     tick : float
-        First overrun that is assumed of a job that outlives its estimate, s.
+        First assumed overrun of a job that exceeds its estimate, s.
 
     Raises
     ------

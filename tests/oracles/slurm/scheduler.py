@@ -1,4 +1,4 @@
-"""The scheduler: its queue, its clock, and its two passes.
+"""The scheduler: its queue, its clock, the main scheduler cycle and the backfill cycle.
 
 Sources: sched_config.html, slurm.conf(5) (``SchedulerParameters``), sbatch(1), reservations.html, preempt.html.
 """
@@ -25,14 +25,14 @@ __all__ = ["Decision", "Scheduler"]
 SECOND = 1_000_000
 
 LATER = SECOND // 4
-"""Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
+"""Delay of the priority calculation after the backfill cycle of the same second, on a real Slurm 22.05."""
 
 GROUP = 30 * SECOND
-"""Running jobs that end within so long of the next one are taken together, at first; ends are rounded down to it."""
+"""Running jobs with ends within this time form the first group; ends are rounded down to it."""
 
 
 class Stop(NamedTuple):
-    """A running entry that was preempted: whether its job waits anew, and for whom it had to go."""
+    """A preempted running entry: whether its job is requeued, and the job that preempted it."""
 
     held: Held
     again: bool
@@ -40,7 +40,7 @@ class Stop(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Waiting jobs that are cancelled, running ones that are preempted, entries that start."""
+    """Cancelled waiting jobs, preempted running jobs, and entries that start."""
 
     withdrawn: list[Job]
     stops: list[Stop]
@@ -48,7 +48,7 @@ class Decision(NamedTuple):
 
 
 class Scheduler:
-    """What is told and asked in the order of time; instants in whole microseconds."""
+    """Slurm's scheduler; events are passed to it in order of time, as whole microseconds."""
 
     def __init__(self, jobs: Iterable[Job], site: Site, boot: int) -> None:
         self.site, self.scheduling, self.boot = site, site.scheduling, boot
@@ -57,25 +57,25 @@ class Scheduler:
         self.books = Books(site)
         self.running: list[Held] = []  # by expected end
         self.queue: list[Entry] = []
-        self.inside: list[Job] = []  # jobs that were submitted and are not over
+        self.inside: list[Job] = []  # submitted jobs that are not over
         self.later: list[tuple[int, int, Job]] = []  # jobs that can run from an instant on
         self.withdrawals: list[tuple[int, int, Job]] = []
         self.followers: dict[Job, list[Job]] = {}
         self.uses: list[Use] = []
         self.known = [_who(entry) for job in self.jobs for entry in job.entries]
         self.preempting = anybody_may(site)
-        self.exempt: list[int] = []  # when running entries are exempt from preemption no longer
+        self.exempt: list[int] = []  # ends of the exemption from preemption
         self.first = self.calculated = self._last_calculation(0)
         self.shares = fair_shares(site, self.known, (), self.first, self.first)
-        self.quick, self.last_quick = NEVER, -NEVER  # when the quick pass is due, and when it was last
+        self.quick, self.last_quick = NEVER, -NEVER  # when the main scheduler cycle is due, and when it last ran
         self.news_for_all = self.news_for_backfill = False
         self.stops: list[Stop] = []
-        self.moved = 0  # when a job last came into the queue, or left it, or a reservation was over
+        self.moved = 0  # last time that a job entered or left the queue, or a reservation ended
 
-    # -- what happens ------------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------------------
 
     def submit(self, job: Job, now: int) -> bool:
-        """A job comes; whether it is taken in."""
+        """Submit a job; return whether it is accepted."""
         self._calculate(now)
         possible = self._possible(job, now)
         others = [other.chosen[0] for other in self.inside]
@@ -91,7 +91,7 @@ class Scheduler:
         return True
 
     def over(self, job: Job, now: int) -> bool:
-        """A job is over, or was refused; whoever waited for that may run. Whether anybody did."""
+        """Record that a job is over or rejected, and release its dependent jobs; return whether there were any."""
         job.over = True
         self.moved = now
         waited = [follower for follower in self.followers.pop(job, []) if not follower.over]
@@ -100,14 +100,14 @@ class Scheduler:
         return bool(waited)
 
     def ended(self, held: Held, now: int) -> None:
-        """A running entry gives its cores back."""
+        """Release the cores of an ended entry."""
         self._calculate(now)
         self._give_back(held, now)
         self._out(held.entry.job, now)
         self._freed(now)
 
     def decide(self, now: int, *, alone: bool = False) -> Decision:
-        """The passes that are due; *alone* where nobody comes any more, and nobody runs."""
+        """Run the cycles that are due; *alone* if no job runs and none will be submitted."""
         self._calculate(now)
         self.stops = []
         withdrawn = self._leave(now)
@@ -132,7 +132,7 @@ class Scheduler:
         return Decision(withdrawn, self.stops, starts)
 
     def wake(self, now: int) -> int:
-        """The next instant at which anything could change, if nothing happens."""
+        """Return the next instant at which the state could change without further events."""
         times = [at for at, *_ in (*self.later, *self.withdrawals)] + [held.leaves for held in self.running]
         if self.queue:
             times += [self.calculated + max(self.site.priority.period, 1), self.books.change, *self.exempt]
@@ -155,11 +155,11 @@ class Scheduler:
         return now + max(period, 1) - (now - self.boot) % max(period, 1)
 
     def _news(self) -> None:
-        """The passes by the clock have something new to look at."""
+        """Mark that the periodic cycles have new work."""
         self.news_for_all = self.news_for_backfill = True
 
     def _freed(self, now: int) -> None:
-        """Something has become free: the quick pass comes at once."""
+        """Schedule the main scheduler cycle at once, since resources became free."""
         self._at_once(now)
         self._news()
 
@@ -168,7 +168,7 @@ class Scheduler:
         self.quick = min(self.quick, now)
 
     def _pass_over_nobody(self, now: int) -> None:
-        """A quick pass that was due before found an empty queue."""
+        """Mark that a main scheduler cycle that was due found an empty queue."""
         due = max(self.quick, self.last_quick + self.scheduling.least_interval)
         if due < now:
             self.quick, self.last_quick = NEVER, due
@@ -178,7 +178,7 @@ class Scheduler:
         return now - (now - origin) % period
 
     def _calculate(self, now: int) -> None:
-        """Priorities are made anew once in a ``PriorityCalcPeriod``."""
+        """Recalculate priorities once in a ``PriorityCalcPeriod``."""
         at = self._last_calculation(now)
         if at <= self.calculated:
             return
@@ -195,10 +195,10 @@ class Scheduler:
     def _priority(self, entry: Entry, at: int) -> int:
         return priority_of(entry, self.site, self.shares[_who(entry)], at)
 
-    # -- taking in ---------------------------------------------------------------------------------------------------
+    # -- submission --------------------------------------------------------------------------------------------------
 
     def _possible(self, job: Job, now: int) -> list[Entry]:
-        """Entries in which a job could start; one that only waits for its reservation's end keeps that reservation."""
+        """Return entries in which a job could start; one that only waits for a reservation to end keeps it."""
         welcome = [entry for entry in job.entries if self._welcome(entry)]
         found = [entry for entry in welcome if self._could(entry, now)]
         if all(entry.waits for entry in found):
@@ -207,7 +207,7 @@ class Scheduler:
         return found
 
     def _welcome(self, entry: Entry) -> bool:
-        """Whether a partition takes an entry, and its limits would ever let it start."""
+        """Return whether a partition accepts an entry whose limits would ever let it start."""
         partition = entry.partition
         most_memory = self.site.most_memory if partition.most_memory is None else partition.most_memory
         return (
@@ -226,21 +226,21 @@ class Scheduler:
         )
 
     def _in_a_group(self, entry: Entry) -> bool:
-        """Whether its user is in a group that the partition takes (``AllowGroups``), as far as that is known."""
+        """Return whether the user is in a permitted group (``AllowGroups``), if groups are known."""
         members = self.site.members
         if not entry.partition.groups or members is None or entry.user == "root":
             return True
         return entry.user in {user for group in entry.partition.groups for user in members.get(group, ())}
 
     def _associated(self, entry: Entry) -> bool:
-        """Whether its user has an association with its account, where the site enforces and lists them."""
+        """Return whether the user has an association with the account, if the site enforces and lists associations."""
         users = [(each.account, each.user) for each in self.site.associations if each.user]
         if not self.site.associations_only or not users or entry.user in ("", "root"):
             return True
         return (entry.account, entry.user) in users
 
     def _could(self, entry: Entry, now: int) -> bool:
-        """Whether an entry could start at any instant from now on, on empty nodes."""
+        """Return whether an entry could start at any instant from now on, on empty nodes."""
         allowed = entry.partition.most_nodes
         if allowed and entry.nodes > allowed:
             return False
@@ -253,7 +253,7 @@ class Scheduler:
     # -- the queue ---------------------------------------------------------------------------------------------------
 
     def _release(self, job: Job, now: int) -> None:
-        """A job joins the queue, unless it has to wait for another one's end, or for its time."""
+        """Add a job to the queue, unless a dependency or its begin time delays it."""
         on = self.by_number.get(job.numbers.get("after", -1)) if job.numbers.get("after", -1) >= 0 else None
         begin = job.numbers.get("begin", -1)
         if on is not None and not on.over and on is not job:
@@ -263,7 +263,7 @@ class Scheduler:
         else:
             self._join(job, now)
             if not self.scheduling.defer:
-                # "How long the scheduling of batch jobs can be delayed": since the last pass, in whole seconds.
+                # "How long the scheduling of batch jobs can be delayed": since the last main cycle, in whole seconds.
                 self._pass_over_nobody(now)
                 tick = now + (self.boot - now) % SECOND
                 self.quick = min(self.quick, max(tick, self.last_quick + self.scheduling.batch_delay))
@@ -274,7 +274,7 @@ class Scheduler:
                 self._enter(entry, now)
 
     def _enter(self, entry: Entry, now: int) -> None:
-        """An entry grows older from now on, or from the beginning of its reservation; or ``ACCRUE_ALWAYS``."""
+        """Let an entry accrue age from now on, from the start of its reservation, or always with ``ACCRUE_ALWAYS``."""
         accrues = self.site.priority.always_accrue and not entry.job.requeued
         entry.since = entry.job.submit if accrues else max(now, self.books.begins(entry.reservation))
         entry.priority = self._priority(entry, now)
@@ -289,14 +289,14 @@ class Scheduler:
         return any(held.entry.job is job for held in self.running)
 
     def _out(self, job: Job, now: int) -> None:
-        """A job that was taken in is over."""
+        """Remove an accepted job that is over."""
         self.inside.remove(job)
         for name in _reservations(job):
             self.books.leave(name, job, now)
         self.over(job, now)
 
     def _leave(self, now: int) -> list[Job]:
-        """Waiting jobs that are cancelled: since they can never run, or by their users."""
+        """Return waiting jobs that are cancelled: jobs that can never run, and jobs withdrawn by their users."""
         found = [job for job in self._lost(now) if self._drop(job, now)]
         for each in sorted(each for each in self.withdrawals if each[0] <= now):
             self.withdrawals.remove(each)
@@ -305,9 +305,9 @@ class Scheduler:
         return found
 
     def _lose_first(self, now: int) -> list[Job]:
-        """The first job of the queue leaves where no pass would ever start it.
+        """Cancel the first job in the queue if no scheduling cycle would ever start it.
 
-        That is when reservations have been seen in all the ways in which they come, and nobody grows older any more.
+        This holds when all patterns of reservations have occurred, and no job accrues age.
         """
         if self.later or self.withdrawals or not self.queue:
             return []
@@ -319,7 +319,7 @@ class Scheduler:
         return [first] if self._drop(first, now) else []
 
     def _drop(self, job: Job, now: int) -> bool:
-        """Take a job away for good, if it waits."""
+        """Cancel a job if it waits."""
         if job.over or self._runs(job):
             return False
         self.queue = [entry for entry in self.queue if entry.job is not job]
@@ -328,7 +328,7 @@ class Scheduler:
         return True
 
     def _lost(self, now: int) -> list[Job]:
-        """Jobs that no nodes are left for where a reservation begins or ends."""
+        """Return jobs without eligible nodes after a reservation begins or ends."""
         if now < self.books.change:
             return []
         asking = {name: [job for job in self.inside if name in _reservations(job)] for name in self.books.names}
@@ -345,7 +345,7 @@ class Scheduler:
         return lost
 
     def _without(self, job: Job, name: str, now: int) -> bool:
-        """Go on without a reservation; whether anything is left that the job could start in."""
+        """Drop a reservation from the entries of a job; return whether the job could still start."""
         before = job.chosen
         job.chosen = [entry for entry in before if entry.reservation != name]
         self.books.leave(name, job, now)
@@ -358,10 +358,10 @@ class Scheduler:
                     self._enter(entry, now)
         return bool(job.chosen)
 
-    # -- taking and giving back --------------------------------------------------------------------------------------
+    # -- allocation and release --------------------------------------------------------------------------------------
 
     def _await(self, held: Held, expected: int) -> None:
-        """Put a running entry where its end belongs."""
+        """Insert a running entry by its expected end."""
         self.running = [other for other in self.running if other is not held]
         held.expected = expected
         self.running = sorted([*self.running, held], key=lambda other: other.expected)
@@ -378,7 +378,7 @@ class Scheduler:
                 use.end = now
 
     def _begun(self, started: list[Held], now: int) -> list[Held]:
-        """Entries start: their jobs leave the queue, what they use counts."""
+        """Start entries: their jobs leave the queue, and their use counts."""
         self.queue = [entry for entry in self.queue if not self._runs(entry.job)]
         factors = {each.name: each.usage_factor for each in self.site.qos}
         for held in started:
@@ -390,7 +390,7 @@ class Scheduler:
         return started
 
     def _stop(self, held: Held, now: int) -> None:
-        """A running entry is preempted: its job waits anew, or is over."""
+        """Preempt a running entry: its job is requeued or cancelled."""
         self._give_back(held, now)
         job, again = held.entry.job, fate_of(held.entry, self.site).mode == "REQUEUE"
         self.stops.append(Stop(held, again, held.taker))
@@ -402,24 +402,24 @@ class Scheduler:
         self._freed(now)
 
     def _end_grace(self, now: int) -> None:
-        """Stop what has to give way by now."""
+        """Stop entries whose grace period is over."""
         for held in [held for held in self.running if held.leaves <= now]:
             self._stop(held, now)
 
     def _tell(self, victims: list[Held], taker: Job, now: int) -> None:
-        """Tell entries to give way when their grace is over."""
+        """Start the grace period of entries to preempt."""
         for held in victims:
             if held.leaves >= NEVER:
                 held.taker, held.leaves = taker, now + fate_of(held.entry, self.site).grace
                 self._await(held, min(held.expected, held.leaves))
 
-    # -- the quick pass ----------------------------------------------------------------------------------------------
+    # -- main scheduler cycle ----------------------------------------------------------------------------------------
 
     def _may_run(self, entry: Entry) -> bool:
         return may_run(entry, self.site, self.running, self._used())
 
     def _forgets(self) -> bool:
-        """Whether use that holds somebody back, or could, will still be forgotten."""
+        """Return whether use that blocks an entry, or could block one, will still decay."""
         known = (entry for job in self.jobs for entry in job.entries)
         return uses_will_be_forgotten(self.site, self._used(), known)
 
@@ -428,17 +428,17 @@ class Scheduler:
         return Used(self.site, runs, self.first, self.calculated)
 
     def _reserves(self, entry: Entry, now: int) -> bool:
-        """Whether an entry may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``)."""
+        """Return whether an entry may delay others (``bf_min_age_reserve``, ``bf_min_prio_reserve``)."""
         scheduling = self.scheduling
         if not scheduling.least_age and not scheduling.least_priority:
             return True
         return now - entry.since >= scheduling.least_age and entry.priority >= scheduling.least_priority
 
     def _main_pass(self, now: int, depth: int) -> list[Held]:
-        """Entries start in order, down to *depth* (0: all).
+        """Start entries in order, down to *depth* (0: all).
 
         "Once any job in a partition is left pending, no other jobs in that partition will be scheduled", nor others on
-        its nodes; unless these are what the job itself lacks.
+        its nodes; except if the job itself lacks nodes of a blocked partition.
         """
         self.quick, self.last_quick = NEVER, now
         order = self._ordered()
@@ -474,10 +474,10 @@ class Scheduler:
         return {place for place, node in enumerate(self.site.nodes) if node.name in partition.nodes}
 
     def _lacks_shut_nodes(self, entry: Entry, now: int, shut: set[int]) -> bool:
-        """Whether an entry that does not fit lacks nodes of blocked partitions, so that it blocks none itself.
+        """Return whether an entry that does not fit lacks nodes of blocked partitions and so blocks none itself.
 
-        Too few nodes of its partition are left; or these would not hold it even if they were empty, all nodes of the
-        partition would, and none of those left is closed to it (which counts on sites without preemption alone).
+        Either its partition has too few nodes left; or the entry would not fit on these even if they were empty, but
+        would fit on all nodes of the partition, and none of those left is closed to it (only without preemption).
         """
         if not self.books.in_time(entry, now):
             return False
@@ -496,7 +496,7 @@ class Scheduler:
         )
 
     def _fit_now(self, entry: Entry, now: int, shut: set[int], gone: list[Held]) -> Pieces | None:
-        """What an entry gets now; those that it preempts without grace are *gone*."""
+        """Return the allocation of an entry now; entries that it preempts without grace are *gone*."""
         most, kept = self.books.open(entry, now, now, now + entry.limit, self.running)
         most = [0 if node in shut else cores for node, cores in enumerate(most)]
         pieces = select(entry, self.site, left_by(self.site, self.running), most, kept)
@@ -515,17 +515,17 @@ class Scheduler:
         self._tell([held for held in victims if held not in gone], entry.job, now)
         return None if wait else pieces
 
-    # -- the backfill pass -------------------------------------------------------------------------------------------
+    # -- backfill cycle ----------------------------------------------------------------------------------------------
 
     def _down(self, time: int, step: int) -> int:
         return time - time % step
 
     def _rounded(self, time: int) -> int:
-        """A time rounded down to ``bf_resolution``."""
+        """Return a time rounded down to ``bf_resolution``."""
         return self._down(time, max(self.scheduling.resolution, 1))
 
     def _backfill_pass(self, now: int) -> list[Held]:
-        """Each entry in order starts, or reserves its nodes, whole, from when it is expected to start."""
+        """Start each entry in order, or reserve its whole nodes from its expected start."""
         scheduling, plan = self.scheduling, Plan(self._rounded(now))
         order = self._ordered()
         resolution = max(scheduling.resolution, 1)
@@ -555,7 +555,7 @@ class Scheduler:
         return started
 
     def _tests(self, entry: Entry, tested: Counter[tuple[str, ...]]) -> bool:
-        """Whether an entry is looked at: ``bf_max_job_user``, ``…_assoc``, ``…_part`` and ``…_user_part``."""
+        """Return whether an entry is examined: ``bf_max_job_user``, ``…_assoc``, ``…_part`` and ``…_user_part``."""
         scheduling, partition = self.scheduling, entry.partition.name
         counted = {
             ("user", entry.user): scheduling.user_tests,
@@ -567,7 +567,7 @@ class Scheduler:
         return all(not most or tested[key] <= most for key, most in counted.items())
 
     def _plans(self, entry: Entry, now: int, reserved: Counter[tuple[object, ...]]) -> bool:
-        """Whether nodes are planned for an entry that does not start, beside those they are planned for already."""
+        """Return whether nodes are planned for an entry that does not start, in addition to those planned already."""
         scheduling, job, array = self.scheduling, entry.job, entry.job.numbers.get("array", -1)
         if not self._reserves(entry, now):
             return False
@@ -581,7 +581,7 @@ class Scheduler:
         return True
 
     def _expected(self, entry: Entry, now: int, plan: Plan) -> tuple[int, Pieces, bool] | None:
-        """When an entry is expected to start and on what, and whether others have to go for it; None: not planned."""
+        """Return expected start and allocation of an entry, and whether it preempts others; None: not planned."""
         start = now
         while start < NEVER and start - now <= self.scheduling.window:
             until = start + entry.limit
@@ -612,11 +612,11 @@ class Scheduler:
     def _first_fit(
         self, entry: Entry, now: int, start: int, until: int, most: list[int], kept: list[int]
     ) -> tuple[Pieces | None, int]:
-        """What an entry gets and when, as running ones end; looked at after groups of ends up to *until*.
+        """Return allocation and start of an entry as running ones end, tested after groups of ends up to *until*.
 
-        What it may preempt is out of the way from the beginning. A group is an end and all within 30 s of it, three
-        times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that would close one counts
-        as rounded down to 30 s. It is not looked at where that end is on other nodes.
+        Entries that it may preempt are removed first. A group is an end and all ends within 30 s of it, three times,
+        then within 60 s, 120 s and so on, or as ``bf_window_linear`` defines. The end that closes a group is rounded
+        down to 30 s. If that end is on other nodes, the entry is not tested.
         """
         staying = [held for held in self.running if not could_preempt(entry, held, now, self.site)]
         others = list(staying)
@@ -648,7 +648,7 @@ class Scheduler:
         return (fit(), when) if opened < NEVER else (None, NEVER)
 
     def _whole(self, held: Held, now: int) -> int:
-        """When a running entry reaches its limit, as Slurm keeps it: in whole seconds, and still to come."""
+        """Return when a running entry reaches its limit, as Slurm stores it: in whole seconds, and in the future."""
         return max(held.expected // SECOND * SECOND, now + 1)
 
 

@@ -1,4 +1,4 @@
-"""Trackable resources (TRES): what an entry asks for, what it holds, what it is billed, what that makes of priorities.
+"""Trackable resources (TRES): requests, allocations, billing, and priority factors of an entry.
 
 Sources: tres.html; priority_multifactor.html, "TRES Factors"; slurm.conf(5), ``TRESBillingWeights``, ``MAX_TRES``.
 """
@@ -21,7 +21,7 @@ SECOND = 1_000_000
 
 
 def asked(entry: Entry, name: str, site: Site) -> int:
-    """How much of a resource an entry asks for: at least, until it is known where it runs."""
+    """Return the requested amount of a resource: the minimum, until the nodes are known."""
     nodes = max(entry.nodes, 1)
     if name == "billing":
         amounts = {each: asked(entry, each, site) for each in _weights(entry.partition)}
@@ -45,7 +45,7 @@ def _memory(entry: Entry, site: Site, nodes: int) -> int:
 
 
 def held_of(held: Held, name: str, site: Site) -> int:
-    """How much of a resource a running entry has."""
+    """Return the allocated amount of a resource of a running entry."""
     entry = held.entry
     if name == "billing":
         return math.floor(billed(held, site) + 1e-9)
@@ -66,7 +66,7 @@ def _has(node: Node, name: str) -> bool:
 
 
 def billed(held: Held, site: Site) -> float:
-    """What a running entry is billed for."""
+    """Return the billing of a running entry."""
     partition = held.entry.partition
     return _bill({name: held_of(held, name, site) for name in _weights(partition)}, partition, site)
 
@@ -76,7 +76,7 @@ def _weights(partition: SitePartition) -> dict[str, float]:
 
 
 def _bill(amounts: dict[str, int], partition: SitePartition, site: Site) -> float:
-    """The sum, or the greatest of those of nodes and the sum of the others."""
+    """Return the sum, or the largest value of node resources plus the sum of the others."""
     parts = {name: weight * amounts[name] for name, weight in _weights(partition).items()}
     mode = site.priority.billed
     added = [
@@ -97,20 +97,20 @@ def _bill(amounts: dict[str, int], partition: SitePartition, site: Site) -> floa
 
 
 def _factor(entry: Entry, site: Site) -> float:
-    """How much of its use counts: of the job's QOS, not of its partition's (sacctmgr(1), ``UsageFactor``)."""
+    """Return the usage factor: that of the job's QOS, not of its partition's (sacctmgr(1), ``UsageFactor``)."""
     return {each.name: each.usage_factor for each in site.qos}.get(entry.qos, 1.0)
 
 
 def seconds(time: int, entry: Entry, site: Site) -> int:
-    """Whole seconds of a time, as an entry's use counts."""
+    """Return a time in whole seconds, as it counts for the use of an entry."""
     return math.floor(time // SECOND * _factor(entry, site) + 1e-9)
 
 
 @dataclass
 class Used:
-    """What was used up to the last calculation of priorities, and what ended after it.
+    """Use up to the last calculation of priorities, and use of entries that ended after it.
 
-    `runs` are those that hold anything, or held it, with the instants from which and, where they are over, to which.
+    `runs` are current and past allocations, each with its start and, if it is over, its end.
     """
 
     site: Site
@@ -119,7 +119,7 @@ class Used:
     at: int = 0
 
     def of(self, name: str, counts: Callable[[Entry], bool], brought: float, *, forgotten: bool) -> int:
-        """Whole unit-seconds of a resource that counted ones have used, halved for each half-life where forgotten."""
+        """Return whole unit-seconds of a resource in counted use, halved for each half-life if use decays."""
         half_life = self.site.priority.half_life if forgotten else 0
         billed = any(each.billing for each in self.site.partitions)
         spent = brought if name == "billing" or (name == "cpu" and not billed) else 0.0
@@ -131,12 +131,12 @@ class Used:
         return math.floor(spent + 1e-6)
 
     def left(self, held: Held) -> int:
-        """Seconds that a running one may still count for, as of the last calculation."""
+        """Return the seconds for which a running entry may still count, as of the last calculation."""
         return seconds(max(held.began + held.entry.limit - max(self.at, held.began), 0), held.entry, self.site)
 
 
 def weight(begin: int, end: int, at: int, half_life: int) -> float:
-    """Seconds from *begin* to *end*, each halved for each half-life that it is ago."""
+    """Return the seconds from *begin* to *end*, each halved for each half-life of its age."""
     if end <= begin:
         return 0.0
     if not half_life:
@@ -146,7 +146,7 @@ def weight(begin: int, end: int, at: int, half_life: int) -> float:
 
 
 def _there(name: str, partition: SitePartition, site: Site) -> int:
-    """How much a partition has of a resource, or the site where it is of the site."""
+    """Return the amount of a resource of a partition, or of the site for a site resource."""
     nodes = [node for node in site.nodes if node.name in partition.nodes]
     if name.startswith("license/"):
         return site.licences.get(name.removeprefix("license/"), 0)
@@ -159,7 +159,7 @@ def _there(name: str, partition: SitePartition, site: Site) -> int:
 
 
 def tres_term(entry: Entry, site: Site) -> float:
-    """``PriorityWeightTRES``: weighted parts of what there is that it asks for."""
+    """Return ``PriorityWeightTRES``: the weighted requested shares of the available resources."""
     total = 0.0
     for name, weight in site.priority.tres:
         there = _there(name, entry.partition, site)

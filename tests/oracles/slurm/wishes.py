@@ -1,4 +1,4 @@
-"""Which nodes a job may have, and of which it must have some.
+"""Node constraints: permitted nodes, and nodes of which some are required.
 
 Source: sbatch(1), ``--constraint`` ("node features are parsed strictly from left to right"), ``--nodelist``,
 ``--exclude``; gres.html.
@@ -20,7 +20,7 @@ __all__ = ["Kind", "Wish", "wish_of"]
 
 @dataclass
 class Kind:
-    """Nodes of which a job may have any, and how many must be among some; by place."""
+    """Permitted nodes of a job, and the number of required nodes among some; by index."""
 
     nodes: set[int]
     counts: list[tuple[set[int], int]] = field(default_factory=list)
@@ -32,18 +32,18 @@ class Kind:
 
 @dataclass
 class Wish:
-    """Kinds of nodes of which a job has one; `exact` where it has no more than are counted, if it names no number."""
+    """Kinds of nodes of which a job has one; `exact` if it has only counted nodes unless it requests a number."""
 
     kinds: list[Kind]
     exact: bool = False
 
 
 class _Nonsense(Exception):
-    """A constraint that is none."""
+    """Invalid constraint."""
 
 
 def wish_of(words: Mapping[str, str], site: Site, partition: SitePartition) -> Wish:
-    """The wish of a job with these words in a partition; without kinds where nothing will do."""
+    """Return the node constraint of a job with these terms in a partition; without kinds if no node satisfies it."""
     try:
         excluded, listed = (set(expanded(words.get(label, ""))) for label in ("exclude", "nodelist"))
         terms = _terms(words.get("constraint", "").replace(" ", ""))
@@ -66,7 +66,7 @@ def wish_of(words: Mapping[str, str], site: Site, partition: SitePartition) -> W
 
 
 def _with(kind: Kind, listed: set[int]) -> Kind:
-    """The same with nodes that must be among them: each counts as one of the first kind that still needs some."""
+    """Return the constraint with required nodes: each counts as one of the first kind with remaining demand."""
     counts = [(nodes, many) for nodes, many in kind.counts]
     for place in sorted(listed):
         for row, (nodes, many) in enumerate(counts):
@@ -78,7 +78,7 @@ def _with(kind: Kind, listed: set[int]) -> Kind:
 
 
 def _kinds_of(terms: list[tuple[str, str]], plain: set[int], site: Site) -> tuple[list[Kind], bool]:
-    """Of the terms of a constraint those in brackets and with counts; *plain* nodes have what the others say."""
+    """Return the kinds for bracketed and counted terms of a constraint; *plain* nodes satisfy the other terms."""
 
     def having(text: str) -> set[int]:
         return {place for place in plain if _holds(_terms(text), site.nodes[place].features)}
@@ -127,7 +127,7 @@ def _counted(term: str) -> tuple[str, int]:
 
 
 def _terms(text: str) -> list[tuple[str, str]]:
-    """Terms that stand beside one another, each with what joins it to those before; none for the first."""
+    """Return adjacent terms, each with the operator before it; none for the first."""
     found, join, term, depth = list[tuple[str, str]](), "", "", 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")
@@ -152,7 +152,7 @@ def _is_term(text: str) -> bool:
 
 
 def _holds(terms: list[tuple[str, str]], features: Collection[str]) -> bool:
-    """Whether a node has what terms say, from left to right."""
+    """Return whether a node satisfies the terms, from left to right."""
     so_far = True
     for place, (join, term) in enumerate(terms):
         here = _holds(_terms(term[1:-1]), features) if term[0] == "(" else term in features

@@ -1,4 +1,4 @@
-"""The search for any order finds what the one does that looks for the place of every job left at each vertex."""
+"""The search for any order finds the same result as a search that places every remaining job at each vertex."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RUNNING, WAITING, NEW, CORES = 12, 60, 25, 32
 
 
 def loaded(seed: int) -> tuple[Plan, int]:
-    """A plan with long queue, whose promises leave each some slack."""
+    """Return a plan with a long queue whose guarantees leave some slack to each job."""
     rng = np.random.default_rng(seed)
     n = RUNNING + WAITING + NEW
     estimate, cores = rng.integers(1, 90, n), rng.integers(1, 12, n)

@@ -1,4 +1,4 @@
-"""The plan of one cluster: places, compression, and making it anew."""
+"""The plan of one cluster: places, compression, and complete replanning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORES = 4
 
 
 def plan_of(*jobs: tuple[int, int]) -> Plan:
-    """A plan for requests of (cores, estimate), none of them in it."""
+    """Return a plan for requests of (cores, estimate), none of them planned."""
     workload = Workload.from_columns(
         submit=[0] * len(jobs), runtime=[estimate for _, estimate in jobs], cores=[cores for cores, _ in jobs]
     )
@@ -31,7 +31,7 @@ def plan_of(*jobs: tuple[int, int]) -> Plan:
 
 
 def enter(plan: Plan, request: int, now: int = 0) -> int:
-    """Promise a request its earliest place; in seconds."""
+    """Guarantee the earliest place of a request; return it in seconds."""
     start = plan.earliest(request, now * SECOND)
     plan.reserve(request, start)
     return start // SECOND
@@ -156,10 +156,10 @@ def test_places_are_not_used_up_by_those_that_have_left() -> None:
 def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
     rows: list[tuple[int, int, int, int]],
 ) -> None:
-    """(arrival, cores, runtime, estimate): at each early end, four ways to the same plan.
+    """(arrival, cores, runtime, estimate): at each early end, four methods give the same plan.
 
-    Each request in planned order to its earliest place; the same, looking no further than what was given back; the
-    same, beginning with what was found for one of the same size; and all placed anew in that order (specification of
+    Each request moves to its earliest place in planned order; the same within the released blocks only; the same,
+    starting from the result for a request of equal size; and all are placed again in that order (specification of
     the deadline family, 3.4).
     """
     rows = sorted(rows)

@@ -1,4 +1,4 @@
-"""What could be promised: the search for the earliest deadline, and what an offer does to those that wait."""
+"""Quotes: the search for the earliest deadline, and the effect of an offer on waiting jobs."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SECOND = MICROSECOND
 
 
 def at_five(policy: str, *, cores: int, walltime: float, estimates: tuple[float, ...] = (100, 40, 30)) -> Moment:
-    """Four cores; at second 5 job 1 has run since 0 on three, job 2 (all four) and job 3 (two) wait."""
+    """Return four cores at second 5: job 1 runs since 0 on three, and job 2 (four) and job 3 (two) wait."""
     workload = Workload.from_columns(submit=[0, 1, 2], runtime=estimates, cores=[3, 4, 2])
     return state_at(workload, Platform.single(4), policy, whole(5), cores=cores, estimate=whole(walltime))
 
 
 def accepting(*, from_second: int, refusing: tuple[int, ...] = ()) -> tuple[list[int], object]:
-    """A question that is answered yes from a second on, except for some, and the seconds that were asked about."""
+    """Return a predicate that is true from a second on, with exceptions, and the seconds that were queried."""
     asked: list[int] = []
 
     def ask(deadline: int) -> Offer | None:
@@ -103,7 +103,7 @@ def test_conservative_promises_the_earliest_hole() -> None:
     found = earliest_guarantee(moment.cluster.scheduler, moment.job, moment.now)
     assert found is not None
     assert (found.deadline, found.offer.start) == (100 * SECOND, 5 * SECOND)
-    moment = at_five("conservative", cores=1, walltime=96)  # a second too long for the hole beside job 1
+    moment = at_five("conservative", cores=1, walltime=96)  # one second too long for the free cores next to job 1
     found = earliest_guarantee(moment.cluster.scheduler, moment.job, moment.now)
     assert found is not None
     assert found.offer.start == 140 * SECOND
@@ -155,7 +155,7 @@ def test_an_offer_that_moves_nobody_disturbs_nobody() -> None:
     assert disturbance(scheduler.plan, found.offer) == (0, 0, 0, None)  # type: ignore[attr-defined]
 
 
-# -- the moment --------------------------------------------------------------------------------------------------------
+# -- the instant of a quote --------------------------------------------------------------------------------------------
 
 
 def test_a_moment_knows_who_runs_and_who_waits() -> None:
@@ -167,5 +167,5 @@ def test_a_moment_knows_who_runs_and_who_waits() -> None:
 def test_jobs_go_on_as_estimated_but_have_ended_when_they_ended() -> None:
     workload = Workload.from_columns(submit=[0, 1, 9], runtime=[2, 10, 5], estimate=[50, 60, 70], cores=[4, 4, 1])
     moment = state_at(workload, Platform.single(4), "easy", whole(5), cores=2, estimate=whole(20))
-    assert moment.workload.job.tolist() == [1, 2, 3]  # the last is the one in question: what comes later is not known
+    assert moment.workload.job.tolist() == [1, 2, 3]  # the last is the quoted request; later requests are not known
     np.testing.assert_array_equal(moment.as_estimated().runtime // SECOND, [2, 60, 20])

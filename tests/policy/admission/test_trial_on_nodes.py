@@ -1,4 +1,4 @@
-"""Searches for a promise on nodes: runs of requests are laid down as they would be one after the other."""
+"""Searches for guarantees on nodes: runs of requests are placed as if one after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gridsim.policy.queue import ClusterView, Requests
 
 
 def searched(rule: object, jobs: int = 60) -> NodeSearch:
-    """A search on three nodes of four cores, with all jobs but the last planned one after the other."""
+    """Return a search on three nodes of four cores; all jobs but the last are planned one after the other."""
     rng = np.random.default_rng(7)
     tasks, estimate = rng.integers(1, 7, jobs), rng.integers(1, 40, jobs)
     workload = gs.Workload.from_columns(submit=np.zeros(jobs), runtime=estimate, cores=tasks)
@@ -35,7 +35,7 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
 
 
 def empty(search: NodeSearch) -> NodeTrial:
-    """A trial in which no waiting request has a place."""
+    """Return a trial without a place for any waiting request."""
     trial = NodeTrial(search)
     trial.keep_first(0)
     return trial

@@ -1,4 +1,4 @@
-"""The backfilling scheduler: cases that can be checked in the head, and the order of its queue."""
+"""The backfilling scheduler: cases for calculation by hand, and the order of its queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.simulation import Run, run
 
-Row = tuple[int, ...]  # submit, runtime, cores, and the estimate where it is not the runtime
+Row = tuple[int, ...]  # submit, runtime, cores, and the estimate if it differs from the runtime
 
 
 def workload(rows: Sequence[Row]) -> Workload:
@@ -36,7 +36,7 @@ def starts(rows: Sequence[Row], policy: Any, cores: int = 4, **options: Any) -> 
     return list(run(workload(rows), Platform.single(cores), policy, Run(**options)).start)
 
 
-# -- who may pass a blocked head -------------------------------------------------------------------------------------
+# -- backfilling ahead of a blocked first job ------------------------------------------------------------------------
 
 BLOCKED_HEAD = [(0, 10, 3), (1, 10, 2), (2, 5, 1)]
 
@@ -68,14 +68,15 @@ def test_a_long_job_passes_on_cores_that_the_head_will_not_need() -> None:
 
 
 def test_the_extra_cores_are_used_up_by_those_that_pass() -> None:
-    # at 10 the head takes 3 of 6 cores; 3 are extra: two long jobs of 1 and 2 cores pass, the third finds none left
+    # At 10 the first job takes 3 of 6 cores; 3 are extra. Two long jobs of 1 and 2 cores start; none is left for a
+    # third.
     rows = [(0, 10, 2), (0, 10, 1), (1, 10, 4), (2, 50, 1), (3, 50, 1), (4, 50, 1)]
     assert starts(rows, "easy", cores=6) == [0, 0, 10, 2, 3, 20]
 
 
 def test_all_jobs_that_end_at_the_shadow_time_count_for_the_extra_cores() -> None:
-    # Both running jobs end at 10. The head's two cores are there when the first of them has gone; its extra cores are
-    # two only when the second counts as well.
+    # Both running jobs end at 10. The first of them frees the two cores of the first queued job. Its extra cores are
+    # two only if the second end counts as well.
     rows = [(0, 10, 1), (0, 10, 2), (1, 5, 2), (2, 100, 1)]
     assert starts(rows, "easy") == [0, 0, 10, 2]
 
@@ -93,22 +94,22 @@ def test_easy_may_delay_the_second_in_the_queue_and_depth_two_does_not() -> None
 
 
 def test_a_reservation_of_easy_is_no_promise() -> None:
-    # The long job passes on the shadow at 100; the running job ends at 10 already, and the head must wait for it.
+    # The long job starts given the shadow time 100. The running job ends at 10, and the first queued job must wait.
     rows = [(0, 10, 3, 100), (1, 10, 4), (2, 50, 1)]
     assert starts(rows, "easy") == [0, 52, 2]
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_who_comes_later_is_promised_nothing_before_it_came(engine: Any) -> None:
-    # At 2 the third job cannot run for 9 s beside the promise of the second at 10; since 1 it could have. The last one
-    # passes both.
+    # At 2 the third job cannot run for 9 s with the reservation of the second at 10; since 1 it could have. The last
+    # one starts ahead of both.
     rows = [(0, 10, 2), (1, 10, 4), (2, 9, 2), (3, 1, 1)]
     assert starts(rows, "depth?k=2", engine=engine) == [0, 10, 20, 3]
 
 
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_who_comes_before_the_head_takes_its_promise(engine: Any) -> None:
-    # Under sjf the third job is the head from 2 on, and the last one may run until 10 on cores that it leaves.
+    # Under sjf the third job is first from 2 on, and the last one may run until 10 on the cores that it leaves.
     rows = [(0, 10, 2), (1, 10, 4), (2, 5, 3), (3, 9, 1)]
     assert starts(rows, "easy?ordering=sjf", engine=engine) == [0, 15, 10, 3]
     assert starts(rows, "easy", engine=engine) == [0, 10, 20, 20]
@@ -143,7 +144,7 @@ def test_without_waiting_jobs_every_rule_is_the_same(rows: Sequence[Row]) -> Non
 @given(rows_of_jobs, st.sampled_from(["fifo", "sjf", "ljf", "saf", "laf", "narrowest", "widest"]))
 def test_an_ordering_asked_once_gives_what_it_gives_when_asked_at_each_pass(rows: Sequence[Row], name: str) -> None:
     class Again:
-        """The same ranks, asked for at each pass or after each start."""
+        """The same ranks, computed in each scheduling cycle or after each start."""
 
         def __init__(self, changes: str) -> None:
             self.changes, self.ordering = changes, make_policy(name).ordering
@@ -197,7 +198,7 @@ class Job:
     st.sampled_from(sorted(KEYS)),
 )
 def test_one_after_the_other_jobs_start_as_sorted_would_have_them(rows: list[Any], name: str) -> None:
-    """No two jobs fit the machine together: whenever it is free, the least key of those that have come starts."""
+    """No two jobs fit the machine together: whenever it is free, the submitted job with the least key starts."""
     jobs = [Job(row, *columns) for row, columns in enumerate(sorted(rows, key=lambda row: row[0]))]
     expected = [0] * len(jobs)
     left, now = list(jobs), 0
@@ -222,7 +223,7 @@ def test_one_after_the_other_jobs_start_as_sorted_would_have_them(rows: list[Any
 
 @dataclass
 class LastFirst:
-    """Last come, first served: a whole policy in a few lines."""
+    """Last come, first served: a complete policy in a few lines."""
 
     def rank(self, queue: Queue, now: float) -> Any:
         return -queue.submit
@@ -234,7 +235,7 @@ def test_an_ordering_without_a_word_about_changes_is_asked_at_each_pass() -> Non
 
 @dataclass
 class Turning:
-    """The longest first while an even number of cores is free, else the shortest: turns with every start."""
+    """Longest first if an even number of cores is free, else shortest first; alternates with each start."""
 
     changes: ClassVar[str] = "start"
     asked: ClassVar[list[int]] = []
@@ -289,8 +290,8 @@ def test_a_job_that_is_extended_runs_to_its_end_and_the_next_waits_for_it() -> N
 
 
 def test_an_overrun_moves_the_shadow_time() -> None:
-    # At 10 the running job goes on: it is then expected to end at 11, 12, 14, 18 and 26. A job of 3 s passes the head
-    # once the shadow is 3 s away: at 11 it is 1 s, at 12 it is 2 s, at 14 it is 4 s.
+    # The running job continues after 10; its expected ends are 11, 12, 14, 18 and 26. A job of 3 s starts ahead of the
+    # first one once the shadow time is 3 s away: at 11 it is 1 s, at 12 it is 2 s, at 14 it is 4 s.
     rows = [(0, 20, 3, 10), (1, 5, 4), (8, 3, 1)]
     assert starts(rows, "easy") == [0, 10, 15]
     assert starts(rows, "easy", overrun="extend") == [0, 20, 14]
@@ -305,16 +306,16 @@ def test_the_tick_is_the_first_overrun_assumed() -> None:
 
 
 def test_batched_lets_all_that_ends_at_an_instant_go_before_it_decides() -> None:
-    # Both running jobs end at 10, the second one early. In one batch the head starts; after the first end alone two
-    # cores are free, the head is expected at 20, and the third job passes it.
+    # Both running jobs end at 10, the second one early. In one batch the first queued job starts. After the first end
+    # alone two cores are free, the first queued job is expected at 20, and the third job starts ahead of it.
     rows = [(0, 10, 2), (0, 10, 2, 20), (1, 5, 4), (2, 5, 2)]
     assert starts(rows, "easy") == [0, 0, 10, 15]
     assert starts(rows, "easy", instant="per-event") == [0, 0, 15, 10]
 
 
 def test_per_event_decides_after_each_arrival_and_counts_cores_that_come_free_now() -> None:
-    # At 10 the running job ends as estimated, and two jobs come. The pass after the first arrival counts its cores as
-    # free and starts it; one decision for both takes the shorter one first.
+    # At 10 the running job ends as estimated, and two jobs arrive. The cycle after the first arrival counts its cores
+    # as free and starts that job; a single decision for both starts the shorter one first.
     rows = [(0, 10, 4), (10, 2, 4), (10, 1, 4)]
     assert starts(rows, "sjf") == [0, 11, 10]
     assert starts(rows, "sjf", instant="per-event") == [0, 10, 12]
@@ -331,7 +332,7 @@ def test_per_event_does_not_count_the_cores_of_a_job_that_is_seen_to_go_on() -> 
 def test_where_no_two_things_happen_at_once_the_order_of_an_instant_does_not_matter(
     rows: list[tuple[int, int]],
 ) -> None:
-    """Ends fall on instants of their own: each runtime has a power of two of microseconds to itself."""
+    """Ends fall on distinct instants: the microseconds of each runtime are a different power of two."""
     made = Workload.from_columns(
         submit=[5 * index for index in range(len(rows))],
         runtime=[runtime * 7 + 2**index * 1e-6 for index, (runtime, _) in enumerate(rows)],

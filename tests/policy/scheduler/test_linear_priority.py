@@ -1,4 +1,4 @@
-"""Orders that are lines in time, against plain versions in exact rationals."""
+"""Orderings that are linear in time, compared with simple versions in exact rationals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_products_have_128_bits(one: int, other: int) -> None:
 @given(one=WORDS, below=WORDS.filter(bool), other=WORDS, below_other=WORDS.filter(bool), near=st.booleans())
 @settings(max_examples=300)
 def test_fractions_are_compared_exactly(one: int, below: int, other: int, below_other: int, near: bool) -> None:
-    if near:  # the same number but for one unit, beyond what floats tell apart
+    if near:  # the same number except for one unit, below the precision of floats
         one, below = min(one, (1 << 31) - 1), min(below, (1 << 31) - 1)
         other, below_other = one * (1 << 30) + 1, below * (1 << 30)
     assert larger(one, below, other, below_other) == (Fraction(one, below) > Fraction(other, below_other))
@@ -83,7 +83,7 @@ def test_no_line_passes_another_before_it_is_said_to(one: tuple[int, int], other
 
 @dataclass
 class Lines:
-    """A line a job: at instant t the largest (t + ahead) / slope first."""
+    """One linear priority per job: at instant t the largest (t + ahead) / slope is first."""
 
     ahead: tuple[int, ...]
     slope: tuple[int, ...]
@@ -98,7 +98,7 @@ class Lines:
 
 
 def by_sorting(workload: Workload, cores: int, order: Lines) -> list[int]:
-    """Starts when the waiting jobs are sorted at each pick and the first that does not fit ends the pass."""
+    """Return starts if waiting jobs are sorted at each pick and the first job that does not fit ends the cycle."""
     n, free = len(workload), cores
     submit, runtime, width = (column.tolist() for column in (workload.submit, workload.runtime, workload.cores))
     starts, waiting, running, coming = [0] * n, list[int](), list[tuple[int, int]](), list(range(n))
@@ -120,7 +120,7 @@ def by_sorting(workload: Workload, cores: int, order: Lines) -> list[int]:
 
 
 def agrees(submit: list[int], runtime: list[int], cores: list[int], order: Lines, machine: int) -> None:
-    """Times in microseconds."""
+    """Return times in microseconds."""
     workload = Workload.from_columns(submit=np.array(submit) / 1e6, runtime=np.array(runtime) / 1e6, cores=cores)
     record = run(workload, Platform.single(machine), Backfilling(ordering=order, reserve=Strict()))
     assert record.start_us.tolist() == by_sorting(workload, machine, order)
@@ -148,7 +148,7 @@ def test_the_compiled_pass_is_that_of_sorting(rows: list[tuple[int, int, int, in
 def test_near_ties_beyond_the_precision_of_floats_are_decided_exactly(
     rows: list[tuple[int, int, int, int]], power: int
 ) -> None:
-    large = 1 << power  # (large * k + e) / (large + d): equal to k but for parts in 2^40
+    large = 1 << power  # (large * k + e) / (large + d): equal to k up to parts in 2^40
     submit = np.cumsum([gap for gap, *_ in rows]).tolist()
     ahead = tuple(3 * large + extra for *_, extra, _ in rows)
     slope = tuple(large + difference for *_, difference in rows)

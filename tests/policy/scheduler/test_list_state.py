@@ -1,4 +1,4 @@
-"""The arrays that passes work on."""
+"""State arrays of scheduling cycles."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_overrun_leaves_arrivals_to_the_next_pass() -> None:
 
 @pytest.mark.parametrize("policy", ["p-slr", "fifo-job", "fifo-task", "lrtf", "p-slr-sf", "random"])
 def test_a_task_whose_data_come_just_before_an_overrun_is_not_lost(policy: str) -> None:
-    # The data of 0 reach 1 at 4; the other job, begun at 3, outlives its estimate then.
+    # The data of 0 reach 1 at 4; the other job, started at 3, exceeds its estimate then.
     tasks = Tasks.from_edges(
         counts=[2, 1],
         runtime=[2, 1, 9],

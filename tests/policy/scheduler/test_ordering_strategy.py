@@ -1,4 +1,4 @@
-"""How requests take their turns: each way of asking an ordering gives the order that its ranks mean."""
+"""Ordering strategies: each way to evaluate an ordering gives the order of its ranks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def starts(workload: Workload, platform: Platform, ordering: Any, rule: Any) -> 
 
 @dataclass
 class Asked:
-    """Shortest remaining first, asked as often as *changes* says."""
+    """Shortest remaining first, evaluated as often as *changes* defines."""
 
     changes: str
 
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass
 class Picked:
-    """The same, picked one by one."""
+    """The same ordering, with requests selected one by one."""
 
     changes: str = "pass"
 
@@ -55,7 +55,7 @@ class Picked:
 
 @dataclass
 class Lines:
-    """The same as lines that no time changes the order of."""
+    """The same ordering as linear priorities whose order is constant."""
 
     changes: str = "linear"
 
@@ -77,7 +77,7 @@ def test_every_way_of_asking_gives_the_same_schedule(rule: Any, grid: tuple[Work
 
 @dataclass
 class Ready:
-    """By ready time, asked at each pass."""
+    """By ready time, evaluated in each scheduling cycle."""
 
     def rank(self, queue: Queue, now: float) -> Any:
         return queue.ready
@@ -92,7 +92,7 @@ def test_ready_times_are_known_when_a_request_joins(rule: Any, grid: tuple[Workl
 
 @dataclass
 class Projected:
-    """P-SLR in floats, asked after each start; exact for small whole numbers but for ties."""
+    """P-SLR in floats, evaluated after each start; exact for small integers except for ties."""
 
     changes: str = "start"
 

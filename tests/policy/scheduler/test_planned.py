@@ -1,4 +1,4 @@
-"""Plan-based scheduling: promises, and what compression does with them."""
+"""Plan-based scheduling: reservations, and their compression."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gridsim.policy.scheduler.planned import Planned
 from gridsim.registry import make
 from gridsim.simulation import Run, run
 
-Row = tuple[int, ...]  # submit, runtime, cores, and the estimate where it is not the runtime
+Row = tuple[int, ...]  # submit, runtime, cores, and the estimate if it differs from the runtime
 
 
 def workload(rows: Sequence[Row]) -> Workload:
@@ -49,14 +49,14 @@ def test_a_job_goes_into_a_hole_that_it_fits() -> None:
 
 
 def test_a_plan_knows_estimates_alone() -> None:
-    """The second is promised 10, the estimate of the first, which ends at 4."""
+    """The second has a reservation at 10, the estimated end of the first, which ends at 4."""
     rows = [(0, 4, 4, 10), (1, 5, 4)]
     assert starts(rows, "conservative?compress=none") == [0, 10]
     assert starts(rows) == [0, 4]
 
 
-# The first job ends at 2, not at 20. Waiting then, in order of arrival: the second (4 cores, planned at 20), the third
-# (3 cores, 20 s long, behind it at 30), the fourth (1 core, 5 s, in the hole beside the first since it came).
+# The first job ends at 2, not at 20. Then wait, in order of arrival: the second (4 cores, planned at 20), the third
+# (3 cores, 20 s, planned after it at 30), the fourth (1 core, 5 s, next to the first since its arrival).
 EARLY = [(0, 2, 3, 20), (1, 10, 4), (1, 20, 3)]
 
 
@@ -68,9 +68,9 @@ def test_compression_starts_what_it_can_when_a_job_ends_early() -> None:
 # Planned order and order of arrival differ. Cores: 4. The first (4 cores) is expected to end at 10 and ends at 2.
 #   the second: 3 cores for 10 s, planned [10, 20)
 #   the third: 4 cores for 10 s, planned [20, 30)
-#   the fourth: 1 core for 10 s, planned [10, 20), before the third though it came later
+#   the fourth: 1 core for 10 s, planned [10, 20), before the third although it arrived later
 # In planned order: second at 2, fourth at 2, third at 12. In order of arrival: second at 2; the third cannot move past
-# the fourth at [10, 20); then the fourth moves to 2, and the third keeps 20, with a hole before it.
+# the fourth at [10, 20); then the fourth moves to 2, and the third keeps 20, with a gap before it.
 THREE_WAITING = [(0, 2, 4, 10), (1, 10, 3), (1, 10, 4), (1, 10, 1)]
 
 
@@ -83,7 +83,7 @@ def test_compression_in_order_of_arrival_may_leave_one() -> None:
 
 
 def test_compression_at_every_end_fills_that_hole_at_an_end_that_comes_as_expected() -> None:
-    # At 12 the second and the fourth end, as they said: nothing is given back, but the third is asked once more.
+    # At 12 the second and the fourth end as estimated: no cores are released early, but the third is tested again.
     every = "conservative?compress=arrival&compress_at=every"
     assert starts(THREE_WAITING, every) == [0, 2, 12, 2]
     assert starts(THREE_WAITING, every, instant="per-event") == [0, 2, 12, 2]
@@ -97,15 +97,15 @@ def test_what_is_compressed_at_must_be_known_and_mean_something() -> None:
 
 
 def test_an_ordering_sets_the_order_of_compression() -> None:
-    # Two jobs of the whole machine wait, a long and a short one: planned at 10 and 15; what is given back at 2 goes to
-    # the first in the order: the long one moves to 2, or the short one does and the long one stays.
+    # Two jobs of the whole machine wait, a long one planned at 10 and a short one at 15. The cores released at 2 go to
+    # the first in the order: either the long one moves to 2, or the short one does and the long one keeps its start.
     rows = [(0, 2, 4, 10), (1, 5, 4), (1, 3, 4)]
     assert starts(rows) == [0, 2, 7]
     assert starts(rows, "conservative?ordering=sjf") == [0, 5, 2]
 
 
 def test_a_compression_is_once_an_instant_after_all_that_ended() -> None:
-    # Two jobs end early at 2: together they make room for the second waiting one.
+    # Two jobs end early at 2: together they free enough cores for the second waiting one.
     rows = [(0, 2, 2, 10), (0, 2, 2, 10), (1, 5, 4)]
     assert starts(rows) == [0, 0, 2]
 
@@ -135,7 +135,7 @@ def test_an_unknown_order_of_compression_is_refused() -> None:
 
 
 class Everything(Planned):
-    """Compression that looks at every waiting request, as if nothing were known of the plan."""
+    """Compression that tests every waiting request, without information from the plan."""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         super().setup(cluster, rng)
@@ -158,7 +158,7 @@ def test_what_compression_does_not_look_at_could_not_have_moved(
 
 
 class Watched(Planned):
-    """Writes every promise down, at each decision."""
+    """Records every reservation at each decision."""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         super().setup(cluster, rng)

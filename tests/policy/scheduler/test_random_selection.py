@@ -1,4 +1,4 @@
-"""Numbers that compiled loops draw are those of NumPy's generator."""
+"""Random numbers of compiled loops are those of NumPy's generator."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.random import MT19937, Generator
 from gridsim.policy.scheduler.random_selection import draw_below, draw_order, drawing
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered")  # of the same loop uncompiled: 64 bits are all that count
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # the same loop uncompiled: only 64 bits count
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_stream_from_wherever_the_generator_stands(seed: int) -> None:
     ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
     for rng in (ours, theirs):
         rng.random(seed)
         if seed % 2:
-            rng.integers(5)  # half of a step is kept
+            rng.integers(5)  # half of a step is stored
     draws = drawing(ours)
     assert draws is not None
-    wide = (1, 2, 3, 7, 1000, 2**16 + 1, 2**31, 2**31 + 1, 3 * 2**30 + 5, 2**32 - 1)  # some refuse a draw in two
+    wide = (1, 2, 3, 7, 1000, 2**16 + 1, 2**31, 2**31 + 1, 3 * 2**30 + 5, 2**32 - 1)  # some reject one draw in two
     for most in np.random.default_rng(99).choice(wide, 2000).tolist():
         assert draw_below(draws, most) == theirs.integers(most)
 

@@ -1,4 +1,4 @@
-"""Sizes of moldable jobs on machines of nodes: a size has its number of tasks, and all else by task."""
+"""Sizes of moldable jobs on machines of nodes: a size has its number of tasks, and all other demands are per task."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def simulate(workload: Workload, policy: str, platform: Platform, **options: Any
 
 
 def molded(workload: Workload, rng: np.random.Generator, *, named: bool = False) -> Workload:
-    """The jobs with ranges around what they ask for, of two laws; some name the sizes that they may have."""
+    """Return the jobs with ranges around their requests and two speedup laws; some list their permitted sizes."""
     n, cores = len(workload), workload.cores
     low = np.maximum(1, cores - rng.integers(0, 3, n))
     high = cores + rng.integers(0, 5, n)
@@ -80,7 +80,7 @@ def test_one_node_of_all_cores_is_the_pool(policy: str, workload: Workload, seed
 
 
 def test_a_size_has_as_many_tasks_and_memory_for_each() -> None:
-    # Tasks of 2 cores and 4 MiB; a node has room for two by its memory, so that 8 of 12 cores are the widest.
+    # Tasks of 2 cores and 4 MiB; the memory of a node holds two tasks, so 8 of 12 cores are the widest size.
     nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 6, "memory": 8}, gpus=2)])
     one = Demand(tasks=1, each={"cores": 2, "memory": 4}, gpu=500)
     jobs = Workload.from_columns(submit=[0, 0, 0], runtime=[120, 120, 120], demands=Demands.of([one] * 3))
@@ -147,10 +147,10 @@ def test_who_cannot_be_as_wide_as_asked_waits_behind_all_promises_as_wide_as_let
     jobs = Workload.from_columns(**columns, deadline=[101, 102, 102], tolerance=[1, 1, 1])
     jobs = replace(jobs, moldable=Moldable.of(jobs.cores, 2, 12, [Linear()]))
     found = gs.simulate(jobs, platform=platform, policy="qops?partition=greedy&unadmitted=best-effort").jobs
-    assert found["cores_used"].tolist() == [8, 4, 6]  # 12 there are nowhere; 6 there are
+    assert found["cores_used"].tolist() == [8, 4, 6]  # no 12 are free; 6 are
     assert found["start"].tolist() == [100, 0, 250]
     assert np.isnan(found["granted"]).tolist() == [True, False, True]
-    # The same where it is offered a later deadline, and its user declines: as wide as that was offered for.
+    # The same if a later deadline is offered and the user declines: the size is that of the offer.
     found = gs.simulate(jobs, platform=platform, policy="fqops?partition=greedy&unadmitted=best-effort").jobs
     assert found["offer"].tolist()[0] == 150
     assert found["cores_used"].tolist()[0] == 8
@@ -193,7 +193,7 @@ def test_nobody_comes(policy: str) -> None:
 
 
 def test_who_would_have_its_best_size_later_starts_now_only_where_that_is_wanted() -> None:
-    # Two nodes of 4; job 1 leaves 2 cores of the first and all of the second until 10 s. Tasks of 2 cores, half a GPU.
+    # Two nodes of 4; job 1 leaves 2 cores of the first and the whole second until 10 s. Tasks of 2 cores, half a GPU.
     nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4}, gpus=1)])
     first = Demand(tasks=1, each={"cores": 2}, gpu=1000)
     tasks = Demand(tasks=2, each={"cores": 2}, gpu=500)

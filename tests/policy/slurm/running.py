@@ -25,18 +25,18 @@ COLUMNS = ("submit", "runtime", "cores", "estimate", "job")
 
 
 class Run(tuple[int, float, dict[str, int], str]):
-    """A run that began: request, instant in s, cores by node, partition."""
+    """A started run: request, instant in s, cores by node, partition."""
 
 
 class Watched(Slurm):
-    """One that notes every start and every stop, and whose passes are compared with a search of the whole queue."""
+    """Scheduler that records each start and stop, and compares its cycles with a search of the whole queue."""
 
     seen: ClassVar[list[Watched]] = []
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         super().setup(cluster, rng)
         self.begun: list[Run] = []
-        self.ended_at: list[tuple[int, float, bool]] = []  # request, s, whether it waits anew
+        self.ended_at: list[tuple[int, float, bool]] = []  # request, s, whether it is requeued
         self.seen.append(self)
 
     def dispatch(self, now: int) -> Any:
@@ -52,17 +52,17 @@ class Watched(Slurm):
         started = super()._backfill(now)
         assert (
             sorted(start.request for start in started) == expected
-        )  # what the pass leaves out of its search changes nothing
+        )  # a cycle without its search shortcuts has the same result
         return started
 
 
 def nodes(count: int, cores: int = 4, memory: int = 1000, **more: Any) -> tuple[Node, ...]:
-    """Equal nodes ``n1`` and so on."""
+    """Return equal nodes ``n1`` and so on."""
     return tuple(Node(f"n{number}", cores, memory, **more) for number in range(1, count + 1))
 
 
 def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **columns: Any) -> tuple[Record, Watched]:
-    """Record of jobs on a site, checked, and the scheduler. Columns of words become labels with names."""
+    """Return the checked record of jobs on a site, and the scheduler. Text columns become labels with names."""
     names = dict(names or {})
     labels = {name: columns.pop(name) for name in list(columns) if name not in COLUMNS}
     for name, values in labels.items():
@@ -79,7 +79,7 @@ def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **column
 
 
 def _check(record: Record, scheduler: Watched, site: Site) -> None:
-    """No core, MiB or GPU of a node is held twice; every job ends once."""
+    """Assert that no core, MiB or GPU of a node is allocated twice, and that every job ends once."""
     size = {node.name: node for node in site.nodes}
     demands = scheduler._demands
     stops = {(request, at) for request, at, _ in scheduler.ended_at}

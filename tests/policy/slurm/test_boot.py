@@ -1,4 +1,4 @@
-"""From when the periods of the scheduler are counted."""
+"""Start of the periods of the scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that are submitted on the way are scheduled by Slurm as if they had been in its workload from the beginning."""
+"""Slurm schedules jobs submitted during a run as if they had been in the workload from the beginning."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ INSTANTS = st.sampled_from(["batched", "per-event"])
 
 
 def with_everybody(workload: Workload, site: Site) -> Site:
-    """The site with an association for every user of a workload: the tree of shares is known from the beginning."""
-    for _ in range(2):  # who has one has a first account
+    """Return the site with an association for every user of a workload, so that the share tree is known at once."""
+    for _ in range(2):  # a user with an association has a first account
         known = {(each.account, each.user) for each in site.associations if each.user}
         accounts = {each.account for each in site.associations if not each.user}
         requests = Requests(workload)
@@ -51,7 +51,7 @@ def with_everybody(workload: Workload, site: Site) -> Site:
 
 
 def job_of(workload: Workload, row: int) -> dict[str, Any]:
-    """A job as it is submitted, its labels by name."""
+    """Return a submitted job, with its labels by name."""
     one: dict[str, Any] = {"cores": int(workload.cores[row])}
     one |= {name: getattr(workload, name)[row] / SECOND for name in ("runtime", "estimate")}
     for name, column in workload.labels.items():
@@ -62,7 +62,7 @@ def job_of(workload: Workload, row: int) -> dict[str, Any]:
 
 
 def submitting(workload: Workload, site: Site, first: int, **options: Any) -> Record:
-    """Record of a world in which all jobs but the *first* ones are submitted by a process of a user's own."""
+    """Return the record of a world in which a user process submits all jobs but the *first* ones."""
     boot = options.pop("boot", 0.0)
     given = replace(workload.select(slice(0, first)), names=workload.names)
     world = World(given, site.platform(), Slurm(site=site, boot=boot), Run(**options), room=len(workload) - first + 3)
@@ -79,7 +79,7 @@ def submitting(workload: Workload, site: Site, first: int, **options: Any) -> Re
 
 
 def told(record: Record) -> list[Any]:
-    """All that a record tells of the schedule: instants, places, who gave way, and why who waited."""
+    """Return the schedule in a record: instants, places, preemptions, and reasons of waiting."""
     placed, reasons = record.allocations, record.reasons
     assert placed is not None
     assert reasons is not None
@@ -90,7 +90,7 @@ def told(record: Record) -> list[Any]:
 
 
 def rows_of(placed: Allocations) -> list[Any]:
-    """Nodes, cores and memory of each run."""
+    """Return nodes, cores and memory of each run."""
     found = [getattr(placed, name) for name in ("job", "run", "node", "tasks", "start_us", "end_us")]
     return [column.tolist() for column in (*found, *placed.amounts.values())]
 
@@ -98,13 +98,13 @@ def rows_of(placed: Allocations) -> list[Any]:
 def assert_same(data: st.DataObject, workload: Workload, site: Site, boot: float | None) -> None:
     labels = dict(workload.labels)
     if "user" in labels:
-        labels["user"] = np.maximum(labels["user"], 0)  # somebody submits a job
-    if "after" in labels:  # nobody waits for a job that nobody knows of
+        labels["user"] = np.maximum(labels["user"], 0)  # a job is submitted
+    if "after" in labels:  # no job depends on an unknown job
         rows = np.arange(1, len(workload) + 1)
         labels["after"] = np.where(labels["after"] < rows, labels["after"], UNKNOWN)
     instant = data.draw(INSTANTS)
     submit = workload.submit
-    if instant == "per-event":  # arrivals come before the ends of their instant there, and what users submit after them
+    if instant == "per-event":  # arrivals precede ends of the same instant there, and submissions of users follow them
         submit = submit + 137 + np.arange(len(workload))
     workload = replace(workload, labels=labels, submit=submit)
     boot = 0.0 if boot is None else boot
@@ -112,7 +112,7 @@ def assert_same(data: st.DataObject, workload: Workload, site: Site, boot: float
     options: dict[str, Any] = {"instant": instant, "overrun": "kill"}
     try:
         expected = simulate(workload, policy=Slurm(site=site, boot=boot), platform=site.platform(), **options).record
-    except InputError:  # they take nodes from one another for ever
+    except InputError:  # they preempt one another endlessly
         reject()
     first = data.draw(st.integers(0, len(workload) - 1))
     assert told(submitting(workload, site, first, boot=boot, **options)) == told(expected)
@@ -157,7 +157,7 @@ SITE = Site(
 
 
 def a_world(site: Site = SITE, *, room: int = 10, **columns: Any) -> World:
-    """One with a job of ann's in partition all."""
+    """Return a workload with a job of ann in partition all."""
     given: dict[str, Any] = {"submit": [0], "runtime": [20], "cores": [8]} | columns
     jobs = Workload.from_columns(**given, labels={name: [0] for name in ("user", "partition")})
     jobs = replace(jobs, names={"user": ("ann",), "partition": ("all",)})

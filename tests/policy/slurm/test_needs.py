@@ -1,4 +1,4 @@
-"""What jobs ask for, and where it fits: memory, unequal nodes, features, GPUs, tasks, several partitions."""
+"""Demands of jobs and where they fit: memory, unequal nodes, features, GPUs, tasks, several partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OF_PARTITION = {"state", "accounts", "levels", "least_nodes", "most_nodes"}
 
 
 def one(*machines: Node, **more: Any) -> Site:
-    """A site of these nodes in one partition; what belongs to a partition goes there."""
+    """Return a site of these nodes in one partition; partition options are passed to the partition."""
     names = tuple(node.name for node in machines)
     own = {name: more.pop(name) for name in OF_PARTITION & set(more)}
     return Site(machines, (SitePartition("all", names, **own),), "all", scheduling=QUICK, **more)
@@ -35,7 +35,7 @@ def test_a_job_that_asks_for_no_memory_gets_the_sites_default_or_all_of_a_node()
     assert starts(one(*nodes(1), memory=True, default_core_memory=250), **two) == [0, 1]
     assert starts(one(*nodes(1), memory=True, default_core_memory=251), **two) == [0, 10]
     assert starts(one(*nodes(1), memory=True, default_memory=500), **two) == [0, 1]
-    # The partition's default comes before that of the site.
+    # The partition's default has precedence over the site's.
     site = one(*nodes(1), memory=True, default_core_memory=100)
     part = replace(site.partitions[0], default_memory=501)
     assert starts(replace(site, partitions=(part,)), **two) == [0, 10]
@@ -49,11 +49,11 @@ def test_memory_is_asked_for_by_node_by_core_or_all_of_it() -> None:
 
 
 def test_what_is_just_the_default_of_a_core_for_all_cores_is_that_default() -> None:
-    # A log says 2000 MiB of a job of 8 cores: it asked for nothing, and nodes of 1000 MiB can hold its halves.
+    # The log has 2000 MiB for a job of 8 cores without a request; nodes of 1000 MiB can hold its halves.
     site = one(*nodes(2), memory=True, default_core_memory=250)
     record, slurm = run(site, submit=[0, 1], runtime=[5, 5], cores=[8, 6], memory_mb=[2000, 1501])
     assert slurm.nodes_of(0) == {"n1": 4, "n2": 4}
-    assert record.status.tolist() == [Status.completed, Status.unadmitted]  # nobody has 1501 MiB on a node
+    assert record.status.tolist() == [Status.completed, Status.unadmitted]  # no node has 1501 MiB
     record, slurm = run(site, submit=[0], runtime=[5], cores=[8], nodes=[2], memory_mb=[1000])
     assert slurm.nodes_of(0) == {"n1": 4, "n2": 4}
 
@@ -176,7 +176,7 @@ def test_of_several_partitions_the_one_that_starts_the_job_first_is_taken() -> N
     )
     assert record.start.tolist() == [0, 1, 21]
     assert [slurm.partition_of(row) for row in range(3)] == ["a", "b", "b"]
-    # One that takes it is enough.
+    # One available partition suffices.
     closed = replace(site, partitions=(replace(parts[0], state="DOWN"), parts[1]))
     record, _ = run(closed, submit=[0, 0], runtime=[5, 5], cores=[1, 1], partition=["a,b", "a"])
     assert record.status.tolist() == [Status.completed, Status.unadmitted]

@@ -1,4 +1,4 @@
-"""Parts of the Slurm-like scheduler against hand calculation and against what a real cluster printed."""
+"""Parts of the Slurm-like scheduler, compared with calculations by hand and the output of a real cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECOND = 1_000_000
 
 
 def printed(path: Path) -> dict[int, list[dict[str, str]]]:
-    """Rows of a queue file by the time at which they were printed."""
+    """Return rows of a queue file by the time of the output."""
     found = defaultdict(list)
     for row in csv.DictReader(gzip.decompress(path.read_bytes()).decode().splitlines(), delimiter="|"):
         found[int(row["now"])].append(row)
@@ -69,9 +69,9 @@ def test_the_other_factors_are_those_that_sprio_printed(run_a: Path) -> None:
             assert round(3000 * qos[job["qos"]]) == int(row["qos"])
             assert int(row["partition_w"]) == 1000 * site.partition(row["partition"]).job_factor / 10
             compared += 1
-            if "_" in job["jobid"]:  # one row stands for the waiting rest of an array
+            if "_" in job["jobid"]:  # one row represents all waiting tasks of an array
                 continue
-            # Ages are those of the last calculation, at most a period before the rows were printed.
+            # Ages are those of the last calculation, at most one period before the output.
             waited = (now - int(job["eligible"])) * SECOND * one
             newest = 2000 * float(age_factor(waited, site.priority)[0])
             assert newest - 2000 * 61 / 1200 - 1 <= int(row["age"]) <= newest + 1

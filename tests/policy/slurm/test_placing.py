@@ -1,4 +1,4 @@
-"""What the record says of where jobs ran under Slurm: tasks, memory, GPUs by number, whole nodes, several runs."""
+"""Allocations in the record under Slurm: tasks, memory, GPUs by number, whole nodes, several runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = tuple[Any, ...]
 
 
 def told(record: Record, *names: str) -> list[Row]:
-    """Rows of job, run, node and further columns."""
+    """Return rows of job, run, node and further columns."""
     held = record.allocations
     assert held is not None
     columns: dict[str, Any] = {"tasks": held.tasks, "gpus": held.gpu_texts(), **held.amounts}

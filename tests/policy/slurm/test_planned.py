@@ -1,4 +1,4 @@
-"""Intervals of a plan against a plain one, second by second; when a job that does not fit is looked at again."""
+"""Intervals of a plan compared with a simple plan by second; next examination of a job that does not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RESERVATIONS = st.lists(st.tuples(st.integers(0, LAST - 2), st.integers(1, 12), 
 
 
 def planned(reservations: list[tuple[int, int, list[int]]]) -> tuple[Plan, Any]:
-    """A plan, and the same as one row a second, with a last one for all that comes after."""
+    """Return a plan, and the same with one row per second and a last row for all later time."""
     plan, plain = plan_for(len(reservations), NODES), np.zeros((LAST + 12, NODES), dtype=np.uint8)
     clear_plan(0, plan)
     for begin, length, nodes in reservations:
@@ -39,7 +39,7 @@ def planned(reservations: list[tuple[int, int, list[int]]]) -> tuple[Plan, Any]:
 
 
 def nodes_of(taken: Any) -> list[bool]:
-    """Which nodes the bits of a row stand for."""
+    """Return the nodes for the bits of a row."""
     return [bool(taken[node // WORD] >> node % WORD & 1) for node in range(NODES)]
 
 
@@ -78,8 +78,8 @@ def test_nodes_are_clear_where_nobody_has_planned_them(reservations: Any, start:
     assert is_clear(start, start + length, len(nodes), chosen, plan) == clear
 
 
-# What a real Slurm did with a job of two nodes, one of which was planned from the first of these instants to the last:
-# others were planned on other nodes, so that the time falls into intervals. Seconds after the pass; its log's numbers.
+# A real Slurm scheduled a job of two nodes, one of which was planned from the first of these instants to the last.
+# Plans on other nodes divide the time into intervals. Seconds after the backfill cycle, from its log.
 BOTH = (np.array([0b00011, 0]), [1])
 
 
@@ -87,7 +87,7 @@ BOTH = (np.array([0b00011, 0]), [1])
     ("ends", "limit", "again"),
     [
         ((434, 1334), 480, 1334),
-        ((398, 518, 1298), 420, 1298),  # the interval in which it would end, and the next one, are looked at
+        ((398, 518, 1298), 420, 1298),  # the interval of its end and the next one are examined
         ((413, 653, 1013, 1313), 420, None),  # the next one is not the last
         ((405, 645, 1005, 1305), 600, None),
         ((401, 641, 1001, 1301), 660, 1301),

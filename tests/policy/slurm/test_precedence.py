@@ -1,4 +1,4 @@
-"""Who comes before whom in the queue: the compiled order against a plain one, and the quick one against both."""
+"""Queue order: the compiled order compared with a simple one, and the fast one with both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KINDS = 4
 
 
 def _before(one: int, other: int, queue: Precedence) -> bool:
-    """Whether an entry does not come after another one that stood behind it."""
+    """Return whether an entry does not follow another one that was behind it."""
     mine, theirs = (queue.own[entry] for entry in (one, other))
 
     def preempts(first: Any, second: Any) -> bool:
@@ -48,7 +48,7 @@ def queues(draw: st.DrawFn) -> tuple[Precedence, list[int]]:
         return np.array(draw(st.lists(st.integers(low, high), min_size=count, max_size=count)), dtype=np.int64)
 
     may = np.array(draw(st.lists(st.integers(0, 1), min_size=KINDS**2, max_size=KINDS**2)), dtype=np.uint8)
-    if draw(st.booleans()):  # those above may preempt all below
+    if draw(st.booleans()):  # higher entries may preempt all lower ones
         level = np.array(draw(st.lists(st.integers(0, 2), min_size=KINDS, max_size=KINDS)))
         may = (level[:, None] < level).astype(np.uint8)
     request = np.arange(count) if draw(st.booleans()) else np.arange(count) // 2
@@ -96,6 +96,6 @@ def test_levels_are_those_of_a_chain_that_leaves_nobody_out() -> None:
     assert levels((0, 1), (0, 2), (1, 2)) == [0, 1, 2]
     assert levels((0, 2), (1, 2)) == [0, 0, 2]
     assert levels((0, 1), (1, 2)) is None  # the first may not preempt the last
-    assert levels((0, 1)) is None  # the last has nothing to do with either
-    assert levels((0, 0), kinds=1) is None  # within a QOS, priority comes before the tier
+    assert levels((0, 1)) is None  # the last is independent of both
+    assert levels((0, 0), kinds=1) is None  # within a QOS, priority has precedence over the tier
     assert levels((0, 1), (1, 0), kinds=2) is None

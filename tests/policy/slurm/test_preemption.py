@@ -1,4 +1,4 @@
-"""Preemption as preempt.html tells it: who gives way, in which order, when, and what becomes of it."""
+"""Preemption as in preempt.html: which jobs are preempted, in which order, when, and with which effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = tuple(node.name for node in nodes(3))
 
 
 def tiers(count: int, preemption: Preemption, *, cores: int = 4, low: dict[str, Any] | None = None) -> Site:
-    """Nodes that two partitions share, the second of which may preempt the first."""
+    """Return a site with nodes of two partitions, the second of which may preempt the first."""
     names = NAMES[:count]
     parts = (SitePartition("low", names, **(low or {})), SitePartition("high", names, tier=5, preempt="OFF"))
     return Site(nodes(count, cores), parts, "low", scheduling=QUICK, preemption=preemption)
@@ -60,7 +60,7 @@ def test_grace_lets_a_cancelled_job_run_on_and_the_other_one_waits_for_it() -> N
     site = tiers(1, Preemption("partition", "CANCEL"), low={"grace": 15 * SECOND})
     record, _ = run(site, **ONE)
     assert (record.end[0], record.start[1]) == (25, 25)
-    # A job that ends within its grace has completed.
+    # A job that ends within its grace period has completed.
     record, _ = run(site, **ONE | {"runtime": [20, 30]})
     assert (record.end[0], record.start[1], record.status[0]) == (20, 20, Status.completed)
     # preempt.html: "this option is only honored if PreemptMode=CANCEL".
@@ -97,7 +97,7 @@ def test_nothing_is_preempted_where_there_is_room() -> None:
 
 def test_nothing_is_preempted_that_would_not_help() -> None:
     site = tiers(2, Preemption("partition", "REQUEUE"))
-    # The second one of the partition above leaves too few cores, whoever else goes.
+    # The second one of the higher partition leaves too few cores, whichever other jobs are preempted.
     record, slurm = run(
         site, submit=[0, 0, 5], runtime=[50, 50, 20], cores=[4, 4, 8], partition=["low", "high", "high"]
     )
@@ -165,7 +165,7 @@ def test_a_qos_preempts_those_that_it_names_the_lowest_priority_first() -> None:
     )
     assert slurm.ended_at == [(2, 10, False)]
     assert record.start[3] == 10
-    # Priority says nothing about who may preempt (sacctmgr(1)).
+    # Priority does not define which jobs may preempt (sacctmgr(1)).
     record, slurm = run(
         site, submit=[0, 0, 0, 10], runtime=[100] * 4, cores=[4] * 4, qos=["own", "own", "own", "plain"]
     )
@@ -198,7 +198,7 @@ def test_suspending_is_not_done() -> None:
 
 def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_pass() -> None:
     parts = (SitePartition("low", NAMES[:2]), SitePartition("high", NAMES[:2], tier=5))
-    # Only backfill looks beyond the first job of "high" that waits: it wants both nodes, one of which is not to be had.
+    # Only backfill examines jobs after the first waiting one of "high", which needs both nodes; one is not available.
     backfill = replace(QUICK, full_interval=1000 * SECOND)
     site = Site(nodes(2), parts, "low", scheduling=backfill, preemption=Preemption("partition", "REQUEUE"))
     record, slurm = run(
@@ -213,8 +213,8 @@ def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_
     assert slurm.ended_at[0][:2] == (1, 2)
     assert record.promises is not None
     assert record.promises.killed_by.tolist() == [3]
-    assert record.start[3] == 3  # in a pass after that
-    # The whole node is kept for the preemptor in that pass; the next pass sees what it left.
+    assert record.start[3] == 3  # in a later backfill cycle
+    # The whole node is reserved for the preemptor in that cycle; the next cycle sees the cores that it leaves free.
     assert record.start[4] == 3
 
 
@@ -235,7 +235,7 @@ def test_what_is_requeued_counts_for_its_limits_no_longer_and_is_charged_for_wha
 
 
 def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> None:
-    # A real Slurm 22.05 did so (tests/published/slurm-queues), though both "can preempt".
+    # A real Slurm 22.05 had this result (tests/published/slurm-queues), although both "can preempt".
     parts = (SitePartition("low", NAMES[:1]), SitePartition("high", NAMES[:1], tier=5))
     qos = (Qos("top", preempts=("middle", "least")), Qos("middle", preempts=("least",)), Qos("least"))
     site = Site(nodes(1), parts, "low", scheduling=QUICK, preemption=Preemption("qos", "REQUEUE"), qos=qos)
@@ -251,8 +251,8 @@ def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> Non
 
 
 def test_what_goes_on_for_ever_is_an_error() -> None:
-    # Who waits for both keeps nothing that is freed (bf_min_prio_reserve): each of the others comes back before the
-    # other one's grace is over.
+    # A job that needs both nodes keeps no freed node (bf_min_prio_reserve): each of the other jobs is restarted before
+    # the grace period of the other one is over.
     qos = (
         Qos("urgent", preempts=("plain", "long")),
         Qos("plain", grace=50 * SECOND),
@@ -308,7 +308,7 @@ FOR_EVER: dict[str, Any] = {
     "user": ["bob", "ann", "bob", "ann", "ann", "ann", "bob", "ann", "bob", "bob"],
     "requeue": [-1, -1, -1, 0, -1, -1, 0, 0, -1, 0],
 }
-"""Took nodes from one another for ever as long as the order of the queue did not ask who may preempt whom."""
+"""Regression: jobs preempted one another endlessly if the queue order ignored preemption."""
 
 
 @settings(max_examples=60, deadline=None)
@@ -361,8 +361,8 @@ def test_only_those_give_way_that_may_and_every_job_ends_once(
 
 
 def test_grace_that_ends_as_priorities_are_made_is_over_after_that() -> None:
-    # A pass at 5.25, as a job on the other node ends, tells job 0 to go by 20.25, when priorities are made anew: by
-    # then job 2 is as old as counts (12 s), and job 4 comes before it.
+    # A cycle at 5.25, as a job on the other node ends, gives job 0 grace until 20.25, when priorities are recalculated.
+    # By then job 2 has reached the largest age (12 s), and job 4 is ahead of it.
     parts = (
         SitePartition("low", ("n1",), grace=15 * SECOND),
         SitePartition("high", ("n1",), tier=5, preempt="OFF"),

@@ -1,4 +1,4 @@
-"""Why jobs wait under Slurm: each word from when to when, worked out by hand."""
+"""Reasons of waiting under Slurm: each reason with its start and end, calculated by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .running import QUICK, SECOND, nodes, run
 
 
 def told(record: Record) -> dict[int, list[tuple[str, float, float]]]:
-    """Word, from and until in s, by row."""
+    """Return reason, start and end in s, by row."""
     reasons = record.reasons
     assert reasons is not None
     found: dict[int, list[tuple[str, float, float]]] = {}
@@ -57,7 +57,7 @@ def test_the_first_of_a_partition_waits_for_resources_and_those_behind_for_prior
 
 
 def test_a_wait_for_the_next_pass_is_no_wait_for_others() -> None:
-    # Backfill comes every 30 s: job 2 fits from 2 on beside job 0, and ends before job 1 can start.
+    # Backfill runs every 30 s: job 2 fits from 2 on together with job 0, and ends before job 1 can start.
     slow = replace(QUICK, interval=30 * SECOND)
     record, _ = run(Site.of(nodes=2, cores=4, scheduling=slow), submit=[0, 1, 2], runtime=[100, 9, 9], cores=[4, 8, 4])
     assert record.start.tolist() == [0, 100, 30]
@@ -79,7 +79,7 @@ RARE = Scheduling(interval=3600 * SECOND)
 
 
 def shared(count: int, scheduling: Scheduling = RARE, tier: int = 2, preempts: bool = False) -> Site:
-    """So many nodes of partition *low*, of which the last two belong to *high* too."""
+    """Return a site with nodes of partition *low*; the last two also belong to *high*."""
     every = nodes(count)
     names = tuple(node.name for node in every)
     parts = (SitePartition("low", names), SitePartition("high", names[-2:], tier=tier))
@@ -113,7 +113,7 @@ def test_a_job_that_lacks_only_nodes_of_a_blocked_partition_blocks_nothing(
 def test_a_node_that_is_closed_to_a_job_makes_it_block_its_partition_without_preemption(
     alone: int, whole: int, preempts: bool, blocks: bool
 ) -> None:
-    # Job 0 holds n1, n3 and n4 are kept for job 2, and job 3 needs all four nodes; job 4 would fit on n2.
+    # Job 0 holds n1, n3 and n4 are reserved for job 2, and job 3 needs all four nodes; job 4 would fit on n2.
     record, _ = run(
         shared(4, preempts=preempts),
         submit=[0, 5, 10, 20, 30],

@@ -1,4 +1,4 @@
-"""Reservations as reservations.html tells it: who may use what is reserved, and when."""
+"""Reservations as in reservations.html: which jobs may use reserved nodes, and when."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_job_that_is_too_long_for_its_reservation_never_runs_and_leaves_when_i
         reservation=["r", "r"],
     )
     assert record.status.tolist() == [Status.unadmitted, Status.unadmitted]
-    # One that would have fitted, had it been its turn in time.
+    # A job that would have fitted if it had been examined in time.
     record, _ = run(site, submit=[0, 1], runtime=[30, 30], cores=[4, 4], user=["ann"] * 2, reservation=["r", "r"])
     assert record.start[0] == 50
     assert record.status[1] == Status.cancelled
@@ -82,7 +82,7 @@ def test_a_job_that_is_too_long_for_a_reservation_goes_on_without_it_when_that_i
     site = reserved(1, window(50, 90, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
     record, _ = run(site, submit=[0, 95], runtime=[60, 60], cores=[4, 4], user=["ann"] * 2, reservation=["r", "r"])
     assert record.start[0] == 90
-    assert record.status[1] == Status.unadmitted  # there is no such reservation any more
+    assert record.status[1] == Status.unadmitted  # the reservation is over
     assert record.reasons is not None
     assert record.reasons.refused[1].reason == "ReservationDeleted"
 
@@ -124,7 +124,7 @@ def test_a_daily_reservation_comes_again() -> None:
     daily = window(3600, 7200, "n1", period=day * SECOND)
     record, _ = run(reserved(1, daily), submit=[0, 0, day], runtime=[7000, 90_000, 7000], cores=[4, 4, 4])
     assert record.start[::2].tolist() == [7200, day + 7200]
-    assert record.status[1] == Status.unadmitted  # longer than the time between two of them
+    assert record.status[1] == Status.unadmitted  # longer than the time between two repetitions
 
 
 def test_a_flexible_reservation_does_not_bind_those_who_ask_for_it() -> None:
@@ -311,7 +311,7 @@ def test_a_job_that_no_gap_between_reservations_is_long_enough_for_is_refused() 
 
 
 def test_a_job_that_no_pass_finds_room_for_leaves_in_the_end_and_the_next_one_runs() -> None:
-    # The pass at 9.5 s of each 11 puts that off which would start the first job at 10 s, until it is too late.
+    # The cycle at 9.5 s of each 11 s delays the one that would start the first job at 10 s, until it is too late.
     often = 11 * SECOND
     gap = Reservation("r", ("n1",), 0, 10 * SECOND, users=ANN, period=often)
     other = Reservation("s", ("n2",), 0, round(9.5 * SECOND), users=ANN, period=often)
@@ -325,8 +325,8 @@ def test_a_job_that_no_pass_finds_room_for_leaves_in_the_end_and_the_next_one_ru
 
 
 def test_cores_that_flex_jobs_hold_beyond_their_reservation_open_no_other_one() -> None:
-    # scontrol(1), FLEX: they "use any resources inside and/or outside of the reservation"; of another reservation of
-    # the node nobody gets more for that.
+    # scontrol(1), FLEX: they "use any resources inside and/or outside of the reservation". This opens no more cores of
+    # another reservation on the node to other jobs.
     flags, cores = frozenset(["FLEX"]), (("n1", 2),)
     flex = Reservation("flex", ("n1",), 10 * SECOND, 300 * SECOND, users=ANN, flags=flags, cores=cores)
     other = Reservation("other", ("n1",), 10 * SECOND, 300 * SECOND, users=Allowed(only=("bob",)), cores=cores)
@@ -337,7 +337,7 @@ def test_cores_that_flex_jobs_hold_beyond_their_reservation_open_no_other_one() 
 
 
 def test_a_grid_of_sites_where_nobody_can_start_any_more_comes_to_its_end() -> None:
-    # The node is free for 30 s in 100, which is what jobs need; passes 80 s apart miss that instant for ever.
+    # The node is free for 30 s in 100, which the jobs need; cycles 80 s apart never meet that time.
     again = Reservation("again", ("n1",), 90 * SECOND, 160 * SECOND, users=Allowed(only=("bob",)), period=100 * SECOND)
     rare = replace(QUICK, backfill=False, full_interval=100 * SECOND, least_interval=80 * SECOND)
     site = replace(reserved(1, again), scheduling=rare, priority=Priority(oldest=100 * SECOND))

@@ -1,4 +1,4 @@
-"""Rules that sites set: nodes by name and by kind, least loaded nodes, cores of nodes by partition, groups."""
+"""Rules of sites: nodes by name and kind, least loaded nodes, cores of nodes by partition, groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def why(record: Record, row: int) -> tuple[str, object]:
 
 
 def held(site: Site, **columns: Any) -> list[dict[str, int]]:
-    """Cores by node of jobs that come together and all start at once."""
+    """Return cores by node of jobs that are submitted together and all start at once."""
     count = len(columns["cores"])
     record, slurm = run(site, submit=[0] * count, runtime=[9] * count, **columns)
     assert record.start.tolist() == [0] * count
@@ -53,7 +53,7 @@ def test_brackets_with_numbers_take_so_many_nodes_of_each_kind() -> None:
     assert held(site, cores=[3], constraint=["[a*1&b*2]"]) == [{"n1": 1, "n3": 1, "n4": 1}]
     assert held(site, cores=[11], constraint=["[b*1&a*2]"]) == [{"n3": 4, "n1": 4, "n2": 3}]
     record, _ = run(site, submit=[0, 0], runtime=[9, 9], cores=[13, 3], constraint=["[a*1&b*2]", "[a*3]"])
-    assert record.status.tolist() == [Status.unadmitted] * 2  # three nodes have 12 cores; there are two of a
+    assert record.status.tolist() == [Status.unadmitted] * 2  # three nodes have 12 cores; a has two nodes
     assert [why(record, row)[0] for row in range(2)] == ["PartitionConfig", "BadConstraints"]
 
 
@@ -139,7 +139,7 @@ def test_jobs_go_on_the_nodes_with_most_idle_cores() -> None:
 def test_weight_comes_before_idle_cores_and_all_idle_cores_count() -> None:
     machines = (Node("n1", 8, weight=2), Node("n2", 4), Node("n3", 2))
     assert held(site_of(*machines, least_loaded=True), cores=[2, 2])[1] == {"n2": 2}
-    # One task on a node: where it could have one core of each, the idlest is the first.
+    # One task per node: if it could have one core of each, the node with most idle cores is first.
     got = held(site_of(*nodes(2), least_loaded=True), cores=[1, 1, 2], tasks_per_node=[1, -1, 1])
     assert got[:2] == [{"n1": 1}, {"n2": 1}]
     columns: dict[str, Any] = {"cores": [3, 1], "nodes": [-1, 1], "tasks_per_node": [-1, 1]}

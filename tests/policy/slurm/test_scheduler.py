@@ -1,4 +1,4 @@
-"""The Slurm-like scheduler: schedules worked out by hand, and what must hold for every workload."""
+"""The Slurm-like scheduler: schedules calculated by hand, and properties of every workload."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUICK = Scheduling(interval=SECOND, resolution=1, full_interval=5 * SECOND, batc
 
 
 class Watched(Slurm):
-    """One whose nodes can be asked for after a run, and whose passes are compared with a search of the whole queue."""
+    """Scheduler that provides its nodes after a run, and compares its cycles with a search of the whole queue."""
 
     seen: ClassVar[list[Slurm]] = []
 
@@ -40,13 +40,13 @@ class Watched(Slurm):
     def _backfill(self, now: int) -> list[Start]:
         expected = [request for request, start in self.expected_starts(now).items() if start == now]
         started = super()._backfill(now)
-        # What the pass leaves out of its search changes nothing.
+        # A cycle without its search shortcuts has the same result.
         assert sorted(start.request for start in started) == expected
         return started
 
 
 def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **columns: Any) -> tuple[Record, Slurm]:
-    """Record of jobs on a site, and the scheduler."""
+    """Return the record of jobs on a site, and the scheduler."""
     labels = {
         name: columns.pop(name)
         for name in list(columns)
@@ -60,7 +60,7 @@ def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **column
 
 def test_a_blocked_job_holds_back_its_partition_until_backfill_lets_what_does_no_harm_pass() -> None:
     site = Site.of(nodes=2, cores=4, scheduling=QUICK)
-    # 0 takes node 1 for 100 s; 1 wants both nodes and waits; 2 would end after that; 3 ends before.
+    # 0 takes node 1 for 100 s; 1 needs both nodes and waits; 2 would end after that; 3 ends before.
     record, _ = run(
         site, submit=[0, 1, 2, 3], runtime=[100, 10, 200, 50], estimate=[100, 10, 200, 50], cores=[4, 8, 2, 2]
     )
@@ -69,7 +69,8 @@ def test_a_blocked_job_holds_back_its_partition_until_backfill_lets_what_does_no
 
 def test_reservations_take_whole_nodes() -> None:
     site = Site.of(nodes=2, cores=4, scheduling=QUICK)
-    # 1 waits for 2 cores of node 1 at 100 s; 2 could run beside it on node 1, but not before it has passed there.
+    # 2 waits for 2 cores of node 1 at 100 s, and its reservation takes the whole node. 3 would fit next to it, but can
+    # start before 100 s only if it ends by then.
     record, _ = run(
         site, submit=[0, 0, 1, 2], runtime=[100, 300, 10, 50], estimate=[100, 300, 10, 50], cores=[3, 4, 2, 1]
     )
@@ -159,7 +160,7 @@ def test_jobs_above_limits_are_refused_when_they_come() -> None:
 
 
 class Asked(Slurm):
-    """One that is asked for each quote twice."""
+    """Scheduler that computes each quote twice."""
 
     def quote(self, request: int, now: int) -> Any:
         assert super().quote(request, now) == super().quote(request, now)
@@ -212,8 +213,8 @@ def test_nobody_waits_for_a_job_that_was_refused() -> None:
 
 
 def test_a_pass_that_was_due_over_an_empty_queue_starts_no_later_job_at_once() -> None:
-    # The end at 10.05 s is looked at 0.1 s after that at 10 (sched_min_interval), when nobody waits: the job of 20.3 s
-    # is looked at in the next whole second of Slurm's clock (batch_sched_delay counts from the pass before).
+    # The end at 10.05 s is processed 0.1 s after that at 10 (sched_min_interval), when no job waits. The job of 20.3 s
+    # is examined in the next whole second of Slurm's clock (batch_sched_delay counts from the previous cycle).
     quick = replace(
         QUICK, backfill=False, full_interval=60 * SECOND, batch_delay=3 * SECOND, least_interval=SECOND // 10
     )
@@ -221,13 +222,13 @@ def test_a_pass_that_was_due_over_an_empty_queue_starts_no_later_job_at_once() -
     columns = {"submit": [0, 0, 20.3, 22.5], "runtime": [10, 10.05, 1, 1], "cores": [1, 1, 1, 1]}
     jobs = Workload.from_columns(**columns)
     for record in (run(site, **columns)[0], schedule(jobs, site, boot=0.0).record):
-        assert record.start[2:].tolist() == [21, 25]  # the last pass was as the third ended, at 22
+        assert record.start[2:].tolist() == [21, 25]  # the last cycle was at the end of the third, at 22
 
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 def test_nobody_waits_any_longer_for_a_job_that_is_refused_when_it_comes(wide: bool, instant: Any) -> None:
-    # sbatch(1): "afterany … after the specified jobs have terminated"; of one that is never there nothing is to come.
+    # sbatch(1): "afterany … after the specified jobs have terminated"; a job that does not exist has terminated.
     site = Site.of(nodes=1, cores=4, scheduling=QUICK)
     site = replace(site, partitions=(replace(site.partitions[0], longest=60 * SECOND),))
     jobs = Workload.from_columns(
@@ -274,7 +275,7 @@ def test_fair_share_counts_what_was_used_and_is_looked_at_once_in_a_period() -> 
     people = (Association("root", "ann"), Association("root", "bob"))
     order = Priority(fair_share=1000, period=60 * SECOND)
     site = Site.of(nodes=1, cores=4, scheduling=QUICK, priority=order, associations=people)
-    # Ann uses the machine; both submit within the first period, when nobody is known to have used anything.
+    # Ann uses the machine; both submit within the first period, when no use has been counted.
     record, _ = run(
         site,
         names={"user": ("ann", "bob")},
@@ -364,7 +365,7 @@ def test_no_node_is_overfull_no_limit_broken_and_nobody_starts_too_soon(columns:
         else:
             assert sum(held.values()) == max(jobs.cores[row], jobs.labels["nodes"][row])
         assert record.start[row] >= record.submit[row] + max(jobs.labels["begin"][row], 0)
-        # No job begins on a closed node that it is expected to hold while it is closed.
+        # No job starts on a closed node if its expected run time overlaps the closure.
         if "thin1" in held:
             expected = record.start[row] + jobs.estimate[row] / SECOND
             assert expected <= 50 or record.start[row] >= 90

@@ -1,4 +1,4 @@
-"""Room that passes work in: the same as long as it suffices, and then more."""
+"""Workspace of scheduling cycles: the same arrays while they suffice, then larger ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When passes are due."""
+"""Times at which scheduling cycles are due."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_job_is_looked_at_on_a_whole_second_of_slurms_own_clock_and_not_too_so
     assert timing.depth(10 * S + 3 * S // 4) == 100
     timing.looked(11 * S, at_all=False)
     timing.submitted(12 * S)
-    assert timing.next(12 * S) == 14 * S  # three seconds after the pass
+    assert timing.next(12 * S) == 14 * S  # three seconds after the cycle
     deferring = Timing(replace(LOOK, defer=True), 0)
     deferring.submitted(10 * S)
     assert deferring.next(10 * S) == NEVER
@@ -50,11 +50,11 @@ def test_passes_by_the_clock_come_on_whole_periods_after_the_boot_and_once_for_a
     assert timing.next(6 * S) == 35 * S
     assert timing.backfills(35 * S)
     assert not timing.backfills(65 * S)
-    assert timing.next(36 * S) == 65 * S  # the full pass
+    assert timing.next(36 * S) == 65 * S  # the full main scheduler cycle
     assert timing.depth(35 * S) is None
     assert timing.depth(65 * S) == 0
     timing.looked(65 * S, at_all=False)
-    assert timing.depth(125 * S) == 0  # it did not see all of the queue
+    assert timing.depth(125 * S) == 0  # it did not examine the whole queue
     timing.looked(125 * S, at_all=True)
     assert timing.depth(185 * S) is None
     without = Timing(replace(LOOK, backfill=False), 0)

@@ -1,6 +1,6 @@
-"""Weights of trackable resources: in priorities, and in what jobs are billed for.
+"""Weights of trackable resources in priorities and in billing.
 
-Numbers are those of the examples in slurm.conf(5), ``TRESBillingWeights`` and ``PriorityWeightTRES``, and of
+The numbers are from the examples in slurm.conf(5), ``TRESBillingWeights`` and ``PriorityWeightTRES``, and of
 priority_multifactor.html, "TRES Factors".
 """
 
@@ -27,7 +27,7 @@ GIB = 1024
 
 
 def site(count: int = 2, **more: Any) -> Site:
-    """Nodes of 8 cores, 16 GiB and 4 GPUs."""
+    """Return a site with nodes of 8 cores, 16 GiB and 4 GPUs."""
     machines = tuple(Node(f"n{place + 1}", 8, 16 * GIB, gpus=4) for place in range(count))
     part = SitePartition("all", tuple(node.name for node in machines), billing=more.pop("billing", ()))
     return Site(machines, (part,), "all", scheduling=QUICK, memory=True, **more)
@@ -48,7 +48,7 @@ def test_a_core_and_8_gib_are_billed_as_the_manual_says(mode: Literal["sum", "ma
     bills = Bills(requests, at, demands, machine_of(at, requests, demands))
     billed = 3.0 if mode == "sum" else 2.0
     assert bills.of(0, np.array([0]), np.array([1])) == billed
-    # A GPU is 2 more in the sum and beside the greatest, none where it is among those.
+    # A GPU adds 2 to a sum, and also if it is added to the maximum; it adds nothing if it is part of the maximum.
     assert bills.of(1, np.array([0]), np.array([1])) == billed + more
 
 
@@ -75,7 +75,7 @@ def test_who_asks_for_more_gpus_starts_first() -> None:
 
 
 def test_use_counts_as_billed_in_fair_share() -> None:
-    # Ann has one core and 4 GPUs for as long as bob has 8 cores: less of the cores, more of what counts.
+    # Ann has one core and 4 GPUs for as long as bob has 8 cores: fewer cores, but more billed use.
     jobs: dict[str, Any] = {
         "submit": [0, 0, 1, 1],
         "runtime": [20, 20, 10, 10],

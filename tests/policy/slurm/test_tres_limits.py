@@ -1,8 +1,8 @@
 """Limits of resources at once and over time, and licences.
 
-From sacctmgr(1) (``GrpTRES``, ``MaxTRESPerUser``, ``MaxTRESPerNode``, ``MinTRES``, ``MaxTRESMinsPerJob``,
+Sources: sacctmgr(1) (``GrpTRES``, ``MaxTRESPerUser``, ``MaxTRESPerNode``, ``MinTRES``, ``MaxTRESMinsPerJob``,
 ``GrpTRESMins``, ``GrpTRESRunMins``, ``NoDecay``, ``UsageFactor``), resource_limits.html, slurm.conf(5)
-(``AccountingStorageEnforce``, ``PriorityUsageResetPeriod``, ``Licenses``), licenses.html; words are those of
+(``AccountingStorageEnforce``, ``PriorityUsageResetPeriod``, ``Licenses``), licenses.html; reasons are from
 job_reason_codes.html.
 """
 
@@ -25,7 +25,7 @@ EVERY = Priority(age=1, period=SECOND, half_life=0)
 
 
 def site(limits: TresLimits | None = None, count: int = 2, **more: Any) -> Site:
-    """Nodes of 4 cores, 1000 MiB and 2 GPUs; limits of account *phys*."""
+    """Return a site with nodes of 4 cores, 1000 MiB and 2 GPUs, and limits of account *phys*."""
     machines = nodes(count, gpus=2)
     parts = (SitePartition("all", tuple(node.name for node in machines)),)
     accounts = (Association("phys", parent="root", tres=limits or TresLimits()), Association("phys", "ann"))
@@ -34,7 +34,7 @@ def site(limits: TresLimits | None = None, count: int = 2, **more: Any) -> Site:
 
 
 def jobs(at: Site, **columns: Any) -> tuple[Record, Watched]:
-    """Jobs of ann, a second apart."""
+    """Return jobs of ann, a second apart."""
     count = len(next(iter(columns.values())))
     given = {"submit": list(range(count)), "runtime": [10] * count, "cores": [1] * count}
     return run(at, **given | {"user": ["ann"] * count, "account": ["phys"] * count} | columns)
@@ -98,7 +98,7 @@ def test_a_job_above_or_below_limits_of_one_job_is_refused(
 
 
 def test_no_job_starts_while_a_budget_is_used_up() -> None:
-    # Ten core-minutes: the first job has used them after 150 s; the second one starts before, the third never.
+    # Ten core-minutes: the first job has used them after 150 s. The second one starts before; the third never starts.
     at = site(TresLimits(group_minutes=(("cpu", 10),)), priority=replace(EVERY, oldest=SECOND))
     record, scheduler = jobs(at, submit=[0, 10, 160], runtime=[200] * 3, cores=[4, 4, 4])
     assert record.start[:2].tolist() == [0, 10]
@@ -110,7 +110,7 @@ def test_with_safe_only_what_can_run_to_its_end_starts() -> None:
     limits = TresLimits(group_minutes=(("cpu", 10),))
     columns: dict[str, Any] = {"cores": [4, 2], "runtime": [60, 60], "estimate": [120, 120]}
     assert jobs(site(limits), **columns)[0].start.tolist() == [0, 1]
-    # 8 core-minutes are kept for the first job; when it has ended, having used 4, there is room for the other's 4.
+    # 8 core-minutes are reserved for the first job; after it ends with 4 used, the other one's 4 fit.
     assert jobs(site(limits, safe=True), **columns)[0].start.tolist() == [0, 60]
 
 
@@ -145,7 +145,7 @@ def test_use_that_users_bring_with_them_counts() -> None:
 
 
 def test_what_runs_holds_a_budget_for_the_time_that_it_has_left() -> None:
-    # Six core-minutes: 4 of the first job; the other one's 4 fit when less than 2 of those are left, half a minute on.
+    # Six core-minutes: 4 of the first job. The other one's 4 fit when less than 2 of those remain, half a minute later.
     limits = TresLimits(group_run_minutes=(("cpu", 6),))
     record, scheduler = jobs(site(limits), cores=[4, 4], runtime=[60, 60])
     assert record.start.tolist() == [0, 30]
@@ -154,7 +154,7 @@ def test_what_runs_holds_a_budget_for_the_time_that_it_has_left() -> None:
 
 @pytest.mark.parametrize(("period", "hours"), [("DAILY", 12), ("WEEKLY", 2 * 24 + 12), ("MONTHLY", 30 * 24 + 12)])
 def test_use_begins_anew_at_the_beginning_of_a_period(period: Any, hours: int) -> None:
-    # The clock begins on Thursday, the 1st of January 1970, at noon; weeks begin on Sundays.
+    # The clock starts on Thursday, 1 January 1970, at noon; weeks begin on Sundays.
     order = Priority(age=1, period=30 * MINUTE, half_life=0, oldest=MINUTE, reset=period)
     at = site(TresLimits(group_minutes=(("cpu", 1),)), priority=order)
     made = Workload.from_columns(
@@ -179,13 +179,13 @@ def test_jobs_wait_for_licences_and_let_others_pass() -> None:
     record, scheduler = jobs(at, licenses=["matlab:2", "matlab=2", "", "matlab"])
     assert record.start.tolist() == [0, 10, 2, 3]
     assert "Licenses" in reasons(scheduler, 1)
-    # They do so even where limits hold others back (assoc_limit_stop).
+    # They do so even if other jobs are blocked by limits (assoc_limit_stop).
     stop = replace(at, scheduling=replace(QUICK, stop_at_limit=True))
     assert jobs(stop, licenses=["matlab:2", "matlab:2", "", "matlab"])[0].start.tolist() == [0, 10, 2, 3]
 
 
 def test_more_licences_than_there_are_are_refused() -> None:
-    # Remote licences stand in no slurm.conf (licenses.html): nobody knows how many there are.
+    # Remote licences are not in slurm.conf (licenses.html), so their number is unknown.
     record, scheduler = jobs(site(licences={"matlab": 3}), licenses=["matlab:4", "ansys@far:9", "matlab:3"])
     assert record.status.tolist() == [Status.unadmitted, Status.completed, Status.completed]
     assert reasons(scheduler, 0) == ["Licenses"]
@@ -197,7 +197,7 @@ def test_no_limit_holds_where_the_site_enforces_none() -> None:
 
 
 def test_gpus_are_of_the_type_that_is_asked_for() -> None:
-    # gres.html: "--gres=gpu:kepler:2". A file that names no type does not say of which its nodes are.
+    # gres.html: "--gres=gpu:kepler:2". A file without a GPU type does not define the type of its nodes.
     kinds = ("a100", "v100", "gpu")
     machines = tuple(Node(f"n{place}", 4, 1000, gpus=2, gpu_kind=kind) for place, kind in enumerate(kinds))
 
@@ -220,7 +220,7 @@ def test_gpus_are_of_the_type_that_is_asked_for() -> None:
 
 
 def test_a_limit_of_a_type_counts_jobs_on_such_gpus() -> None:
-    # resource_limits.html: a job that names no type is not held back by a limit of one, but what it has counts.
+    # resource_limits.html: a limit on a type does not block a job that names no type, but its allocation counts.
     at = site(TresLimits(group=(("gres/gpu:a100", 2),)))
     typed = replace(at, nodes=tuple(replace(node, gpu_kind="a100") for node in at.nodes))
     assert jobs(typed, gpus=[2, 1], gpu_type=["a100", "a100"])[0].start.tolist() == [0, 10]

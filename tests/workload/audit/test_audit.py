@@ -1,4 +1,4 @@
-"""Audits of traces: what is counted and conserved, what does not fit, and how much memory that takes."""
+"""Audits of traces: counted rows, conserved totals, inconsistencies, and memory use."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def test_bins_have_the_means_of_the_steps(
 
 
 ODD = (
-    WORKED + "a,10,20,30,5,1,,\n"  # a again, while it runs; beyond its limit
+    WORKED + "a,10,20,30,5,1,,\n"  # a again, while it runs; exceeds its limit
     "d,40,30,60,,1,,\n"  # starts before it is submitted
-    "e,50,,,,9,,WAITS\n"  # never ran, and never could
+    "e,50,,,,9,,WAITS\n"  # never ran and could never run
     "f,50,60,40,,1,,\n"  # ends before it starts
     ",,60,70,,1,,\n"  # no submit
-    "g,60,70,80,,1,,TEST\n"  # left out
+    "g,60,70,80,,1,,TEST\n"  # excluded
     + "".join(f"n{row},{100 + row},{200 + row},{300 + row},,1,,\n" for row in range(30))
     + "h,x,60,70,,1,,\n"  # damaged
     "i,60,61\n"
@@ -118,7 +118,7 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
 
 
 def test_a_trace_that_does_not_fit_its_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Demand of 1.33 by construction: no starts are told, the queue can only grow."""
+    """Demand of 1.33 by construction: starts are missing, and the queue can only grow."""
     columns = MAPPING.replace('start = {column = "began", time = "s"}\nend = {column = "over", time = "s"}\n', "")
     mapping = columns.replace('estimate = "limit"', 'runtime = "limit"').replace("gpus = 3", "gpu_kinds = {A10 = 300}")
     rows = "".join(f"{row},{10 * (row // 133)},,,10,3,A10,\n" for row in range(133 * 100))
@@ -214,7 +214,7 @@ PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creat
 
 
 def pods_of_our_own() -> str:
-    """Many that ask for nearly all GPUs together and are never there at once; some that never ran."""
+    """Return many jobs that request nearly all GPUs but never overlap, and some jobs that never ran."""
     ran = "".join(
         f"p{row},9000,40000,1,1000,,LS,Failed,{row * 2000},{row * 2000 + 616},{row * 2000}\n" for row in range(6000)
     )
@@ -264,13 +264,13 @@ def test_the_same_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
-    """Peak memory of an audit of 1,500,000 rows, six times what is kept, stays within 200 MiB."""
+    """Peak memory of an audit of 1,500,000 rows, six times the number kept, stays within 200 MiB."""
     (tmp_path / "map.toml").write_text(MAPPING)
     with (tmp_path / "t.csv").open("w") as file:
         file.write(HEAD)
         for row in range(1_500_000):
             file.write(f"job-{row},{row},{row + 5},{row + 600},1000,1,,DONE\n")
-    code = (  # what the system says of usage is the parent's, where that had more
+    code = (  # the system's usage figures are the parent's, if those are higher
         "import re\nfrom pathlib import Path\nfrom gridsim.cli import main\n"
         f"assert main(['workload', 'audit', '{tmp_path}/t.csv', '--mapping', '{tmp_path}/map.toml', '--json']) == 0\n"
         "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1])"

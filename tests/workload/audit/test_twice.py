@@ -1,4 +1,4 @@
-"""Names that stand twice, held against counting them all."""
+"""Duplicate names, compared with a count of all names."""
 
 from __future__ import annotations
 
@@ -40,4 +40,4 @@ def test_overlaps_are_those_of_every_pair(rows: list[tuple[int, int, int]]) -> N
     )
     assert abs(found["overlaps"] - late) <= sum(
         counts_of > 1 for counts_of in Counter((name, begin) for name, begin, _ in rows).values()
-    )  # of jobs that begin together either may be the first
+    )  # of jobs with equal starts, either may be first

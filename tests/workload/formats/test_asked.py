@@ -1,4 +1,4 @@
-"""What readers say that jobs ask for beside cores: SWF, sacct, PBS and workflows; totals become tasks."""
+"""Requests for resources other than cores in SWF, sacct, PBS and workflow files; totals become tasks."""
 
 from __future__ import annotations
 

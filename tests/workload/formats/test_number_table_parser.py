@@ -1,4 +1,4 @@
-"""Lines of numbers that are read by a compiled loop, beside Python's own reading of them."""
+"""Number tables parsed by a compiled loop, compared with Python's parser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridsim.workload.formats.number_table_parser import table_of
 
 
 def plainly(block: bytes, columns: int) -> tuple[list[list[float]], list[int]] | None:
-    """The same by Python: None where a line has another number of words."""
+    """Parse the table in Python; None if a line has another number of fields."""
     rows, lines = [], []
     for number, line in enumerate(block.split(b"\n")):
         if words := line.split():

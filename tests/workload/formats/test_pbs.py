@@ -1,4 +1,4 @@
-"""Accounting logs of PBS and Torque: what the records of a job say together, and what becomes of the others."""
+"""Accounting logs of PBS and Torque: jobs from their records, and jobs with incomplete records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gridsim.workload.read import format_of, read_workload
 from gridsim.workload.synthetic.lublin import Lublin
 
 T = 1_700_000_000
-ZONE = 3600  # the clock on the wall is an hour ahead of UTC
+ZONE = 3600  # local time is one hour ahead of UTC
 
 
 def stamp(instant: float) -> str:
@@ -39,7 +39,7 @@ def record(kind: str, instant: float, job: object = 1, text: str = "") -> str:
 
 
 def about(submit: float = 0, start: float | None = 10, **more: object) -> str:
-    """Fields that records of starts and ends share."""
+    """Return fields that start and end records share."""
     values: dict[str, object] = {
         "user": "ada",
         "group": "math",
@@ -86,7 +86,7 @@ def label(workload: Workload, name: str) -> list[str]:
     return [workload.names[name][code] if code >= 0 else "" for code in workload.labels[name].tolist()]
 
 
-# What the record of an end says
+# Contents of an end record
 
 
 def test_each_field_lands_in_its_column(log):
@@ -235,14 +235,14 @@ def test_an_end_without_a_start_takes_that_of_the_record_of_the_start(log):
 def test_the_machine_is_as_large_as_the_most_cores_in_use_at_once_unless_somebody_says(log):
     lines = [end(1), end(2, start=60, end=80), end(3, start=70, end=90, Resource_List__nodes="1:ppn=5")]
     workload = log(*lines)
-    assert workload.cores_stated == 7  # jobs 2 and 3, when job 1 had ended
+    assert workload.cores_stated == 7  # jobs 2 and 3, after job 1 had ended
     assert machine_cores(workload) == (7, "most cores in use at once")
     assert log(*lines, cores=64).cores_stated == 64
     assert machine_cores(log(*lines), 64) == (64, "given")
-    assert log(*REQUEUED).cores_stated == 4  # from its last start on
+    assert log(*REQUEUED).cores_stated == 4  # from its last start
 
 
-# Jobs that are told by more than one end, or by none
+# Jobs with several end records, or none
 
 
 REQUEUED = (record("Q", 0), start(), record("R", 40), start(start=55), end(start=55, end=100), end(2, end=80))
@@ -495,7 +495,7 @@ def test_jobs_that_ended_are_kept_as_columns_only(tmp_path):
     assert found(workload) == {}
 
 
-# Anything at all
+# Arbitrary input
 
 
 LINES = st.sampled_from(
@@ -519,7 +519,7 @@ LINES = st.sampled_from(
 
 
 def read_or_nothing(path: Path, rules: dict[str, str]) -> Workload | None:
-    """The workload, None where nothing of it is usable."""
+    """Return the workload, or None without usable rows."""
     try:
         return read_pbs(path, rules=rules)
     except InputError as error:
@@ -529,7 +529,7 @@ def read_or_nothing(path: Path, rules: dict[str, str]) -> Workload | None:
 
 
 def accounted(workload: Workload, content: bytes) -> None:
-    """Every line and every job is in the books."""
+    """Assert that every line and every job is counted."""
     entries = {entry["kind"]: entry for entry in workload.provenance["problems"]}
     filled = [line for line in content.split(b"\n") if line.strip()]
     counted = sum(workload.provenance["records"].values()) + entries.get("not-a-record", {"count": 0})["count"]
@@ -548,7 +548,7 @@ def test_whatever_stands_in_a_log_is_read_or_counted(tmp_path, lines, cut, seed,
     draw = random.Random(seed)
     draw.shuffle(lines)
     content = bytearray("\n".join(lines).encode("latin-1"))
-    for _ in range(data.draw(st.integers(0, 4))):  # a few bytes become others
+    for _ in range(data.draw(st.integers(0, 4))):  # some bytes are replaced
         content[draw.randrange(len(content))] = draw.randrange(1, 256)
     content = content[: len(content) - cut] or bytearray(b"x")
     path = tmp_path / "log"

@@ -1,4 +1,4 @@
-"""Reading what `sacct` prints: each pitfall in a made log of a few lines, and damage of every kind."""
+"""The reader for `sacct` output: each special case in a short log, and damage of every kind."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ NAMES = COLUMNS.split()
 
 
 def clock(seconds: int | str, day: str = "2026-01-05") -> str:
-    """Local time so many seconds after midnight; words stay."""
+    """Return local time for seconds after midnight; leave words unchanged."""
     if isinstance(seconds, str):
         return seconds
     return f"{day}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 
 def job(number: Any = 1, **more: Any) -> dict[str, str]:
-    """A job that was submitted at 100 s and ran for 10 s from 105 s on."""
+    """Return a job that was submitted at 100 s and ran for 10 s from 105 s on."""
     values: dict[str, Any] = {
         "JobID": number,
         "JobIDRaw": number,
@@ -596,8 +596,8 @@ def autumn(number: int, submit: str, start: str, end: str, elapsed: int) -> dict
 def test_the_hour_that_comes_twice_is_told_apart_by_order_and_elapsed_time(log):
     workload = log(
         autumn(1, "01:50:00", "01:50:00", "02:10:00", 1200),
-        autumn(2, "02:40:00", "02:45:00", "02:10:00", 1500),  # over the change
-        autumn(3, "02:05:00", "02:06:00", "02:16:00", 600),  # its second pass
+        autumn(2, "02:40:00", "02:45:00", "02:10:00", 1500),  # across the change of the clock
+        autumn(3, "02:05:00", "02:06:00", "02:16:00", 600),  # the second occurrence of that hour
         autumn(4, "02:50:00", "03:10:00", "03:20:00", 600),
         timezone="Europe/Berlin",
     )
@@ -735,7 +735,7 @@ SOUND = text(
 
 
 def accounted(content: bytes) -> None:
-    """Every line is a row, a problem, or counted as none; and nothing but `InputError` comes out of the reader."""
+    """Assert that every line is a row, a problem, or counted as neither, and that only `InputError` is raised."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log")
         path.write_bytes(content)
@@ -815,17 +815,17 @@ WHOLE = (
     *(f"sacct_{form}.txt.gz" for form in _TEXTS.split()),
     *sorted(POOR),
 )
-"""Forms of the whole log that carry enough; the last two know neither eligible times nor suspensions."""
+"""Forms of the whole log with enough columns; the last two have neither eligible times nor suspensions."""
 LATER = {41512, 41514, 41515, 41516}
-"""Jobs that were running when the log was written, and not when the schedule was."""
+"""Jobs that were running when the log was written, but not when the schedule was."""
 
 
 ALL_RUNS = {"sacct_P_X_duplicates.txt.gz", "sacct.json.gz"}
-"""Forms that have every run of a job."""
+"""Forms with every run of a job."""
 
 
 def schedule(run_a: Path, *, whole: bool = False) -> dict[str, dict[str, str]]:
-    """Last run of each job, by what `sacct` calls it and by its raw number; *whole*: since its first submit."""
+    """Return the last run of each job, by `sacct` id and by raw number; *whole*: since its first submission."""
     with (run_a / "schedule.csv").open(newline="") as file:
         rows = [row | {"first": row["start"]} for row in csv.DictReader(file)]
     if whole:
@@ -905,7 +905,7 @@ def test_with_a_zone_a_local_log_is_the_one_of_seconds(run_a):
 
 @pytest.fixture
 def months(tmp_path):
-    """January knows job 8 as running and holds a bad line; February knows its end, with its columns the other way."""
+    """Return two logs: in January job 8 runs and a line is damaged; February has its end and another column order."""
     january, february = tmp_path / "jan.txt", tmp_path / "feb.txt"
     running = job(8, Submit=101, Eligible=101, State="RUNNING", End="Unknown", ElapsedRaw=3)
     january.write_text(text(job(7), running) + "damaged\n")

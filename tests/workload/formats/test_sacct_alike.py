@@ -1,4 +1,4 @@
-"""Lines whose delimiter stands in other columns too: taken apart by their looks as they are one by one."""
+"""Lines whose delimiter also occurs in values: parsing by pattern equals parsing one by one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write(path: Path, delimiter: str, rows: list[list[str]]) -> Path:
 
 
 def said(workload: Workload) -> dict[str, list[object]]:
-    """Columns with names in place of their numbers, which are given in the order of meeting them."""
+    """Return columns with names instead of numbers, which are assigned in order of first occurrence."""
     columns: dict[str, list[object]] = {name: np.nan_to_num(column).tolist() for name, column in workload.columns()}
     return columns | {
         name: [names[code] if code >= 0 else "" for code in workload.labels[name].tolist()]
@@ -72,7 +72,7 @@ FIELD = st.sampled_from(
     st.lists(st.tuples(st.integers(100, 130), st.lists(FIELD, max_size=4), st.integers(0, 7)), min_size=9, max_size=30)
 )
 def test_whatever_a_name_holds_a_line_is_what_it_is_alone(tmp_path_factory, entries) -> None:
-    """Neighbours of a line do not change what is made of it, and none is lost."""
+    """Neighbouring lines do not change the result of a line, and no line is lost."""
     rows = [record(number, ",".join(["n", *name, "e"]), more) for number, name, more in entries]
     path = write(tmp_path_factory.mktemp("alike") / "log", ",", rows)
     many, found = screening._MANY, []

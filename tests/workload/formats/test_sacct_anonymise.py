@@ -1,4 +1,4 @@
-"""Logs of sacct without names, as logs of sacct."""
+"""Logs of sacct, anonymised in the same format."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def log(tmp_path: Path) -> Path:
 
 
 def alike(one: Workload, other: Workload) -> None:
-    """The same jobs with other names."""
+    """Assert that the jobs are equal except for names."""
     for name in ("job", "submit", "runtime", "estimate", "cores"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
-    assert set(one.labels) - {"nodelist", "exclude"} == set(other.labels)  # a node by another name is none
+    assert set(one.labels) - {"nodelist", "exclude"} == set(other.labels)  # a node with another name is not listed
     assert set(one.logged) == set(other.logged)
     for name, column in one.labels.items():
         if name not in one.names:
             assert column.tolist() == other.labels[name].tolist(), name
     for name, values in one.logged.items():
-        if name == "reason":  # of reasons only the throttle of arrays is kept
+        if name == "reason":  # of the reasons, only the throttle of arrays is kept
             continue
         np.testing.assert_array_equal(values, other.logged[name], err_msg=name)
 

@@ -1,4 +1,4 @@
-"""Tasks of an array that wait on one line of one list of sacct, and have lines of their own in another one."""
+"""Tasks of an array that share a line while they wait in one list of sacct, and have separate lines in another list."""
 
 from __future__ import annotations
 

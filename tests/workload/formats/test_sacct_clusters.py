@@ -1,4 +1,4 @@
-"""Logs of several clusters: which is read is asked, and equal job numbers are not one job."""
+"""Logs of several clusters: the cluster must be selected, and equal job numbers are different jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def line(number: int, cluster: str, submit: int = 100, cores: int = 4, command: 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Jobs 7, 8 and 9 of beta, which comes first, and 7 and 8 of alpha; all of a second overlap."""
+    """Return jobs 7, 8 and 9 of beta, which is first, and 7 and 8 of alpha; all of a second overlap."""
     file = tmp_path / "sacct.txt"
     rows = [line(7, "beta"), line(8, "beta", 101), line(9, "beta", 102, command="sbatch -d afterok:7 a.sh")]
     rows += [line(7, "alpha", 103, 2), line(8, "alpha", 104, 2, "sbatch -d afterok:7 a.sh")]

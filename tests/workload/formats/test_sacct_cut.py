@@ -1,4 +1,4 @@
-"""Parts of a log of sacct by date, in its own lines."""
+"""Parts of a sacct log by date, with unchanged lines."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_dates_are_those_of_the_log_s_clock(tmp_path: Path) -> None:
     assert cut_sacct(path, tmp_path / "out", since=midnight, timezone="Asia/Tokyo") == (1, 1)
     utc = datetime(2026, 1, 1, tzinfo=UTC)
     with pytest.raises(InputError, match="no job was there"):
-        cut_sacct(path, tmp_path / "none", since=utc, timezone="Asia/Tokyo")  # 09:00 there
+        cut_sacct(path, tmp_path / "none", since=utc, timezone="Asia/Tokyo")  # 09:00 in that time zone
     with pytest.raises(InputError, match="give theirs"):
         cut_sacct(path, tmp_path / "none", since=utc)
     assert not (tmp_path / "none").exists()

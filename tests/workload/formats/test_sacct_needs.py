@@ -1,4 +1,4 @@
-"""What jobs of a `sacct` log asked for, as labels; jobs that were cancelled while they waited."""
+"""Requests of jobs in a `sacct` log as labels; jobs that were cancelled while they waited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def clock(second: Any) -> str:
 
 
 def job(number: Any, raw: int | None = None, **more: Any) -> dict[str, str]:
-    """A job of 4 cores on one node that was submitted at 100 s, ran from 105 s to 115 s."""
+    """Return a job of 4 cores on one node that was submitted at 100 s and ran from 105 s to 115 s."""
     values: dict[str, Any] = {"JobID": number, "JobIDRaw": number if raw is None else raw, "User": "ann"}
     values |= {"Account": "physics", "Partition": "batch", "Submit": 100, "Eligible": 100, "Start": 105, "End": 115}
     values |= {"ElapsedRaw": 10, "TimelimitRaw": 5, "State": "COMPLETED", "NNodes": 1, "ReqCPUS": 4, "AllocCPUS": 4}
@@ -35,7 +35,7 @@ def job(number: Any, raw: int | None = None, **more: Any) -> dict[str, str]:
 
 
 def waiting(number: Any, cancelled: int, raw: int | None = None, **more: Any) -> dict[str, str]:
-    """A job that was cancelled while it waited."""
+    """Return a job that was cancelled while it waited."""
     state = {"Start": "None", "End": cancelled, "ElapsedRaw": 0, "State": "CANCELLED by 7"}
     return job(number, raw, **(state | more))
 
@@ -50,7 +50,7 @@ def read(folder: Path, *jobs: dict[str, str], without: str = "", **options: Any)
 
 
 def label(workload: Workload, name: str) -> dict[int, int]:
-    """A label by the number of the job; nothing where no job has it."""
+    """Return a label by number of the job; empty if no job has it."""
     column = workload.labels.get(name)
     return {} if column is None else dict(zip(workload.job.tolist(), column.tolist(), strict=True))
 
@@ -64,7 +64,7 @@ def test_one_node_was_wanted_where_one_was_given_several_only_where_they_were_as
 
 
 def test_of_a_job_that_did_not_start_no_number_of_nodes_is_known_unless_it_asked_for_one(tmp_path: Path) -> None:
-    # `sacct` prints one node for it, however wide it is.
+    # `sacct` prints one node for it, for any number of nodes.
     pending = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "ReqCPUS": 12, "AllocCPUS": 0}
     jobs = [job(1, **pending), job(2, NNodes=2, **pending | {"ReqTRES": "cpu=12,node=2"}), waiting(3, 130), job(4)]
     jobs += [job(5, **pending, SubmitLine="sbatch -N1 -n 12 x"), job(6, **pending, SubmitLine="sbatch --nodes=1-2 x")]
@@ -90,7 +90,7 @@ def test_who_had_more_cores_than_asked_for_up_to_the_whole_node_wanted_it_alone(
     [
         ({"ReqMem": "8000M"}, 8000, None),
         ({"ReqMem": "16G", "ReqTRES": "cpu=8,node=2", "NNodes": 2}, 8192, None),
-        ({"ReqMem": "16G", "NNodes": 2}, 16384, None),  # one node was asked for
+        ({"ReqMem": "16G", "NNodes": 2}, 16384, None),  # one node was requested
         ({"ReqMem": "4000Mn", "ReqTRES": "cpu=8,node=2", "NNodes": 2}, 4000, None),
         ({"ReqMem": "2000Mc"}, None, 2000),
         ({"ReqMem": "0"}, 0, None),
@@ -128,8 +128,8 @@ def test_memory_without_options_may_be_that_of_all_nodes(
 
 
 def test_who_had_more_cores_than_his_tasks_could_use_on_whole_nodes_is_not_held_to_them(tmp_path: Path) -> None:
-    # 24 tasks, 4 a node, alone on six nodes, one of which has 12 cores: the job held 32 cores, and no six nodes give
-    # those to 4 tasks each.
+    # 24 tasks, 4 a node, exclusive on six nodes, one of which has 12 cores: the job held 32 cores, and no six nodes can
+    # provide these with 4 tasks each.
     line = {"NNodes": 6, "ReqTRES": "cpu=24,node=6", "ReqCPUS": 24, "SubmitLine": "sbatch --ntasks-per-node=4 x"}
     workload = read(tmp_path, job(1, AllocCPUS=32, **line), job(2, AllocCPUS=24, **line))
     assert label(workload, "tasks_per_node") == {1: -1, 2: 4}
@@ -159,7 +159,7 @@ def test_a_throttle_that_nobody_tells_is_the_most_that_ran_at_once(tmp_path: Pat
         job("40_1", 41),
         job("40_2", 42),
         job("40_3", 40, Eligible=115, Start=115, End=125, Reason="JobArrayTaskLimit"),
-        *(job(f"60_{task}", 60 + task) for task in range(1, 4)),  # nobody waited for a limit
+        *(job(f"60_{task}", 60 + task) for task in range(1, 4)),  # no task waited for a limit
     ]
     limits = label(read(tmp_path, *tasks), "array_limit")
     assert limits == {41: 2, 42: 2, 40: 2, 61: -1, 62: -1, 63: -1}
@@ -182,7 +182,7 @@ def test_cancelled_jobs_are_left_out_unless_they_are_asked_for(tmp_path: Path) -
     assert read(tmp_path, job(7), waiting(8, 160)).job.tolist() == [7]
     workload = read(tmp_path, job(7), waiting(8, 160, Eligible=130), rules=KEEP)
     workload.check()
-    assert label(workload, "withdrawn") == {7: -1, 8: 30}  # from when it could start
+    assert label(workload, "withdrawn") == {7: -1, 8: 30}  # from its earliest possible start
     assert workload.logged["wait"].tolist()[0] == 5
     assert workload.logged_start is not None
     assert (workload.logged_start[1] >= 2**62) == (workload.logged_end[1] >= 2**62)  # type: ignore[index]
@@ -219,7 +219,7 @@ QUEUE = {"still-waiting": "repair"}
 
 
 def pending(number: Any, raw: int | None = None, **more: Any) -> dict[str, str]:
-    """A job that waited still when the log was written."""
+    """Return a job that was still waiting when the log was written."""
     state = {"Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "State": "PENDING", "AllocCPUS": 0, "ReqCPUS": 3}
     return job(number, raw, **(state | more))
 

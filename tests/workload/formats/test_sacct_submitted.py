@@ -1,4 +1,4 @@
-"""What submit lines say of nodes, GPUs and licences, where no column of the log does."""
+"""Nodes, GPUs and licences from submit lines, if no column of the log has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = ("constraint", "nodelist", "exclude", "licenses", "gpu_type")
 
 
 def words(workload: Workload, number: int) -> dict[str, str]:
-    """Texts of labels of a job."""
+    """Return label texts of a job."""
     found = {}
     for name in WORDS:
         code = label(workload, name).get(number, -1)
@@ -59,7 +59,7 @@ def test_options_are_read_in_all_their_forms(line: bytes, said: dict[str, Any]) 
         (b"sbatch -p gpu -t 10:00 --job-name big -H -N 2 run.sh", 2),
         (b"sbatch run.sh -N 9 --exclusive -w n1", -1),
         (b"srun --pty -N3 bash -i -N 9", 3),
-        (b"sbatch --wrap=sleep 10 -N 4", 4),  # nobody knows where the command ends
+        (b"sbatch --wrap=sleep 10 -N 4", 4),  # the end of the command is unknown
         (b"sbatch --job-name=my job, v2 --comment=a 13 -N 4", 4),  # sacct prints no quotes
         (b"sbatch -J bwa mem -N 4 run.sh -N 9", 4),
         (b"sbatch --job-name bwa mem -N 4", 4),
@@ -96,7 +96,7 @@ def test_labels_come_from_submit_lines_where_columns_say_nothing(tmp_path: Path)
     assert label(workload, "gpus") == {1: 2, 2: 2, 3: 1, 4: 1, 5: -1, 6: -1}
     assert words(workload, 4) == {
         "gpu_type": "v100"
-    }  # lists of resources say more than lines, which plugins may change
+    }  # resource lists have precedence over submit lines, which plugins may change
     assert words(workload, 5) == {"licenses": "idl:1"}
     assert words(workload, 6) == words(workload, 3) == {}
 

@@ -1,4 +1,4 @@
-"""Tables with a mapping: what becomes of rows, what jobs ask for, and every mistake by file and key."""
+"""Tables with a mapping: results for rows, requests of jobs, and each error with file and key."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MANY = "".join(f"z{number},1000,1,0,0,,LS,Ok,{200 + number},{300 + number},{200 
 
 def test_rows_become_jobs_that_ask_for_tasks(tmp_path: Path) -> None:
     jobs = read(tmp_path, PODS + MANY, OF_PODS)
-    assert jobs.job[:4].tolist() == [1, 2, 4, 7]  # numbers of the rows
+    assert jobs.job[:4].tolist() == [1, 2, 4, 7]  # row numbers
     assert (jobs.submit[:3] / 1e6).tolist() == [0, 1, 3]
     assert (jobs.runtime[:3] / 1e6).tolist() == [10, 9, 0.5]
     assert jobs.logged["wait"][:2].tolist() == [0, 1]
@@ -102,7 +102,7 @@ estimate = {column = "limit", unit = "min", missing = 60}
 cores = "procs"
 """
     jobs = read(tmp_path, table, mapping)
-    assert jobs.demands is None  # cores alone
+    assert jobs.demands is None  # only cores
     assert jobs.job[:2].tolist() == [10, 11]
     assert (jobs.estimate[:1] / 1e6).tolist() == [120]
     assert jobs.epoch == 1767265210

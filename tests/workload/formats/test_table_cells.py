@@ -1,4 +1,4 @@
-"""Tables of every format are the same jobs: CSV with and without quotes, Parquet by row group, JSON, joins, parts."""
+"""Tables of every format give the same jobs: CSV with and without quotes, Parquet by row group, JSON, joins, parts."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def plain(tmp_path: Path) -> list[object]:
 def test_ways_to_write_a_table_are_one(
     tmp_path: Path, plain: list[object], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cells_module, "_CHUNK", 700)  # lines across blocks
+    monkeypatch.setattr(cells_module, "_CHUNK", 700)  # lines that cross blocks
     monkeypatch.setattr(cells_module, "BLOCK", 40)
     text, mapping = text_of(ROWS), f"[columns]\n{COLUMNS}"
     if name == "quoted.csv":
         text = text_of(ROWS, quoting=csv.QUOTE_ALL)
     elif name == "crlf.csv":
         text = text.replace("\n", "\r\n")
-    elif name == "late.csv":  # a mark from which on it is csv that reads
+    elif name == "late.csv":  # a mark after which the csv module reads
         text = text.replace("u3\n", '"u3"\n').replace('"u3"', "u3", 40)
     elif name == "tabs.tsv":
         text, mapping = text.replace(",", " \t "), f'format = "tsv"\n{mapping}'

@@ -1,4 +1,4 @@
-"""Presets for public traces: each reads ten rows of our own, with what is odd in the published ones among them."""
+"""Presets for public traces: each reads ten constructed rows that include the irregularities of the published files."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ EXPECTED: dict[str, tuple[Any, ...]] = {
 
 
 def made(folder: Path, name: str) -> Path:
-    """Ten rows in the format of the published file."""
+    """Return ten rows in the format of the published file."""
     form = mapping_of(name).form
     file = folder / f"{name}.{form}"
     if form == "json":
@@ -198,7 +198,7 @@ def test_ten_rows_of_each(tmp_path: Path, name: str) -> None:
 def test_what_is_odd_in_them(tmp_path: Path) -> None:
     tasks = read(tmp_path, "alibaba-2020")
     assert tasks.names["user"][int(tasks.labels["user"][0])] == "u0"
-    assert tasks.logged["wait"][0] == 100  # from the start of its job
+    assert tasks.logged["wait"][0] == 100  # relative to the start of its job
     seren = read(tmp_path, "acme-seren")
     assert seren.epoch == 1677636000  # 10:00 at +08:00
     endless = read(tmp_path, "supercloud")
