@@ -1,7 +1,7 @@
-"""Fixtures that several rooms of tests share, how many examples Hypothesis tries, and which files come first.
+"""Fixtures shared by several test directories, the number of Hypothesis examples, and the order of test files.
 
-CI searches for counterexamples apart, among more of them (``GRIDSIM_HYPOTHESIS=search``). Both draw the same ones each
-time, so that a change is tested and not luck; ``thorough`` draws many, and others each time.
+CI searches for counterexamples in a separate job with more examples (``GRIDSIM_HYPOTHESIS=search``). Both draw the same
+examples each time, so that results are reproducible; ``thorough`` draws many, with different ones each time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _results() -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
-    """A test leaves the results alone that a user has in the checkout."""
+    """Check that a test does not change the user's results in the checkout."""
     before = _results()
     outcome = yield
     assert _results() == before, "a test wrote to the checkout's gridsim-results: give it --out or another folder"
@@ -50,7 +50,7 @@ def pytest_runtest_call() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is collected stays until the end: looking through it for cycles, again and again, took half of the time."""
+    """Collected tests stay until the end; repeated searches of them for reference cycles took half of the time."""
     gc.disable()
     try:
         return (yield)
@@ -60,12 +60,12 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_unconfigure() -> None:
-    gc.unfreeze()  # packages that count what is left of them at the end find nothing
+    gc.unfreeze()  # packages that count their remaining objects at the end find none
 
 
-@pytest.hookimpl(tryfirst=True)  # before those that are not asked for go
+@pytest.hookimpl(tryfirst=True)  # before unselected tests are removed
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, so that no process is left with one of them when the others have ended.
+    """Run the longest files first, so that they do not run alone in one process at the end.
 
     Most cases of a test that is marked ``sampled`` are long; those marked ``parquet`` are skipped without that extra.
     """
@@ -83,13 +83,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def shared_folder() -> Path:
-    """Folder of other people's data beside the project; may not exist."""
+    """Folder of third-party data next to the project; may not exist."""
     return Path(os.environ.get("GRIDSIM_SHARED", ROOT.parent / "shared"))
 
 
 @pytest.fixture
 def others(request: pytest.FixtureRequest) -> Callable[[str], Path]:
-    """Where a file of other people's data is; a case that asks for one is marked, and skipped where it is absent."""
+    """Path of a third-party data file; a case that uses one is marked, and skipped if the file is absent."""
 
     def path(name: str) -> Path:
         if request.node.get_closest_marker("others") is None:
@@ -110,13 +110,13 @@ def run_a() -> Path:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made and their files too, but nothing is rendered: that alone is 0.3 s each."""
+    """Skip the rendering of figures, which takes 0.3 s each, but create the figures and their files."""
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, place, **how: Path(place).touch())
 
 
 @pytest.fixture(scope="module")
 def browser(chromium: Any) -> Any:
-    """Headless Chromium, driven by selenium, as it is when it has just begun."""
+    """Headless Chromium driven by selenium, in its initial state."""
     chromium.get("about:blank")
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
@@ -126,7 +126,7 @@ def browser(chromium: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One Chromium for all modules: each takes a second or two to begin."""
+    """One Chromium for all modules, because each start takes a second or two."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install gridsim[test]")
     binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     driver = shutil.which("chromedriver")

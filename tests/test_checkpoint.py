@@ -1,4 +1,4 @@
-"""Checkpoints: what is written is read, and a file of somebody else's making calls no code."""
+"""Checkpoints: written files can be read, and files from other sources cannot call code."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""What the documentation says is what the program does: pages build, examples run, links lead somewhere.
+"""The documentation matches the program: pages build, examples run, and links have targets.
 
 Shell examples are the ``$ gridsim`` and ``$ cd`` lines of ``console`` blocks; those of a page run in order, in a folder
-that holds ``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it
-prints; a line ``...`` stands for any lines. A comment before a block changes what is expected of it:
-``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (run where a case of the page is marked ``parquet``),
+with ``docs/examples`` and ``scenarios/examples``. The lines below a command are compared with its output; a line
+``...`` matches any lines. A comment before a block changes the expectation:
+``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (run if a case of the page is marked ``parquet``),
 ``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon`` blocks; ``python`` blocks
 are scripts. Commands of ``bash`` blocks, which are for other machines, are only parsed.
 
-After a change of output: ``python tests/test_docs.py [PAGE ...]`` writes the blocks anew, except where ``...`` stands
-for anything but the lines above the first empty one, or the end; read the difference before you commit it.
+After a change of output, ``python tests/test_docs.py [PAGE ...]`` updates the blocks, except where ``...`` matches
+anything but the lines above the first empty one, or the end; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FENCE = re.compile(
 )
 _OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _WHILE = re.compile(r"Compiling the inner loops |[\w ]+: [\d,]+ of [\d,]+ jobs(, about .* left)?$")
-"""What is told while a command is at work, the first time or where it takes long: no part of its answer."""
+"""Progress messages of slow or first-time commands, which are not part of the output."""
 _RUN = ("gridsim ", "cd ")
 _CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
@@ -70,7 +70,7 @@ def names(paths: list[Path]) -> list[str]:
 
 @dataclass
 class Step:
-    """A line of a console block and what stands below it."""
+    """A line of a console block and the lines below it."""
 
     command: str
     shown: str
@@ -361,7 +361,8 @@ def test_nothing_of_the_pages_comes_from_the_network(site: Path) -> None:
         assert not loaded
 
 
-# -- writing the blocks anew -------------------------------------------------------------------------------------------
+# -- updating the blocks
+# -------------------------------------------------------------------------------------------------
 
 
 def rewritten(text: str) -> str:
@@ -378,13 +379,13 @@ def rewritten(text: str) -> str:
                     printed = re.sub(r"\n{3,}", "\n\n", printed)
                     shown = _shortened(printed, shown)
                 parts.append(f"$ {step.command}\n{shown}")
-            if block.compared:  # others are run all the same: later blocks may need what they write
+            if block.compared:  # other commands also run, because later blocks may need their files
                 text = text.replace(f"```console\n{block.body}```", f"```console\n{''.join(parts)}```", 1)
     return text
 
 
 def _shortened(printed: str, shown: str) -> str:
-    """What is printed, with ``...`` where the page has it: for the top, for the end, else the page stays as it is."""
+    """The output, with ``...`` as in the page: for the beginning or the end; otherwise the page is unchanged."""
     top, end = shown.startswith("...\n"), shown.endswith("\n...\n")
     if shown == "...\n" or shown.count("...\n") > top + end:
         return shown

@@ -1,6 +1,6 @@
-"""Nothing of the program is left out of the pages: each column, number, word of the report and algorithm has its place.
+"""The pages cover the whole program: each column, number, word of the report and algorithm is documented.
 
-Columns are read from what the commands really write, so that a new one without a description fails here.
+Columns are read from the files that the commands write, so that a new one without a description fails here.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def test_lublin_parameters_of_the_page_are_those_of_the_model() -> None:
 
 
 def _parts(thing: object) -> Iterator[str]:
-    """Names of a composition and of all that it is made of."""
+    """Names of a composition and of all its components."""
     if is_dataclass(thing) and not isinstance(thing, type):
         yield registry.name_of(type(thing))
         for field in fields(thing):

@@ -1,4 +1,4 @@
-"""Docstrings of public names say what numpydoc wants to know: every parameter with its type, and what comes back."""
+"""Docstrings of public names follow numpydoc: every parameter with its type, and the return value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpydoc.validate import validate
 import gridsim
 
 CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "PR10", "RT01", "RT03", "SS01", "SS03", "YD01"}
-"""A docstring whose summary ends; parameters that are known, in order, with types; what is returned or yielded."""
+"""A summary ends with a period; documented parameters exist, in order, with types; returns or yields are documented."""
 
 
 def public() -> Iterator[str]:
@@ -27,7 +27,7 @@ def public() -> Iterator[str]:
 
 
 def wanting(name: str) -> list[str]:
-    """What numpydoc finds wanting; fields that a class has among its attributes are told of there."""
+    """Errors found by numpydoc; fields that are class attributes are documented in the class."""
     thing: Any = gridsim
     for part in name.split(".")[1:]:
         thing = getattr(thing, part)

@@ -1,4 +1,4 @@
-"""Ways to fail."""
+"""Error classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No function is too long to be read at once, and no compiled loop takes a page of arguments."""
+"""Limits for the length of functions and for the number of arguments of compiled loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINES = 80
 """Of a function from ``def`` to its end, without its docstring."""
 
 ARGUMENTS = 10
-"""Of a compiled loop; what belongs together is handed over in a bundle."""
+"""Arguments of a compiled loop; related ones are passed in a bundle."""
 
 COMPILED = {"inline", "jit", "njit", "njit_noalloc"}
 

@@ -1,4 +1,4 @@
-"""Damaged input of every kind that gridsim reads: it is read, or refused by an error of gridsim that names the file."""
+"""Damaged input of every kind that gridsim reads: it is read, or an error of gridsim names the file."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ PATIENCE = 30
 
 @dataclass(frozen=True)
 class Input:
-    """Files that belong together, and what reads them from their folder."""
+    """Files that belong together, and the function that reads them from their folder."""
 
     files: Mapping[str, bytes]
     read: Callable[[Path], object]
     damaged: Sequence[str] = ()
-    """Files that mutations are made of; all where left out."""
+    """Files to damage; by default all."""
 
 
 # What is read
@@ -223,7 +223,7 @@ def site(folder: Path) -> None:
 
 def recipe(folder: Path) -> None:
     scenario = Scenario.from_toml(folder / "recipe.toml")
-    with suppress(GridsimError):  # whatever the jobs of the log are
+    with suppress(GridsimError):  # for any jobs of the log
         scenario.load()
 
 
@@ -258,7 +258,7 @@ def result_files(policy: str, kind: str = "csv") -> dict[str, bytes]:
 
 
 def refused(read: Callable[[Path], object], folder: Path) -> GridsimError | None:
-    """What reading a folder is refused with; None where it succeeds."""
+    """The error when a folder is read, or None."""
     try:
         read(folder)
     except GridsimError as error:
@@ -267,13 +267,13 @@ def refused(read: Callable[[Path], object], folder: Path) -> GridsimError | None
 
 
 def page(folder: Path) -> None:
-    """What `gridsim report` reads of a folder."""
+    """Read a folder like `gridsim report`."""
     for one in recorded([str(folder)]).results.values():
         one.metrics()
 
 
 def result(folder: Path) -> None:
-    """Everything that reads a result folder."""
+    """All functions that read a result folder."""
     readers = (read_schedule, read_jobs, nodes_of, overrun_of, read_schedules, Earlier.of, page)
     found = [error for read in readers if (error := refused(read, folder)) is not None]
     assert [str(error) for error in found if str(folder) not in str(error)] == [], "no file is named"
@@ -336,7 +336,7 @@ def packed(files: Mapping[str, bytes], how: str) -> dict[str, bytes]:
 
 
 INPUTS: dict[str, Input | Callable[[], Input]] = {}
-"""What is damaged, by name; some of it is made when it is needed."""
+"""Damaged inputs by name; some are generated when needed."""
 FIVE = example("five.swf")
 FLOW = {"flow.json": json.dumps(WORKFLOW, indent=1).encode()}
 JOBS = {"sacct.json": json.dumps(SLURM_JOBS, indent=1).encode()}
@@ -530,7 +530,7 @@ def put(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def attack(name: str, folder: Path, count: int) -> None:
-    """Have damaged inputs read."""
+    """Read damaged inputs."""
     given = INPUTS[name]
     of = given() if callable(given) else given
     put(of.files, folder)

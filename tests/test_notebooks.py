@@ -1,7 +1,7 @@
-"""Notebooks tell what the package does: committed with their outputs, and executed anew they say the same.
+"""Notebooks are committed with their outputs, and a new execution prints the same.
 
-What a cell prints is compared, white space at ends of lines left out; pictures only have to be there. After a change
-of output: ``python notebooks/execute.py`` executes them in place; read the difference before you commit it.
+Printed output is compared without white space at ends of lines; pictures only have to exist. After a change of output,
+``python notebooks/execute.py`` executes the notebooks in place; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def joined(text: str | list[str]) -> str:
 
 
 def texts(cell: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a cell says, and where: streams, and plain forms of what it shows."""
+    """The text of a cell and its source: streams, and plain forms of its results."""
     for output in cell.get("outputs", ()):
         if output["output_type"] == "stream":
             name, text = output["name"], output["text"]

@@ -1,4 +1,4 @@
-"""What is installed: every package and data file of both roots, and nothing that is not there."""
+"""Installed files: every package and data file of both roots, and no missing file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDERS = {"gridsim": ROOT / "gridsim", "gridsim_papers": ROOT / "scenarios" / "
 
 @pytest.fixture(scope="module")
 def told() -> configparser.ConfigParser:
-    """What setup.cfg says."""
+    """Content of setup.cfg."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg", encoding="utf-8")
     return parser

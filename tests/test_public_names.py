@@ -1,4 +1,4 @@
-"""The package's own names."""
+"""The public names of the package."""
 
 from __future__ import annotations
 

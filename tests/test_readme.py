@@ -1,4 +1,4 @@
-"""The README's promises: two commands, and the second is what CI runs."""
+"""Claims of the README: two commands, of which CI runs the second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened, as columns."""
+"""Records as columns."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ def test_status_has_the_words_of_the_glossary() -> None:
         "unadmitted",
         "cancelled",
     ]
-    assert [status.name for status in Status][5:] == ["waiting", "running"]  # where a run stands still
+    assert [status.name for status in Status][5:] == ["waiting", "running"]  # when a run cannot continue

@@ -1,4 +1,4 @@
-"""Names to things: specs, files, installed packages."""
+"""Objects by name: specs, files, installed packages."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Typed:
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Typed]:
-    """Makes `Typed` from the parameters of a spec."""
+    """Make `Typed` from the parameters of a spec."""
     monkeypatch.setattr(registry, "find", lambda kind, name: Typed if name == "typed" else FIND(kind, name))
     return lambda parameters: registry.make("ordering", f"typed?{parameters}")
 
@@ -195,7 +195,7 @@ def test_everything_that_can_be_named_is_described(kind: str) -> None:
 
 @pytest.fixture
 def widest(tmp_path: Path) -> Path:
-    """The newcomer's policy: a plain file."""
+    """A custom policy in a plain file."""
     path = tmp_path / "widest.py"
     path.write_text(WIDEST)
     return path
@@ -243,7 +243,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, content: str | None, 
     path = tmp_path / "mine.py"
     if content is not None:
         path.write_text(content)
-    if not told:  # the message names the line as well
+    if not told:  # the message also contains the line
         name, told = "{}:A", name
     with pytest.raises(InputError) as caught:
         policy(name.format(path))
@@ -266,7 +266,7 @@ def test_two_files_of_the_same_name_are_two_modules(tmp_path: Path) -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
-    """Puts a package with an entry point on the path, as an installer would."""
+    """Add a package with an entry point to the path, as an installer would."""
 
     def install(module: str, value: str) -> None:
         (tmp_path / "site").mkdir()

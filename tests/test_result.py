@@ -1,4 +1,4 @@
-"""One run as its user holds it: columns, numbers and files."""
+"""The result of one run: columns, numbers and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes: everything that one run depends on."""
+"""Recipes: all inputs of one run."""
 
 from __future__ import annotations
 

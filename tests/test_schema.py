@@ -1,4 +1,4 @@
-"""Schemas of JSON files: what is accepted, and where an error is."""
+"""Schemas of JSON files: accepted documents, and the location of an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record that stays in its file is the record."""
+"""A file-backed record equals the original record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run over blocks of jobs makes the record of the run that holds all of them."""
+"""A run over blocks of jobs has the same record as a run with all jobs in memory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LOGS = (
 
 @pytest.fixture(autouse=True, scope="module")
 def what_was_there_before() -> Iterator[None]:
-    """The rest of the tests is set apart from the collector once, not in each of hundreds of runs, at 0.1 s each."""
+    """Freeze existing objects for the collector once, instead of in each of hundreds of runs, at 0.1 s each."""
     gc.collect()
     gc.freeze()
     with mock.patch("gc.unfreeze"):
@@ -68,7 +68,7 @@ def blocks_of(workload: Workload, size: int) -> Iterator[Workload]:
 
 
 def check_same(workload: Workload, cores: int, policy: str, options: Run, size: int) -> None:
-    """Each job is told of once, with the start, end and status that it has where all jobs are held."""
+    """Each job is reported once, with the same start, end and status as in a run with all jobs in memory."""
     whole: Record = run(workload, Platform.single(cores), policy, options)
     found: dict[str, Any] = {name: np.full(len(workload), -7) for name in ("start_us", "end_us", "status", "job")}
     for (rows, record), _ in ended_jobs(blocks_of(workload, size), Platform.single(cores), policy, options):
@@ -223,7 +223,7 @@ def test_a_record_that_is_there_is_not_simulated_again(tmp_path: Path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(streaming, "ended_jobs", None)
         assert SCENARIO.stream(tmp_path) == (first.metrics, False)
-        (tmp_path / "metrics.json").unlink()  # stopped before the numbers: they are made of the record
+        (tmp_path / "metrics.json").unlink()  # stopped before the numbers, which are computed from the record
         assert SCENARIO.stream(tmp_path) == (first.metrics, False)
         asked = replace(SCENARIO, metrics=["wait_mean"])
         assert not asked.stream(tmp_path).simulated
@@ -247,7 +247,7 @@ def test_a_table_that_is_not_whole_is_never_taken_for_the_record(tmp_path: Path)
 
 
 def first_told(folder: Path) -> int:
-    """The first number of jobs that a run reports that begins anew."""
+    """The first job number that a restarted run reports."""
     told: list[int] = []
     SCENARIO.stream(folder, small(SCENARIO, 20), progress=told.append)
     return told[0]
@@ -354,7 +354,7 @@ def test_a_full_disk_is_one_error_that_names_the_table(tmp_path: Path, monkeypat
     assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(tmp_path / "jobs.parquet"))
     told: list[int] = []
     assert SCENARIO.stream(tmp_path, small(SCENARIO, 20), progress=told.append).simulated
-    assert min(told, default=400) > first_told(tmp_path / "other")  # from where it stood
+    assert min(told, default=400) > first_told(tmp_path / "other")  # from its checkpoint
 
 
 @pytest.mark.parquet
@@ -377,7 +377,7 @@ def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -
 
 @pytest.mark.parquet
 def test_a_job_that_starves_does_not_hold_back_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """First-fit lets the wide one wait to the end: the others are written as they end, and sorted in the end."""
+    """First-fit delays the wide job to the end: the others are written as they end, and sorted at the end."""
     monkeypatch.setattr(tables, "_MOST_HELD", 40)
     monkeypatch.setattr(tables, "_PART", 20)
     n = 300

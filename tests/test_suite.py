@@ -1,4 +1,4 @@
-"""The tests themselves: what reads other people's data is also tried on generated input; long files come first."""
+"""The test suite: tests of third-party data also run on generated input; long files run first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 def alone(items: Iterable[Any]) -> list[str]:
-    """Tests all of whose cases read other people's data, so that none of them runs without these."""
+    """Tests whose cases all read third-party data, so that none of them runs without it."""
     twins: dict[str, bool] = {}
     for item in items:
         name = item.nodeid.partition("[")[0]

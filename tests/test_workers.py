@@ -1,4 +1,4 @@
-"""Processes that work for this one: same answers, same errors, whatever can be sent."""
+"""Worker processes: the same results and the same errors, for any values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Locked:
 
 @pytest.fixture(params=["copies", "others"])
 def two(request: pytest.FixtureRequest) -> Iterator[Workers]:
-    """Two workers: copies of this process, and those of a process that has a second thread."""
+    """Two workers: forks of this process, and those of a process that has a second thread."""
     stop = threading.Event()
     if request.param == "others":
         threading.Thread(target=stop.wait, daemon=True).start()
@@ -80,7 +80,7 @@ def test_progress_is_heard_to_the_last_word(two: Workers) -> None:
     answer = two.submit(telling, 1000, progress=lambda *words: heard.append(words))
     assert answer.result() == 1000
     assert heard[-1] == ("step", 999)
-    assert len(heard) < 1000  # now and then, not each
+    assert len(heard) < 1000  # at intervals, not for each result
 
 
 @pytest.mark.parametrize("kind", ["name", "input", "policy"])
@@ -169,5 +169,5 @@ def test_a_class_of_a_plain_file_is_named_by_its_file(tmp_path: Path) -> None:
     made = registry.make("ordering", f"{file}:Widest")
     text = packed(made)
     assert str(file).encode() in text
-    assert b"gridsim_plugin" not in text  # a module that no other process knows
+    assert b"gridsim_plugin" not in text  # a module that is unknown to other processes
     assert type(unpacked(text)) is type(made)

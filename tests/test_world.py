@@ -1,4 +1,4 @@
-"""What a run is made of: its clock, how far it goes, and processes of a user's own beside it."""
+"""Components of a run: its clock, its end, and additional custom processes."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_processes_of_a_user_come_after_ends_and_arrivals_and_before_the_pass(in
 
     one.env.process(look())
     one.run()
-    # One decision each event: the job that came at 10 had been looked at before the first one's end.
+    # One decision per event: the job that arrived at 10 was considered before the end of the first one.
     assert seen[0][0] == (4 if instant == "batched" else 0)
     assert seen[0][2] == (["completed", "waiting"] if instant == "batched" else ["completed", "running"])
     assert one.record().start.tolist() == [0, 10]
@@ -242,7 +242,7 @@ def test_limits_that_change_jobs_are_not_a_world_s() -> None:
 
 
 def submitted_and_seen(one: World, *given: Any) -> list[tuple[str, float, Any]]:
-    """What a process that submits jobs, one after another has ended, hears of them."""
+    """Events received by a process that submits each job after the previous one has ended."""
     heard: list[tuple[str, float, Any]] = []
 
     def user() -> Process:
@@ -381,7 +381,7 @@ def _of_sizes(n: int = 40, cores: int = 16) -> tuple[gs.Workload, list[Speedup]]
 
 
 def _submitted(workload: gs.Workload, laws: list[Speedup], known: int, policy: str, **options: Any) -> Record:
-    """The record when all jobs but the first ones are submitted in the run, by a process of its own."""
+    """The record when a custom process submits all jobs except the first ones during the run."""
     one = World(workload.select(slice(0, known)), gs.Platform.single(16), policy, Run(**options), room=len(workload))
     heard: list[tuple[str, float]] = []
 
@@ -549,7 +549,7 @@ def test_who_asks_for_cores_waits_until_they_are_idle_and_comes_before_the_pass(
 
     one.env.process(crew())
     one.run()
-    assert log == [10]  # the job of four cores had waited since 1, and waits on
+    assert log == [10]  # the job of four cores has waited since 1, and continues to wait
     assert one.record().start.tolist() == [0, 30, 2]
 
 
@@ -560,7 +560,7 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
         yield one.timeout(1)
         with pytest.raises(PolicyError, match=r"no 3 cores were idle before 5\.0 s"):
             yield one.machines["cluster"].request(3, until=5)
-        assert one.now == 7  # something is given back
+        assert one.now == 7  # some resources are released
 
     process = one.env.process(crew())
     one.run()
@@ -608,7 +608,7 @@ def on_nodes(policy: Any = "easy", **options: Any) -> World:
     ("nodes", "at", "where"),
     [
         (1, 100, [3]),  # jobs are on the first two until 600, on the third until 360
-        (2, 360, [2, 3]),  # before the pass that would start the third job there
+        (2, 360, [2, 3]),  # before the scheduling cycle that would start the third job there
         (["n-0"], 600, [0]),
         ([3, "n-0"], 1260, [0, 3]),  # the third job is on the last two from 360 on
     ],

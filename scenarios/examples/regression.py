@@ -1,4 +1,4 @@
-"""A predictor that learns: least squares of the logarithm of run times on user, size, request and hour, job by job."""
+"""A learning predictor: least squares of the logarithm of run times on user, size, request and hour."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,11 @@ import numpy as np
 
 @dataclass
 class Regression:
-    """What such a job ran so far: the user's mean and last run time, cores, request, hour of the day.
+    """Predict a run time from the user's mean and last run time, cores, request and hour of the day.
 
-    A job is learned from at its end, with what was known when it came: nothing is told by its own run time. *ridge*
-    keeps weights small while little is known, *fade* is what older jobs count for after each one that is newer.
+    The predictor learns from a job at its end, with the features known at its submission: the job's own run time does
+    not contribute to its features. *ridge* keeps weights small while there are few observations; each newer job
+    multiplies the weight of older jobs by *fade*.
     """
 
     ridge: float = 1.0
@@ -18,8 +19,8 @@ class Regression:
 
     def setup(self, rng):
         self.among, self.with_ran = self.ridge * np.eye(7), np.zeros(7)
-        self.known = {}  # features of jobs that have not ended, as they were when they came
-        self.of_user = {}  # jobs that ended, the sum of the logarithms of what they ran, and the last
+        self.known = {}  # features at submission of jobs that have not ended
+        self.of_user = {}  # jobs that ended, the sum of the logarithms of their run times, and the last one
 
     def predict(self, queue, now):
         self.known.update((row, self.features(queue, at)) for at, row in enumerate(queue.rows))
@@ -37,5 +38,5 @@ class Regression:
     def features(self, queue, at):
         asked, hour = np.log(max(queue.estimate[at], 1)), queue.submit[at] % 86400 / 86400 * 2 * np.pi
         jobs, total, last = self.of_user.get(queue.label("user")[at], (0, 0, asked))
-        mean = (total + asked) / (jobs + 1)  # one with little behind them is believed half what they ask for
+        mean = (total + asked) / (jobs + 1)  # without enough history, predict half of the requested time
         return np.array([1, mean, last, asked, np.log2(queue.cores[at]), np.sin(hour), np.cos(hour)])

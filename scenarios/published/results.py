@@ -75,7 +75,7 @@ def _plain(text: str) -> str:
 
 
 def copy_figure(source: Path, target: Path) -> None:
-    """The figure in few colours: a fifth of its bytes."""
+    """Reduce a figure to few colours, which takes a fifth of the bytes."""
     with Image.open(source) as image:
         small = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
         content = io.BytesIO()

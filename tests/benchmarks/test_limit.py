@@ -1,4 +1,4 @@
-"""The benchmark of the limit holds the engines against each other, never against a clock."""
+"""The benchmark of the limit compares the engines with each other, never with a clock."""
 
 from __future__ import annotations
 

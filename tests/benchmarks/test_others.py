@@ -1,4 +1,4 @@
-"""What stands between other simulators and the comparison: the logs they are given, the schedules that come back."""
+"""Adapters between other simulators and the comparison: conversion of input logs and of returned schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of schedules finds a schedule that differs, also where only the nodes of a job do."""
+"""The benchmark of schedules detects a different schedule, including one that differs only in the nodes of a job."""
 
 from __future__ import annotations
 

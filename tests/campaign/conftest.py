@@ -1,4 +1,4 @@
-"""Small sweeps, drivers in processes of their own, and policies that wait, raise or kill their worker."""
+"""Small sweeps, drivers in separate processes, and policies that wait, raise or kill their worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 300.0  # seconds; far more than anything takes
+PATIENCE = 300.0  # seconds; far longer than any step
 
 GATE = '''"""First come, first served; it waits where a gate is closed."""
 import os
@@ -74,7 +74,7 @@ class Kills:
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:
-    """The first true answer of a condition, which is asked again and again."""
+    """Poll a condition and return its first true value."""
     end = time.monotonic() + PATIENCE
     while not (answer := condition()):
         assert time.monotonic() < end, f"waited in vain for {what}"
@@ -83,7 +83,7 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process is there, and no zombie that nobody has asked for."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -91,12 +91,12 @@ def alive(pid: int) -> bool:
 
 
 def _heeding_interrupts() -> None:
-    """In the new process: a shell makes what it starts in the background deaf to Ctrl-C, and its children with it."""
+    """In the new process: a shell makes background commands and their children ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Driver:
-    """``gridsim`` in a process (and group) of its own."""
+    """``gridsim`` in a separate process (and group)."""
 
     def __init__(self, *words: str, cwd: Path, prefix: tuple[str, ...] = ()) -> None:
         self.process = subprocess.Popen(
@@ -111,30 +111,30 @@ class Driver:
         )
 
     def end(self) -> tuple[int, str, str]:
-        """Exit code, what it printed, what it said on standard error."""
+        """Exit code, standard output, and standard error."""
         out, err = self.process.communicate(timeout=2 * PATIENCE)
         return self.process.returncode, out, err
 
     def kill(self) -> None:
-        """As the system does it when memory runs out: this process, and no other."""
+        """Kill only this process, as the system does when memory runs out."""
         self.process.kill()
         self.process.wait()
 
 
 class Place:
-    """A folder with recipes, and what became of them."""
+    """A folder with recipes, and the results of their sweeps."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.drivers: list[Driver] = []
 
     def write(self, text: str, name: str = "campaign.toml") -> Path:
-        """A file beside the others."""
+        """A file next to the others."""
         (self.folder / name).write_text(text)
         return self.folder / name
 
     def gated(self, numbers: int = 6, opened: tuple[int, ...] = ()) -> Path:
-        """A recipe each of whose runs waits at a gate."""
+        """A recipe with runs that each wait at a gate."""
         self.write(GATE, "gate.py")
         for number in opened:
             self.open(f"go-{number}")
@@ -147,7 +147,7 @@ number = {list(range(numbers))}
 """)
 
     def bad(self, name: str, numbers: int = 4) -> Path:
-        """A recipe one of whose runs fails."""
+        """A recipe with one failing run."""
         self.write(BAD, "bad.py")
         return self.write(f"""
 policy = "easy?ordering=bad.py:{name}(number={{number}})"
@@ -158,11 +158,11 @@ number = {list(range(numbers))}
 """)
 
     def open(self, gate: str = "go") -> None:
-        """Let runs go on."""
+        """Let waiting runs continue."""
         (self.folder / gate).touch()
 
     def let(self, count: int) -> int:
-        """Open the gates of those who came first, so many; how many came and wait."""
+        """Open the gates of the first *count* runs to arrive; return how many others wait."""
         met = sorted(self.folder.glob("met-*"), key=lambda path: path.stat().st_mtime_ns)
         numbers = list(dict.fromkeys(int(path.name.split("-")[1]) for path in met))
         for number in numbers[:count]:
@@ -170,30 +170,30 @@ number = {list(range(numbers))}
         return len(numbers[count:])
 
     def start(self, *words: str, prefix: tuple[str, ...] = ()) -> Driver:
-        """A driver in a process of its own."""
+        """A driver in a separate process."""
         self.drivers.append(Driver(*words, cwd=self.folder, prefix=prefix))
         return self.drivers[-1]
 
     def met(self) -> dict[int, int]:
-        """Runs that came to their gate, and the processes that they are in."""
+        """Runs that arrived at their gate, and their processes."""
         found = [path.name.split("-") for path in self.folder.glob("met-*")]
         return {int(number): int(pid) for _, number, pid in found}
 
     def forget(self) -> None:
-        """Runs come to their gates anew."""
+        """Delete the recorded arrivals of runs at their gates."""
         for path in self.folder.glob("met-*"):
             path.unlink()
 
     def runs(self, store: str = "campaign-results") -> dict[str, bytes]:
-        """What a store has of finished runs, byte by byte."""
+        """Bytes of the finished runs in a store."""
         return results(self.folder / store)
 
     def done(self, store: str = "campaign-results") -> int:
-        """How many runs are finished, while others are being written."""
+        """Number of finished runs, while others are being written."""
         return sum(not path.name.startswith(".") for path in (self.folder / store / "runs").glob("*/*"))
 
     def journal(self, store: str = "campaign-results") -> list[dict[str, Any]]:
-        """Lines of all its journals."""
+        """Lines of all journals of the store."""
         return [
             json.loads(line)
             for path in sorted((self.folder / store).glob("journal*"))
@@ -207,7 +207,7 @@ number = {list(range(numbers))}
 
 
 def results(store: Path) -> dict[str, bytes]:
-    """Finished runs of a store, byte by byte; half-written files too, if there were any."""
+    """Bytes of the finished runs of a store, including any half-written files."""
     return {
         str(path.relative_to(store)): path.read_bytes()
         for path in sorted((store / "runs").rglob("*"))
@@ -216,13 +216,13 @@ def results(store: Path) -> dict[str, bytes]:
 
 
 def everything(store: Path) -> dict[str, bytes]:
-    """All that must be the same however runs were made."""
+    """All content that must not depend on how runs were executed."""
     return {**results(store), **{name: (store / name).read_bytes() for name in ("campaign.json", "runs.csv")}}
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """A folder of its own; drivers that are left over are killed in the end."""
+    """A temporary folder; remaining drivers are killed at the end."""
     monkeypatch.setenv("GATE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     found = Place(tmp_path)
@@ -236,17 +236,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[[Callable[[], Any], str], Any]:
-    """Wait for something to come true."""
+    """Wait until a condition is true."""
     return until
 
 
 @pytest.fixture(scope="session")
 def is_alive() -> Callable[[int], bool]:
-    """Whether a process lives."""
+    """Return whether a process is alive."""
     return alive
 
 
 @pytest.fixture(scope="session")
 def contents() -> Callable[[Path], dict[str, bytes]]:
-    """All of a store that must be the same however its runs were made."""
+    """All content of a store that must not depend on how its runs were executed."""
     return everything

@@ -1,4 +1,4 @@
-"""Sweeps on shaken workloads, on users drawn anew, and with and without floods of jobs."""
+"""Sweeps on resampled workloads, on resampled users, and with and without bursts of jobs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_replicas_are_those_that_compare_makes(
     lower = sum(rows["easy", number] < rows["fcfs", number] for number in (1, 2, 3))
     told = {it.metric: it for it in found.agreements}["wait_mean"]
     assert (told.value, told.baseline, told.lower, told.pairs, told.workloads) == ("easy", "fcfs", lower, 3, 1)
-    assert found.replicates == 3  # the workload as it is is none of them
+    assert found.replicates == 3  # the original workload is not one of them
     text = " ".join(sentences(found))
     assert f"in {lower} of 3" in text
     assert "this is what holds of it, and says nothing of others" in text

@@ -1,4 +1,4 @@
-"""Runs of a campaign compared: pairs and families by hand, against scipy, and simulated without any difference."""
+"""Comparisons of runs of a campaign: pairs and families by hand, against scipy, and simulated without a difference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK = Comparing(resamples=200)
 
 
 def runs(waits: Mapping[str, Any], *, metric: str = "wait_mean", **further: Any) -> list[dict[str, Any]]:
-    """Runs of each policy by its numbers, a seed each."""
+    """Runs of each policy from its numbers, one seed each."""
     return [
         {"policy": policy, "seed": seed, metric: value, **further}
         for policy, values in waits.items()
@@ -30,7 +30,7 @@ def runs(waits: Mapping[str, Any], *, metric: str = "wait_mean", **further: Any)
 
 
 def drawn(seed: int, policies: int = 3, seeds: int = 12, loads: int = 1, effect: float = 0.0) -> list[dict[str, Any]]:
-    """Paired lognormal waits: a workload's own size, and a noise a run; only the first policy differs, by *effect*."""
+    """Paired lognormal waits: a size per workload, and a noise per run; only the first policy differs, by *effect*."""
     rng = stream(seed, "tests", "campaign")
     size = rng.normal(8, 1, (seeds, loads, 1))
     values = np.exp(size + rng.normal(0, 0.3, (seeds, loads, policies)) + effect * (np.arange(policies) == 0))
@@ -250,10 +250,10 @@ def test_bad_rows_and_names_are_refused() -> None:
 def test_without_a_difference_a_family_has_a_false_verdict_about_as_often_as_promised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Holm's bound is reached from below: tests that share a baseline are correlated."""
+    """The rate stays below Holm's bound because tests that share a baseline are correlated."""
     monkeypatch.setattr(
         paired_tests, "wilcoxon", lambda _: math.nan
-    )  # no verdict rests on it, and it takes the most time
+    )  # no verdict uses it, and it takes most of the time
     false, uncorrected = 0, 0
     for seed in range(1_000):
         rows = drawn(100 + seed, policies=4, seeds=10)
@@ -265,7 +265,7 @@ def test_without_a_difference_a_family_has_a_false_verdict_about_as_often_as_pro
 
 
 def test_numbers_are_kept_as_columns_and_rows_are_let_go() -> None:
-    """20,000 runs of 8 metrics: 1.3 MB of numbers, codes and the grid beside them; their rows would be 9 MB."""
+    """20,000 runs of 8 metrics: 1.3 MB of numbers, codes and the grid; their rows would take 9 MB."""
 
     def rows() -> Iterator[dict[str, Any]]:
         for seed, policy in product(range(5_000), "abcd"):
@@ -282,7 +282,7 @@ def test_numbers_are_kept_as_columns_and_rows_are_let_go() -> None:
 
 
 def nested(logs: int = 3, windows: int = 6, *, seed: int = 1, effect: float = 0.0) -> list[dict[str, Any]]:
-    """Runs of two policies on windows of logs: what a policy does to a log holds of all of its windows."""
+    """Runs of two policies on windows of logs: the effect of a policy on a log is the same in all of its windows."""
     rng = stream(seed, "tests", "nested")
     of_log = rng.normal(effect, 0.5, logs)
     ratios = np.exp(of_log[:, None] + rng.normal(0, 0.05, (logs, windows)))
@@ -315,7 +315,7 @@ def test_few_logs_of_many_windows_are_seldom_told_apart_by_chance() -> None:
         apart = Comparing(resamples=200, sources=())
         wrong["windows"] += one(compare_runs(rows, names, apart), "easy", {}).test.p_log < 0.05
     assert wrong["logs"] <= 8  # 3 are expected of 60
-    assert wrong["windows"] > 25  # where windows are taken for independent
+    assert wrong["windows"] > 25  # when windows are treated as independent
 
 
 def test_a_log_with_a_window_less_counts_with_those_it_has() -> None:

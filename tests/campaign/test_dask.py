@@ -1,4 +1,4 @@
-"""A real Dask cluster on the loopback: scheduler and workers are processes, and are killed for real."""
+"""A real Dask cluster on the loopback: the scheduler and workers are processes that tests kill."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Cluster:
             client.wait_for_workers(workers, timeout=300)
 
     def _address(self) -> str:
-        """Where the scheduler is; nothing before the whole of its file is there."""
+        """Address of the scheduler; nothing until its file is complete."""
         with suppress(FileNotFoundError, json.JSONDecodeError):
             found: str = json.loads(self.file.read_text())["address"]
             return found
         return ""
 
     def end(self) -> None:
-        """Kill what is left."""
+        """Kill the remaining processes."""
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)

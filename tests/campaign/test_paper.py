@@ -1,4 +1,4 @@
-"""Papers that installed packages bring."""
+"""Papers from installed packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 
 
 def bring(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
-    """Packages whose entry points name these modules are installed, and no others."""
+    """Simulate the installation of packages whose entry points name these modules, and of no others."""
     entries = [importlib.metadata.EntryPoint(f"entry{at}", name, GROUP) for at, name in enumerate(modules)]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries)
 

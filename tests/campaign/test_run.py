@@ -1,4 +1,4 @@
-"""One engine for all campaigns: what is kept, whatever raises, dies or is killed."""
+"""One engine for all campaigns: stored results after exceptions, deaths and kills."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Number:
 
 @dataclass
 class Numbers:
-    """A campaign whose units do nothing; those that are bad raise."""
+    """A campaign whose units do nothing; bad units raise."""
 
     many: int = 10
     together: int = 5
@@ -65,7 +65,7 @@ class Numbers:
 
 
 class Told:
-    """What a driver was told."""
+    """Messages received by a driver."""
 
     def __init__(self) -> None:
         self.done: list[Finished] = []
@@ -183,7 +183,7 @@ def test_fewer_than_one_worker_is_refused(tmp_path: Path) -> None:
 
 
 class Broken(Executor):
-    """Runs what it gets at once; *fault* may raise instead."""
+    """Run submitted calls immediately; *fault* may raise instead."""
 
     _max_workers = 2
 
@@ -387,7 +387,7 @@ def test_parts_in_one_folder_make_the_same(place: Any, expected: Path, contents:
 
 
 def half_done(place: Any, wait_until: Any, *words: str) -> Any:
-    """A driver two of whose six runs are done, and two under way."""
+    """A driver with two of its six runs finished, and two in progress."""
     place.gated(6, opened=(0, 1))
     driver = place.start("sweep", "campaign.toml", "--workers", "2", *words)
     wait_until(lambda: place.done() == 2 and len(place.met()) == 4, "two runs, and two at their gates")
@@ -395,7 +395,7 @@ def half_done(place: Any, wait_until: Any, *words: str) -> Any:
 
 
 def completes(place: Any, contents: Any, left: int) -> None:
-    """What was interrupted is finished: nothing twice, and as if nothing had happened."""
+    """An interrupted sweep is finished without duplicates, with the same result as an uninterrupted one."""
     place.open()
     kept = place.runs()
     finished = {
@@ -423,7 +423,7 @@ def test_a_driver_that_is_killed_leaves_a_whole_store_and_no_orphans(
     wait_until(lambda: not any(is_alive(pid) for pid in workers), "the workers to end")
     (place.folder / "campaign-results" / "runs" / "00").mkdir(exist_ok=True)
     (place.folder / "campaign-results" / "runs" / "00" / ".00ff.json.x1y2z3").write_text("half-wri")
-    assert Store(place.folder / "campaign-results").driver() is None  # whatever its lock file still says
+    assert Store(place.folder / "campaign-results").driver() is None  # regardless of the content of its lock file
     completes(place, contents, left=4)
 
 
@@ -432,7 +432,7 @@ def test_an_interrupted_driver_says_so_and_leaves_no_orphans(
 ) -> None:
     driver = half_done(place, wait_until)
     workers = set(place.met().values())
-    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does it: everybody gets it
+    os.killpg(driver.process.pid, signal.SIGINT)  # as a terminal does: every process gets the signal
     code, _, told = driver.end()
     assert code == 130
     assert "interrupted" in told
@@ -481,7 +481,7 @@ def test_a_limit_on_the_size_of_files_ends_the_driver_and_not_the_store(place: A
     code, _, told = driver.end()
     assert code == 2
     assert "File too large" in told
-    assert "gridsim: error: campaign-results/" in told  # runs/, or failed/ where kernels had to be compiled and kept
+    assert "gridsim: error: campaign-results/" in told  # runs/, or failed/ when kernels had to be compiled and cached
     assert place.runs() == {}
     assert main(["sweep", "campaign.toml", "--workers", "1"]) == 0
     assert len(place.runs()) == 9

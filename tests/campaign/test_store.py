@@ -1,4 +1,4 @@
-"""A folder of finished units: each a file, whole or not there."""
+"""A folder of finished units: each unit is one file, written atomically."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_what_lies_beside_a_result_is_written_before_it(store: Store, monkeypatc
 
 
 def without_checksums(store: Store) -> list[str]:
-    """Names of results as an earlier version left them."""
+    """Names of results in the format of an earlier version."""
     for name in "abcd":
         store.put(f"{name}.json", b"{}\n", {})
     (store.folder / "checksums.jsonl").unlink()

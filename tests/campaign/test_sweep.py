@@ -1,4 +1,4 @@
-"""One recipe with places for factors, and every combination of their values."""
+"""One recipe with placeholders for factors, and every combination of their values."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_same_scenario_has_the_same_key_in_any_sweep(place: Any) -> None:
     grown = keys(sweep(place, RECIPE.replace("[1, 2]", "[0, 1, 2, 3]").replace('"easy"]', '"easy", "conservative"]')))
     assert len(grown) == 12
     assert set(small) < set(grown)
-    for engine in ("simpy", "compiled"):  # which changes no number
+    for engine in ("simpy", "compiled"):  # which changes no result
         assert keys(sweep(place, f'options.engine = "{engine}"\n' + RECIPE)) == small
     assert set(small).isdisjoint(keys(sweep(place, "options.tick = 2\n" + RECIPE)))
     assert set(small).isdisjoint(keys(sweep(place, RECIPE.replace("jobs=20", "jobs=21"))))
@@ -127,7 +127,7 @@ def test_a_run_has_the_numbers_of_its_scenario(place: Any) -> None:
 
 
 def test_a_name_that_changed_changes_no_result(place: Any) -> None:
-    """Two names for one scenario are one result, whichever of them was there first."""
+    """Two names for one scenario are one result, regardless of which was first."""
     text = """
 [workload]
 model = "lublin?jobs={size.jobs}"

@@ -1,4 +1,4 @@
-"""``gridsim calibrate`` as a user types it."""
+"""Commands of ``gridsim calibrate``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SchedulerType=sched/backfill
 
 @pytest.fixture
 def site(tmp_path: Path) -> str:
-    """The site's own policy, as a user names it."""
+    """The site's policy, as specified on the command line."""
     (tmp_path / "slurm.conf").write_text(CONF)
     return f"slurm?conf={tmp_path / 'slurm.conf'}"
 

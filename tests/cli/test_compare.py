@@ -95,7 +95,7 @@ def test_a_log_is_answered_for_and_what_was_left_out_is_said(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(str(log), "--no-page", "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
-    told = " ".join(capsys.readouterr().out.split())  # a long path has a line of its own
+    told = " ".join(capsys.readouterr().out.split())  # a long path is on a separate line
     assert "3 of 4 jobs" in told
     assert "machine: 4 cores (MaxProcs in the header)" in told
     assert "zero-runtime: 1 line (5) left out (--on-zero-runtime skip)" in told

@@ -1,4 +1,4 @@
-"""``gridsim compare --what-if``, ``whatif --out`` and ``quote --at now`` as a user types them."""
+"""Commands ``gridsim compare --what-if``, ``whatif --out`` and ``quote --at now``."""
 
 from __future__ import annotations
 

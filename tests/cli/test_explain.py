@@ -1,4 +1,4 @@
-"""``gridsim explain`` as a user types it."""
+"""Commands of ``gridsim explain``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_json_holds_the_same(compared: Path, capsys: pytest.CaptureFixture[str])
     ("words", "message"),
     [
         (["99999"], "there is no job 99999; numbers go from 1 to"),
-        (["38_7"], "there is no job 38_7: the jobs here have numbers alone"),  # to Python int("38_7") is 387
+        (["38_7"], "there is no job 38_7: the jobs here have numbers alone"),  # Python's int("38_7") returns 387
         (["38-7"], "'38-7' is no job; expected a job as sacct names it"),
         (["1", "--policy", "easi"], "did you mean 'easy'?"),
     ],
@@ -97,7 +97,7 @@ LOGGED = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS|Reaso
 3|3|bob|2026-11-21T06:00:02|2026-11-21T06:00:02|2026-11-21T06:05:02|00:08:00|COMPLETED|1|None
 4|4|bob|2026-11-21T06:00:03|Unknown|2026-11-21T06:00:04|00:20:00|CANCELLED|1|None
 """
-"""Job 3 passed job 2, as backfilling lets it and arrival order does not."""
+"""Job 3 was backfilled ahead of job 2, which arrival order does not allow."""
 
 
 @pytest.mark.parametrize(

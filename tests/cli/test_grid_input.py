@@ -1,4 +1,4 @@
-"""Bad platforms and workflows through the command line: exit code 2, file and field, nothing half-written."""
+"""Bad platforms and workflows on the command line: exit code 2, file and field, no partial output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tasks(document: dict[str, Any], part: str = "specification") -> Any:
 
 @pytest.fixture
 def compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Runs ``compare`` on a workflow and a platform; the exit code and what stands on standard error."""
+    """Run ``compare`` on a workflow and a platform; return the exit code and standard error."""
 
     def run(platform: str = OK, document: Any = None, *words: str) -> tuple[int, str]:
         (tmp_path / "grid.toml").write_text(platform)

@@ -1,4 +1,4 @@
-"""Labels of policies, as a user types them, with every verb."""
+"""Labels of policies on the command line, with every verb."""
 
 from __future__ import annotations
 

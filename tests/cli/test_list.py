@@ -29,7 +29,7 @@ class Mine:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal that is wide enough to keep lines whole."""
+    """A terminal wide enough to avoid line breaks."""
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: verbs, exit codes, what is imported, what happens when something fails."""
+"""The command line as a whole: verbs, exit codes, imports, and failures."""
 
 from __future__ import annotations
 

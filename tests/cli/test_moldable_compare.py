@@ -1,4 +1,4 @@
-"""What would moldable jobs be worth here, and to whom? Asked on the command line."""
+"""Command ``compare --moldable``: the benefit of moldable jobs, and the groups that gain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLICIES = ["--policy", "conservative", "--policy", "moldable-combined"]
 
 
 def fits(printed: str) -> bool:
-    """Whether what is told after the log and before the place of the files fits a terminal of 80 columns."""
+    """Assert that the output between the log and the paths of the files fits a terminal of 80 columns."""
     told = printed.partition("simulation:")[2].rpartition("\n\n")[0]
     return bool(told) and all(len(line) <= 80 for line in told.splitlines())
 

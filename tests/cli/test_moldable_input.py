@@ -1,4 +1,4 @@
-"""Ranges of cores from the command line: what is wrong with them is told, with exit code 2."""
+"""Ranges of cores on the command line: invalid ranges are reported with exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine of nodes from run to page: what commands say of it."""
+"""A machine of nodes from run to page: reports of the commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gridsim.model.demand import Demands
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A result directory of jobs that ask for memory, GPUs and licences."""
+    """A result directory of jobs that request memory, GPUs and licences."""
     rng, n = np.random.default_rng(27), 80
     asked = [
         gs.Demand(

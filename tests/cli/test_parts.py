@@ -1,4 +1,4 @@
-"""Parts of a user's own, in a plain file or an installed package: found by every verb that takes one of their kind."""
+"""Custom components in a plain file or an installed package: every verb that takes their kind finds them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Doubled:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a log and parts, in which the command runs."""
+    """A folder with a log and components, in which the command runs."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.txt").write_text(LOG)
     (tmp_path / "parts.py").write_text(READER + TRANSFORM)
@@ -102,7 +102,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
-    """Puts a package with a module and an entry point of a kind on the path, as an installer would."""
+    """Add a package with a module and an entry point of a kind to the path, as an installer would."""
 
     def install(kind: str, module: str) -> None:
         info = tmp_path / "site" / "our_site-1.0.dist-info"

@@ -1,4 +1,4 @@
-"""Partitions and clusters on the command line: asked for, kept apart, and told."""
+"""Partitions and clusters on the command line: requested, simulated separately, and reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PartitionName=gpu Nodes=g1
 
 
 def rows(cluster: str, jobs: int) -> list[str]:
-    """Every fifth job is of the partition gpu."""
+    """A log with every fifth job in the partition gpu."""
     found = []
     for number in range(1, jobs + 1):
         submit = 1_795_000_000 + 60 * number

@@ -1,4 +1,4 @@
-"""``gridsim quote``: promises that are kept, prices, and what is said of them."""
+"""``gridsim quote``: kept promises, prices, and reports about them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def with_job(workload: gs.Workload, at: float, cores: int, walltime: float, deadline: float | None) -> gs.Workload:
-    """The whole log with one job more, behind the others of its instant; its number is 0."""
+    """The whole log with one additional job, behind the others of its instant; its number is 0."""
     more = {"job": 0, "submit": whole(at), "runtime": whole(walltime), "estimate": whole(walltime), "cores": cores}
     more["deadline"] = NEVER if deadline is None else whole(deadline)
     columns: dict[str, Any] = {name: np.append(getattr(workload, name), value) for name, value in more.items()}
@@ -55,7 +55,7 @@ def with_job(workload: gs.Workload, at: float, cores: int, walltime: float, dead
 
 
 def outcome(workload: gs.Workload, policy: str) -> tuple[Record, int]:
-    """The whole log under a policy, and the row of the job that was added."""
+    """The whole log under a policy, and the row of the added job."""
     record = gs.simulate(workload, policy=policy).record
     return record, int(np.flatnonzero(record.workload.job == 0)[0])
 
@@ -128,13 +128,14 @@ def test_a_deadline_that_no_kill_makes_possible_is_turned_away(site: gs.Workload
 def test_the_expected_start_of_easy_is_exact_when_all_goes_as_estimated() -> None:
     jobs = gs.Workload.from_columns(
         submit=[0, 1, 2], runtime=[100, 40, 30], cores=[3, 4, 2], cores_stated=4
-    )  # job 4 may not delay job 2, the head
+    )  # job 4 may not delay job 2, the first job in the queue
     answer = gs.quote(jobs, at=5, cores=1, walltime=96, policies=["easy"])["easy"]
     assert (answer.promise, answer.start) == ("none", 140.0)
     assert np.isnan(answer.guaranteed)
 
 
-# -- what is asked -----------------------------------------------------------------------------------------------------
+# -- requests
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_deadline_is_answered_by_each_policy(site: gs.Workload) -> None:

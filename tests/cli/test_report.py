@@ -1,4 +1,4 @@
-"""``gridsim report``: the page of runs that are there, which simulates nothing."""
+"""``gridsim report``: builds the page of existing runs without simulation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a comparison says that simulates."""
+    """Output of a comparison that simulates."""
     folder = tmp_path_factory.mktemp("compared")
     Comparison.view(compare(SCENARIO.load(), POLICIES)).write(folder)
     return folder

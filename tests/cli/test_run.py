@@ -125,7 +125,7 @@ model = "lublin?jobs=300&estimates=multiples"
 def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe.write_text(STREAMED)
     out, whole = recipe.parent / "out", recipe.parent / "whole"
-    assert main(["run", str(recipe), "--out", str(out)]) == 0  # its jobs.csv is not of the run that follows
+    assert main(["run", str(recipe), "--out", str(out)]) == 0  # its jobs.csv does not belong to the following run
     assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 0
     first = capsys.readouterr().out
     assert first.endswith(f"written to {out}\n")

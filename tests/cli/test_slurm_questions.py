@@ -1,4 +1,4 @@
-"""The operator's questions under the policy of a Slurm site, as a user types them."""
+"""Commands of an operator under the policy of a Slurm site."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_more_nodes_are_a_parameter_of_the_policy(capsys: pytest.CaptureFixture[
 
 
 def as_of(seconds: int, path: Path) -> Path:
-    """The log as it would have been printed so many seconds after it began."""
+    """The log as printed the given number of seconds after its beginning."""
     head, *lines = LOG.read_text().splitlines()
     names, now = head.split("\x1f"), BEGAN + seconds
     printed = [head]
@@ -124,7 +124,7 @@ def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) 
         found = answer(["quote", str(LOG), "--at", "700", "--user", user, "--qos", "normal", *QUOTE], capsys)
         assert found["owner"] == {"user": user, "qos": "normal"}
         starts[user] = found["answers"][0]["start"]
-    assert starts["frank"] < starts["alice"]  # who has used up their share comes later
+    assert starts["frank"] < starts["alice"]  # users with used-up shares are later in the queue
 
 
 def test_who_may_submit_one_job_more_is_not_turned_away_by_the_question(
@@ -159,7 +159,7 @@ GPU_LOG = """JobID|User|Account|QOS|Submit|Start|End|State|AllocCPUS|Timelimit
 1|ann|root|low|1970-01-01T00:00:00|1970-01-01T00:10:00|1970-01-01T00:20:00|COMPLETED|4|00:10:00
 2|bob|root|low|1970-01-01T00:00:30|1970-01-01T00:15:00|1970-01-01T00:30:00|COMPLETED|4|00:15:00
 """
-"""The log starts both jobs minutes after a machine that is idle could."""
+"""The log starts both jobs minutes later than an idle machine could."""
 
 
 def of_gpu_site(folder: Path, at: str, cores: int, *more: str) -> list[str]:
@@ -233,7 +233,7 @@ def test_what_a_slurm_site_cannot_be_asked_for_is_refused(
 
 def test_limits_of_the_partition_that_is_asked_for_hold(capsys: pytest.CaptureFixture[str]) -> None:
     refused = answer(["quote", str(LOG), "--at", "900", "--partition", "debug", *QUOTE], capsys)
-    assert refused["answers"][0]["start"] is None  # 16 cores are more than it has, 5 min longer than it lets run
+    assert refused["answers"][0]["start"] is None  # 16 cores exceed its cores, and 5 min exceeds its time limit
 
 
 def test_the_owner_is_told_and_names_are_checked(capsys: pytest.CaptureFixture[str]) -> None:

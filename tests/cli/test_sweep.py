@@ -81,7 +81,7 @@ def sweep(*words: str, text: str | None = RECIPE) -> int:
 
 
 def numbered(plugin: str, name: str) -> str:
-    """A recipe with three policies of a plain file."""
+    """A recipe with three policies from a plain file."""
     Path("mine.py").write_text(plugin)
     return f"""
 policy = "easy?ordering=mine.py:{name}(number={{number}})"
@@ -150,7 +150,7 @@ def test_plain_lines_tell_how_far_it_is_and_how_long_it_will_take(
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)
     assert sweep(text=numbered(PICKY, "Picky")) == 1
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "1 of 3 runs"  # nobody knows yet
+    assert lines[0] == "1 of 3 runs"  # no estimate yet
     assert lines[1].startswith("failed: number 1: PolicyError: ")
     assert lines[1].endswith("mine.py: RuntimeError: not number 1")
     assert lines[2].startswith("2 of 3 runs, 1 failed, about ")
@@ -280,7 +280,7 @@ def test_a_damaged_result_is_computed_again_and_that_is_said(
 
 
 def contents(store: Path) -> dict[str, bytes]:
-    """All files of a store but those that say when they were made."""
+    """All files of a store except those that contain creation times."""
     own = [path for path in store.rglob("*") if path.is_file() and not path.name.startswith(("journal", "lock"))]
     return {str(path): path.read_bytes() for path in own}
 
@@ -308,7 +308,7 @@ def test_a_table_that_is_damaged_or_was_deleted_is_written_again(damage: Callabl
 
 
 def test_tables_of_falsified_results_are_made_again() -> None:
-    """As an earlier version made them, which did not verify results."""
+    """Results of an earlier version, which did not verify them."""
     sweep()
     before = contents(Path("campaign-results"))
     changed = sorted(Path("campaign-results/runs").rglob("*.json"))[0]
@@ -424,7 +424,7 @@ def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
         assert not Path(f"part-{number}/runs.csv").exists()
     assert main(["sweep", "merge", "part-2", "--out", "whole"]) == 1
     assert "2 of 6 runs finished, 0 failed, 4 to do" in capsys.readouterr().out
-    for _ in range(2):  # the second time there is nothing to take over
+    for _ in range(2):  # the second call has nothing to do
         assert main(["sweep", "merge", "part-1", "part-2", "--out", "whole"]) == 0
     told = capsys.readouterr()
     assert "part-1: 4 results taken over" in told.err

@@ -1,4 +1,4 @@
-"""What is printed: names of a log can steer no terminal."""
+"""Printed text: names in a log cannot send control sequences to a terminal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_problems_of_a_log_break_between_words_and_stay_within_the_terminal(
     job = "2 5 5 {run} 2 -1 -1 2 {ask} -1 1 1 1 1 1 -1 -1 -1"
     lines = [f"{number} {job[2:].format(run=10 + 40 * (number % 2), ask=20)}" for number in range(1, 20)]
     (tmp_path / "log.swf").write_text("; MaxProcs: 4\n" + "\n".join([*lines, "20 1 2"]) + "\n")
-    monkeypatch.chdir(tmp_path)  # a path is never broken, however long
+    monkeypatch.chdir(tmp_path)  # a path is never wrapped, regardless of its length
     words = ["compare", "log.swf", "--on-over-estimate", "repair", "--no-page", "--out", "out"]
     assert main([*words, "--policy", "fcfs"]) == 0
     out = capsys.readouterr().out.split("\n\n")[0]

@@ -40,7 +40,7 @@ def test_deadlines_come_from_the_reference_on_the_machine_that_is_asked_for(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(log, "deadlines?stringency=0.2", out=tmp_path / "out") == 0
-    told = " ".join(capsys.readouterr().out.split())  # a long path has a line of its own
+    told = " ".join(capsys.readouterr().out.split())  # a long path is on a separate line
     assert told.startswith("workload: ")
     assert "5 of 5 jobs transform: deadlines: stringency 0.2" in told
     for policy in ("fcfs", "easy"):
@@ -55,7 +55,7 @@ def test_transforms_are_applied_in_their_order_and_counted(
     transforms = ("slice?first=1&jobs=4&origin=true", "duplicate?load=1.5", "expand?load=2")
     assert compare(log, *transforms, out=tmp_path / "out") == 0
     told = capsys.readouterr().out.splitlines()
-    assert "log.swf, 5 of 5 jobs" in " ".join(" ".join(told).split())  # a long path has a line of its own
+    assert "log.swf, 5 of 5 jobs" in " ".join(" ".join(told).split())  # a long path is on a separate line
     assert [line.split(":")[1].strip() for line in told if line.startswith("transform:")] == [
         "slice",
         "duplicate",

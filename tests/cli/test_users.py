@@ -1,4 +1,4 @@
-"""``--users react``: from the command line and recipes to files that are valid."""
+"""``--users react``: from the command line and recipes to valid files."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_users_of_a_slurm_site_react_to_its_own_policy(tmp_path: Path, capsys: p
 
 
 def test_the_page_of_users_who_react_is_made_with_what_if(tmp_path: Path) -> None:
-    """Policies under which jobs come at other times have the same periods of fairness."""
+    """Policies with different submission times of jobs have the same periods of fairness."""
     site = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"
     words = ["--users", "react?reference=easy", "--policy", "fcfs", "--policy", "easy", "--what-if"]
     assert main(["compare", str(site), *words, "--out", str(tmp_path)]) == 0

@@ -1,4 +1,4 @@
-"""The verb `validate`: a schedule beside its workload."""
+"""The verb `validate`: a schedule and its workload."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LONG = """\
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """Two nodes of four cores, on which no job may ask for more than four hours; three of five ask for twelve."""
+    """Two nodes of four cores with a time limit of four hours; three of five jobs request twelve."""
     (tmp_path / "slurm.conf").write_text(
         "NodeName=n[1-2] CPUs=4\nPartitionName=all Nodes=n[1-2] Default=YES MaxTime=04:00:00\n"
     )
@@ -130,10 +130,10 @@ def test_results_of_jobs_above_a_limit_are_valid_alone_and_beside_their_log(
 @pytest.mark.parametrize(
     ("damage", "kind"),
     [
-        ({"job": 0, "start": -4000.0}, "two-runs-at-once"),  # begins before its job came
+        ({"job": 0, "start": -4000.0}, "two-runs-at-once"),  # starts before its job was submitted
         ({"job": 1, "start": -4000.0}, "two-runs-at-once"),  # the two pieces before the last one overlap
         ({"job": 1, "end": 4000.0}, "two-runs-at-once"),  # longer than the limit
-        ({"job": 1, "end": -400.0}, "wrong-end"),  # the pieces no longer make the job
+        ({"job": 1, "end": -400.0}, "wrong-end"),  # the pieces do not add up to the job
         ({"job": 1, "gone": 1.0}, "two-runs-at-once"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The verb `verify`: a row a case, a last line that counts, an exit code."""
+"""The verb `verify`: one row per case, totals in the last line, and the exit code."""
 
 from __future__ import annotations
 

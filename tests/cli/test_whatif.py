@@ -1,4 +1,4 @@
-"""``gridsim whatif`` as a user types it."""
+"""Commands of ``gridsim whatif``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of a Slurm site does to parts of the jobs: GPU nodes, licences and limits, as a user types them."""
+"""Effects of changes of a Slurm site on subsets of the jobs: commands with GPU nodes, licences and limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_gpu_job(job: int) -> bool:
 
 @pytest.fixture
 def site() -> Path:
-    """A site of CPU and GPU nodes with a licence, whose GPU jobs are all of one QOS, and a busy log of it."""
+    """A site of CPU and GPU nodes with a licence, and a busy log of it; all GPU jobs have the same QOS."""
     return SITE
 
 
@@ -30,7 +30,7 @@ def policy(site: Path, conf: str = "slurm.conf") -> str:
 
 
 def asked(site: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], str]:
-    """Changes as JSON, and what the same command prints in words."""
+    """Changes as JSON, and the text output of the same command."""
     command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), *words]
     assert main([*command, "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["changes"]
@@ -78,7 +78,7 @@ def test_a_limit_below_the_added_gpus_is_named_only_where_jobs_wait_for_it(
     stops = "QOS gpu stops at 12 of 14 GPUs (GrpTRES), so 2 GPUs are always idle;"
     changes, told = asked(site, ["--nodes", "gpu:+1,+1"], capsys)
     assert stops in told
-    assert told.count("stops at") == 1  # nodes without GPUs are not concerned
+    assert told.count("stops at") == 1  # nodes without GPUs are unaffected
     (limit,) = changes[1]["limits"]
     assert (limit["owner"], limit["resource"], limit["most"], limit["available"]) == ("QOS gpu", "gres/gpu", 12, 14)
     assert limit["jobs"] > 0

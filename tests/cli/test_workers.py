@@ -77,7 +77,7 @@ def test_a_policy_that_fails_in_a_worker_is_told_as_in_this_process(
     for count in ("1", "2"):
         code = main(["compare", *LOG, "--policy", "easy", "--policy", "faulty.py:Faulty", "--workers", count])
         told = capsys.readouterr().err.splitlines()
-        found.append((code, [line for line in told if not line.startswith("Compiling")]))  # which whoever is first says
+        found.append((code, [line for line in told if not line.startswith("Compiling")]))  # the first process prints it
     assert found[0] == found[1]
     assert found[0][0] == 2
     assert found[0][1][0].startswith(error)
@@ -160,7 +160,7 @@ def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
         shown.say("once")
         shown.say("once")
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "0 of 3 runs: 500 of 3,000 jobs"  # how fast is not known yet
+    assert lines[0] == "0 of 3 runs: 500 of 3,000 jobs"  # the speed is not known yet
     assert lines[1] == "0 of 3 runs: 503 of 3,000 jobs"  # nor by three jobs
     assert lines[2].startswith("1 of 3 runs: 1,503 of 3,000 jobs, about ")
     assert lines[3].startswith("1 of 5 runs: 2,003 of 5,000 jobs, about ")
@@ -192,7 +192,7 @@ def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background a shell turns it off
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell disables it for background processes
     )
     try:
         until = time.monotonic() + 300
@@ -200,7 +200,7 @@ def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_
             assert time.monotonic() < until, "no workers came"
             time.sleep(0.02)
         assert driver.pid not in met
-        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does it: everybody gets it
+        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: every process gets the signal
         _, told = driver.communicate(timeout=300)
     finally:
         if driver.poll() is None:

@@ -1,4 +1,4 @@
-"""The verb `workload`, and what all verbs share for loading one."""
+"""The verb `workload`, and the loading options shared by all verbs."""
 
 from __future__ import annotations
 

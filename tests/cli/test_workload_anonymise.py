@@ -20,7 +20,7 @@ RECORD = (
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A folder of accounting logs, and a key beside it."""
+    """A folder of accounting logs, and a key next to it."""
     (tmp_path / "key").write_text(KEY + "\n")
     (tmp_path / "accounting").mkdir()
     for job, user in enumerate(("ada", "eve", "ada")):

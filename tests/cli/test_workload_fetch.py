@@ -1,4 +1,4 @@
-"""``gridsim workload fetch``: what it says, and how it ends."""
+"""``gridsim workload fetch``: its output and exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OURS = ArchiveLog("Ours-1", "ours", "l_ours", hashlib.sha256(CONTENT).hexdigest(
 
 @pytest.fixture
 def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Address of a folder with one log, which is the only one of the archive."""
+    """Address of a folder with one log, the only one of the archive."""
     (tmp_path / "site" / "l_ours").mkdir(parents=True)
     (tmp_path / "site" / "l_ours" / OURS.file).write_bytes(CONTENT)
     monkeypatch.setenv("NO_PROXY", "*")

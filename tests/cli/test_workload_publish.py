@@ -1,4 +1,4 @@
-"""`gridsim workload publish`: one folder to give away, without names, whose files are the same jobs."""
+"""`gridsim workload publish`: one shareable folder without names, whose files contain the same jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conformance cases: those that come with gridsim, and small ones made by hand for these tests."""
+"""Conformance cases: those included in gridsim, and small cases made for these tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gridsim.testing.oracle import schedule
 OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "cases"])}
 
 FEWEST = {"deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
-"""Cases of each family that is built."""
+"""Cases of each implemented family."""
 
 SPECIFIED = {
     "deadline-admission": "d46b893d64561de590029cd13a90994f46705f36b7cfa64ca300b02acefcea0c",
@@ -24,7 +24,7 @@ SPECIFIED = {
     "prediction": "5ae5bc0d8f271a488b667dfc7d6edb99ff436b4c8c1e74a9f9b2af147e9692e1",
     "moldable": "cd71ac503c28ffa56335a872f81dc49700344c592bead6a5e6138e556ac10a47",
 }
-"""SHA-256 of the names and the contents of the cases of each family, as they were specified."""
+"""SHA-256 of the names and the contents of the cases of each family, as specified."""
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -62,7 +62,7 @@ def test_every_case_that_comes_with_gridsim_passes(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_cases_that_come_with_gridsim_are_the_specified_ones(name: str) -> None:
-    # No change of the simulator changes a case: what a case says was worked out apart from it.
+    # Changes of the simulator never change a case, whose expected results were computed independently.
     told = hashlib.sha256()
     for path in sorted((CASES / name).glob("*.json")):
         told.update(path.name.encode() + b"\n" + path.read_bytes())

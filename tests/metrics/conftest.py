@@ -1,4 +1,4 @@
-"""Records of policies that make promises, written by hand."""
+"""Hand-written records of policies that make promises."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _promised(
 
 @pytest.fixture(scope="session")
 def promised() -> Callable[..., Record]:
-    """How to give a record deadlines *asked* for, *granted* and *offers* (s, infinity for none); None: no promises.
+    """Add deadlines to a record: *asked*, *granted* and *offers* (s, infinity for none); None: no promises.
 
     *killed* are runs cut short (row, start and end in s), *broken* rows of jobs.
     """

@@ -1,4 +1,4 @@
-"""How far simulated starts are from logged ones."""
+"""Distance between simulated and logged starts."""
 
 from __future__ import annotations
 

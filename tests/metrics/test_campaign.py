@@ -1,4 +1,4 @@
-"""Paired schedules: worked by hand, against scipy, and simulated: tests and intervals keep what they promise."""
+"""Paired schedules: examples by hand, against scipy, and simulated error rates of tests and intervals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gridsim.metrics.compare import holm
 from gridsim.model.streams import stream
 
 WORKLOADS = 150
-"""Of the campaign: the promises below are for this many."""
+"""Size of the campaign, to which the error rates below apply."""
 
 
 def paired(values: Any, *, metric: str = "worst_slr", policies: tuple[str, ...] = ("p-slr", "srtf")) -> Paired:
@@ -41,7 +41,7 @@ def paired(values: Any, *, metric: str = "worst_slr", policies: tuple[str, ...] 
 
 
 def test_the_raw_t_test_is_decided_by_one_wild_pair_and_the_log_ratio_is_not() -> None:
-    """Why the headline is the log ratio: 149 workloads with half the SLR, one with a giant of the wrong sign."""
+    """The reason for log ratios as the main result: 149 workloads with half the SLR, one opposite outlier."""
     theirs = np.linspace(10, 20, WORKLOADS)
     mine = theirs / 2 * np.exp(stream(6, "tests", "wild").normal(0, 0.1, WORKLOADS))
     mine[7] = 5_000
@@ -134,7 +134,7 @@ def test_kinds_of_workloads_stand_beside_the_pooled_ones() -> None:
 
 
 def test_identical_policies_are_equivalent() -> None:
-    """As the utilisation of the industrial log: one late long job decides it under every policy."""
+    """Like the utilisation of the industrial log: one late long job determines it under every policy."""
     found = compare_policies(paired(np.full((20, 1, 2), 0.5864), metric="utilisation"), resamples=50)[0]
     assert (found.verdict, found.p, found.p_log, found.ratio, found.ties) == ("equivalent", 1, 1, 1, 20)
     assert (found.ratio_bootstrap_low, found.ratio_bootstrap_high) == (1, 1)

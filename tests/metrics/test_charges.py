@@ -1,4 +1,4 @@
-"""Classes of jobs, slowdowns of categories, and what is charged."""
+"""Classes of jobs, slowdowns of categories, and charges."""
 
 from __future__ import annotations
 

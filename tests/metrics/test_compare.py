@@ -57,13 +57,13 @@ def records_of(waits: dict[str, Columns], cores: object = 1) -> dict[str, Record
 
 
 def compared(mine: Columns, theirs: Columns) -> Difference:
-    """The comparison that `paired` makes, without the records around it."""
+    """The comparison computed by `paired`, without records."""
     found = compare._difference("wait", "policy", "baseline", mine, theirs, 0.95)
     return compare._corrected([found], 0.95)[0]
 
 
 def naive_coverage(gaps: Columns, mean: float) -> float:
-    """How often the t interval that counts jobs covers the mean."""
+    """Coverage of the mean by the t interval with the number of jobs as sample size."""
     n = gaps.shape[1]
     half = stats.t.ppf(0.975, n - 1) * gaps.std(axis=1, ddof=1) / math.sqrt(n)
     return float(np.mean(np.abs(gaps.mean(axis=1) - mean) <= half))
@@ -155,7 +155,7 @@ def test_golden_errors_and_pseudo_values() -> None:
 
 
 def test_waiting_in_one_block_only_is_too_little_data() -> None:
-    """Case C: a difference inside one block, and no wait elsewhere."""
+    """Case C: a difference inside one block, and no wait in the others."""
     theirs = blocks([0, 0, 0, 0, 0, 240, 0, 0])
     found = compared(theirs + np.where(np.arange(80) == 50, 1, 0) - np.where(np.arange(80) == 51, 1, 0), theirs)
     assert (found.ratio, found.mean, found.verdict) == (1, 0, "too little data")
@@ -188,7 +188,7 @@ def ctc(others: Callable[[str], Path]) -> tuple[gs.Workload, Record]:
 
 
 def printed(it: Difference, p: float, digits: str) -> str:
-    """Ratio, interval and p in so many digits."""
+    """Ratio, interval and p with a given number of digits."""
     numbers = (it.ratio, it.ratio_low, it.ratio_high)
     return " ".join(format(value, each) for value, each in zip((*numbers, p), digits.split(), strict=True))
 

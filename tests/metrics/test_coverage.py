@@ -1,4 +1,4 @@
-"""Intervals of paired differences contain the true ratio as often as promised, and verdicts are seldom false."""
+"""Intervals of paired differences contain the true ratio at the nominal rate, and false verdicts are rare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of DAG schedules: checked in the head, against the exact twin, and on empty and single schedules."""
+"""Numbers of DAG schedules: by hand, against an exact second implementation, and on empty and single schedules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def made(rows: list[tuple[int, int, int, int]], *, cores: int = 4, **given: Any)
 
 
 def random_schedule(jobs: int, tasks: int, seed: int = 1, *, first: int = 0) -> Schedule:
-    """Tasks strewn over time: no scheduler would make it, but every number has a value."""
+    """Tasks at random times: no scheduler would produce this, but every number has a value."""
     rng = stream(seed, "tests", "dag")
     job = np.sort(np.concatenate([np.arange(jobs), rng.integers(0, jobs, tasks - jobs)]))
     arrival = first + np.sort(rng.integers(0, 20 * jobs, jobs))

@@ -1,4 +1,4 @@
-"""Cases of kind ``metrics``: a right one passes, every kind of wrong one says what is wrong."""
+"""Cases of kind ``metrics``: correct numbers pass, and every kind of wrong number is reported."""
 
 from __future__ import annotations
 

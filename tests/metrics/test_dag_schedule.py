@@ -1,4 +1,4 @@
-"""Schedules of DAG jobs: from tasks and from records, and what makes none."""
+"""Schedules of DAG jobs: from tasks and from records, and input that is not a schedule."""
 
 from __future__ import annotations
 

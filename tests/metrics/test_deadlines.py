@@ -1,4 +1,4 @@
-"""Deadlines asked for, promised, met and refused, and utilisation without lost work."""
+"""Requested, promised, met and rejected deadlines, and utilisation without lost work."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Promised = Callable[..., Record]
 
 @pytest.fixture
 def plain() -> Record:
-    """Six jobs on four cores: four that ran, one refused, one that the machine can never run."""
+    """Six jobs on four cores: four that ran, one rejected, one that can never run on the machine."""
     return Record.from_rows(
         [
             {"submit": 0, "start": 0, "end": 10, "cores": 2},
@@ -59,9 +59,9 @@ def plain() -> Record:
 
 @pytest.fixture
 def record(plain: Record, promised: Promised) -> Record:
-    """The first was promised as asked; the second took a later deadline and was killed at 15 s, after 5 s; the third
-    asks for none and was promised one; the fourth was offered one, refused it and ran without; the fifth refused one
-    and did not run.
+    """Job 1 was promised its requested deadline; job 2 accepted a later deadline and was killed at 15 s, after 5 s;
+    job 3 requested none and was promised one; job 4 rejected an offer and ran without a deadline; job 5 rejected an
+    offer and did not run.
     """
     return promised(
         plain,
@@ -192,7 +192,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     n = draw(st.integers(1, 12))
     submit = np.array(draw(st.lists(st.integers(0, 20), min_size=n, max_size=n)))
     runtime = np.array(draw(st.lists(st.integers(1, 20), min_size=n, max_size=n)))
-    slack = np.array(draw(st.lists(st.sampled_from([0, 5, 80]), min_size=n, max_size=n)))  # tight beside loose: kills
+    slack = np.array(draw(st.lists(st.sampled_from([0, 5, 80]), min_size=n, max_size=n)))  # tight or loose: kills
     asks = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     return Workload.from_columns(
         submit=submit,
@@ -221,7 +221,7 @@ def test_every_job_is_accounted_for_whoever_decides(workload: Workload, algorith
 
 
 KILLED = Workload.from_columns(submit=[0, 2], runtime=[10, 5], cores=[4, 4], deadline=[100, 7])
-"""The second job can only keep its deadline where the first one is killed."""
+"""The second job can keep its deadline only if the first one is killed."""
 
 
 @given(workloads())

@@ -1,4 +1,4 @@
-"""Spread over users as time goes on, against the slow and obvious way."""
+"""Spread over users by time, against a slow direct implementation."""
 
 from __future__ import annotations
 

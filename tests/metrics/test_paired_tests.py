@@ -1,4 +1,4 @@
-"""Tests of paired values against scipy and against their own promises: how often they reject, and cover."""
+"""Tests of paired values against scipy, and their simulated rejection and coverage rates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gridsim.model.streams import stream
 Columns = npt.NDArray[np.float64]
 
 WORKLOADS = 150
-"""Of the campaign: the promises below are for this many."""
+"""Size of the campaign, to which the rates below apply."""
 
 
 def skewed(rng: np.random.Generator, replicates: int, n: int = WORKLOADS) -> Columns:
-    """Log ratios of mean 0 as the campaign has them: most pairs alike, some far apart to one side."""
+    """Log ratios of mean 0 with the distribution of the campaign: most pairs similar, some far on one side."""
     return rng.exponential(0.5, (replicates, n)) - 0.5
 
 
@@ -67,7 +67,7 @@ def test_log_ratios_of_zeros() -> None:
 
 
 def test_wilcoxon_of_five_pairs_by_hand() -> None:
-    """All of one sign: the two of 2 to the 5 sign patterns that are as extreme."""
+    """All values have one sign: two of the 2 to the 5 sign patterns are as extreme."""
     assert wilcoxon(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 0.0])) == 2 / 32
     assert wilcoxon(np.zeros(4)) == 1
     assert math.isnan(wilcoxon(np.array([])))
@@ -126,7 +126,7 @@ def test_equivalence_finds_equal_policies_and_no_others() -> None:
     rng = stream(4, "tests", "power")
     assert np.mean([equivalence(row) < 0.05 for row in rng.normal(0, 0.1, (300, WORKLOADS))]) > 0.95
     assert np.mean([equivalence(row) < 0.05 for row in rng.normal(0.1, 0.1, (300, WORKLOADS))]) < 0.01
-    assert np.mean([equivalence(row) < 0.05 for row in rng.normal(0, 2.0, (300, WORKLOADS))]) < 0.05  # too wide to tell
+    assert np.mean([equivalence(row) < 0.05 for row in rng.normal(0, 2.0, (300, WORKLOADS))]) < 0.05  # inconclusive
 
 
 @pytest.mark.parametrize("draw", [lambda rng, n: rng.normal(0, 0.3, (n, WORKLOADS)), skewed])

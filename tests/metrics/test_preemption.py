@@ -1,4 +1,4 @@
-"""Runs that made room: how many, what they lost, for whom."""
+"""Preempted runs: their number, the lost work, and the jobs that replaced them."""
 
 from __future__ import annotations
 

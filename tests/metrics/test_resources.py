@@ -1,4 +1,4 @@
-"""What jobs held of nodes, GPUs and pools, what was of no use, and what waiting jobs were short of."""
+"""Allocated and unusable nodes, GPUs and pools, and the resources that waiting jobs lacked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made(platform: Platform, workload: Workload, policy: str = "easy") -> Record
 
 
 def drawn(seed: int, count: int) -> Iterator[tuple[Machine, list[Job], Record]]:
-    """Schedules of the second implementation, which ran at least one job."""
+    """Schedules of the second implementation with at least one job that ran."""
     rng = np.random.default_rng([24, seed])
     while count:
         machine = draw_machine(rng)
@@ -133,7 +133,7 @@ def test_a_run_of_arrivals_is_told_as_it_stood_at_the_last_one() -> None:
     record = world.record()
     assert only_arrivals(record)
     told = resource_metrics(record)
-    assert told["fragmentation"] == 0.4  # 400 of each GPU, of no use to 600
+    assert told["fragmentation"] == 0.4  # 400 of each GPU, too small for 600
     assert told["fragmentation_of_idle"] == 1.0
     assert told["resource_utilisation[gpu]"] == 0.6
     assert not only_arrivals(made(Platform.of_nodes(NODES), arrivals))
@@ -152,7 +152,7 @@ def test_numbers_and_rows_by_resource_are_there_on_machines_of_nodes_alone() -> 
     assert numbers["resource_used[cores]"] == (2 * 10 + 3 * 10) / (8 * 20)
     assert numbers["resource_used[gpu]"] == (2000 * 10 + 500 * 10) / (2000 * 20)
     assert numbers["stranded[cores]"] == pytest.approx(6 * 9 / (8 * 20))  # 3 free on each node, none untouched
-    assert numbers["waits_short_of[several]"] == 1.0  # neither a GPU nor a node to itself
+    assert numbers["waits_short_of[several]"] == 1.0  # neither a GPU nor an exclusive node
     assert {described(name).unit for name in numbers if "[" in name} == {""}
     titles = {row.title: row.cells["easy"].text for row in rows({"easy": numbers})}
     assert titles["licence held"] == "12.5 %"
@@ -223,7 +223,7 @@ def test_a_number_by_resource_that_a_policy_does_not_have_is_not_known_and_never
     }
     found = {row.title: row.cells for row in rows({"slurm": slurm, "easy": easy})}
     texts = {title: [cell.text for cell in cells.values()] for title, cells in found.items()}
-    assert texts["gpu asked for"] == ["50.0 %", "12.5 %"]  # without exclusive use, as much as was held
+    assert texts["gpu asked for"] == ["50.0 %", "12.5 %"]  # without exclusive use, the amount that was held
     assert texts["matlab held"] == ["-", "81.0 %"]
     assert texts["gpu stranded"] == ["-", "0.0 %"]
     assert texts["waits short of order"] == ["-", "75.0 %"]
@@ -240,5 +240,5 @@ def test_a_machine_without_cores_has_no_utilisation_of_cores() -> None:
     numbers = found.metrics["easy"]
     assert np.isnan([numbers["utilisation"], numbers["offered_load"]]).all()
     assert numbers["resource_utilisation[slots]"] == (4 * 10 + 8 * 10) / (8 * 20)
-    assert (numbers["rejected"], numbers["completed"]) == (1, 2)  # no core is there
+    assert (numbers["rejected"], numbers["completed"]) == (1, 2)  # no core exists
     assert {row.title: row.cells["easy"].text for row in found.table()}["utilisation"] == "-"

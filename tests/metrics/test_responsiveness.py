@@ -1,4 +1,4 @@
-"""What jobs felt, worked by hand on three jobs."""
+"""Responsiveness metrics, computed by hand on three jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All numbers of a record, and the cuts."""
+"""All metrics of a record, and their breakdowns."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_record_of_nothing_has_numbers_too() -> None:
 
 
 def test_statuses_add_up_to_submitted() -> None:
-    ended = [status for status in Status if status.name in METRICS]  # all that a run which is over leaves
+    ended = [status for status in Status if status.name in METRICS]  # the remaining state of a finished run
     rng = np.random.default_rng(1)
     rows = [
         {"submit": t, "start": t, "end": t + 1, "status": status}

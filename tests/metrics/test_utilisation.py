@@ -1,4 +1,4 @@
-"""Cores and queue over time, worked by hand on three jobs and against the obvious second version."""
+"""Cores and queue over time, by hand on three jobs and against a simple second implementation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ THREE = [
 
 @pytest.fixture
 def record() -> Record:
-    """Four cores, one job at a time, then two that start where the first one ends."""
+    """Four cores, one job at a time, then two that start at the end of the first one."""
     return Record.from_rows(THREE, cores=4)
 
 
@@ -150,7 +150,7 @@ def test_steps_agree_with_counting_second_by_second(
 
 
 def one_core(submits: list[float], held: float = 10.0) -> Record:
-    """Jobs of one core on a machine of one, first come first served."""
+    """Jobs of one core on a machine with one core, under FCFS."""
     free, rows = 0.0, []
     for submit in submits:
         start = max(free, submit)

@@ -1,4 +1,4 @@
-"""What the papers claim."""
+"""Claims of the papers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def claims() -> Callable[[str], list[dict[str, str]]]:
-    """Claims by family: a list of what has to be run, drawn and judged."""
+    """Claims by family, with the campaigns to run, draw and judge."""
 
     def read(family: str) -> list[dict[str, str]]:
         text = (Path(__file__).parent / "claims" / f"{family}.csv").read_text(encoding="utf-8")

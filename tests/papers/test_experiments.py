@@ -1,4 +1,4 @@
-"""Tables of experiments: the schedules that they say, each under its policy, and in the same order as ever."""
+"""Tables of experiments: the schedules that they define, each under its policy, in a stable order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEADLINE = {
     ("full", "sdsc"): (7_641, "ddd50fa9d7ab024c"),
     ("full", "model"): (19_281, "5c141917bb2bac2f"),
 }
-"""By scale and log: how many schedules, and a checksum of what they were when experiments were written in Python."""
+"""By scale and log: the number of schedules, and a checksum from the time when experiments were written in Python."""
 
 MOLDABLE = {
     "tiny": (224, "b8671641b8e6091a"),
@@ -41,7 +41,7 @@ MOLDABLE = {
 
 
 def told(unit: str, points: Points) -> list[str]:
-    """A line for each schedule of a unit; 1 and 1.0 are two things, as they are in stored rows."""
+    """A line for each schedule of a unit; 1 and 1.0 are different, as in stored rows."""
     return [", ".join(map(repr, (unit, *point, *sorted(groups)))) for point, groups in points.items()]
 
 
@@ -61,7 +61,7 @@ def test_schedules_of_the_moldable_study_are_those_of_stores_begun_before(scale:
     campaign = MoldableCampaign.from_toml(RECIPES / "moldable.toml", scale=scale)
     points: Points = dict.fromkeys(campaign.points(), ())
     lines = [line for unit in campaign.units() for line in told(unit.file, points)]
-    # As it was called then: such rows are read under the present name.
+    # An old name: such rows are read with the present name.
     assert checked([line.replace("others=", "besides=") for line in lines]) == MOLDABLE[scale]
 
 

@@ -1,4 +1,4 @@
-"""The ledgers of claims: every claim is stated once, and something judges it or says why not."""
+"""The ledgers of claims: every claim is stated once, and has a judge or a reason for having none."""
 
 from __future__ import annotations
 

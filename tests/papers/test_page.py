@@ -1,4 +1,4 @@
-"""The page of the papers that were done again."""
+"""The page of the reproduced papers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JUDGED = [
 
 
 def told(**changes: Any) -> dict[str, Any]:
-    """What is told of a paper with one figure that was made and one that was not."""
+    """Results of a paper with one figure that was drawn and one that was not."""
     return {
         "name": "grid",
         "paper": "grid",
@@ -62,7 +62,7 @@ def told(**changes: Any) -> dict[str, Any]:
 
 
 class Shape(HTMLParser):
-    """Tags that are open where they should not be."""
+    """Tags that are left open."""
 
     def __init__(self) -> None:
         super().__init__()

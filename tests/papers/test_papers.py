@@ -1,4 +1,4 @@
-"""The five papers: their figures, what is run for each, and what stands in where data is not there."""
+"""The five papers: their figures, the campaigns of each, and the replacements of missing data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIGURES = {"grid": 15, "qops-report": 60, "qops": 17, "service": 11, "moldable":
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder with empty files where the logs are."""
+    """A folder with empty files at the paths of the logs."""
     for log in LOGS.values():
         if log.file:
             (tmp_path / log.file).touch()

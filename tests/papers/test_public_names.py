@@ -1,4 +1,4 @@
-"""The papers are made of public names of gridsim: those of `gridsim.__all__`, and those of the reference."""
+"""The papers use only public names of gridsim: those of `gridsim.__all__`, and those of the reference."""
 
 from __future__ import annotations
 

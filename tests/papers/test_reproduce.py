@@ -29,10 +29,10 @@ def call(out: Path, *words: str) -> int:
 @pytest.mark.parametrize(
     ("paper", "figures"),
     [
-        ("qops-report", 57),  # what comes next goes on from it
+        ("qops-report", 57),  # the next command continues from it
         ("service", 9),
         *(
-            pytest.param(*paper, marks=pytest.mark.long)  # seconds each; their campaigns and claims are tested apart
+            pytest.param(*paper, marks=pytest.mark.long)  # seconds each; other tests cover campaigns and claims
             for paper in [("grid", 15), ("moldable", 14)]
         ),
     ],
@@ -68,7 +68,7 @@ def test_what_is_there_is_not_run_again_and_papers_share_a_page(out: Path, capsy
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.index('id="qops-report"') < page.index('id="qops"')
     told = capsys.readouterr().out
-    for claim in ("J03-F01", "J03-F02", "J03-F03"):  # by the cases that come with gridsim
+    for claim in ("J03-F01", "J03-F02", "J03-F03"):  # by the cases that gridsim includes
         assert re.search(rf"^{claim} +holds ", told, re.MULTILINE)
 
 

@@ -1,7 +1,7 @@
-"""Stores that were begun when the campaigns were part of gridsim itself go on where they were.
+"""Stores created when the campaigns were part of gridsim can still be continued.
 
-``stores.json`` has what the stores of ``gridsim reproduce --scale tiny`` said then, without the version, and the names
-of their files.
+``stores.json`` contains the identities of the stores of ``gridsim reproduce --scale tiny`` at that time, without the
+version, and the names of their files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STORES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("stores.
 
 
 def begun(folder: Path, campaign: dict[str, Any], files: dict[str, str]) -> Store:
-    """A store as it was left, of this version."""
+    """A store as an earlier run left it, with the present version."""
     (folder / RUNS).mkdir(parents=True)
     told = {"version": versions()["gridsim"], **campaign}
     (folder / "campaign.json").write_text(json.dumps(told), encoding="utf-8")
@@ -37,7 +37,7 @@ def begun(folder: Path, campaign: dict[str, Any], files: dict[str, str]) -> Stor
 
 
 def parts() -> dict[str, Part]:
-    """What is run of each paper at the smallest scale."""
+    """Units of each paper at the smallest scale."""
     return {part.store: part for paper in PAPERS.values() for part in paper.family.plan(paper, Order("tiny")).parts}
 
 

@@ -1,4 +1,4 @@
-"""What is run together, and the names of the files that stores know it by."""
+"""Units of runs, and the names of their files in stores."""
 
 from __future__ import annotations
 

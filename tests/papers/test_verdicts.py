@@ -1,4 +1,4 @@
-"""The rule of verdicts, and verdicts of the papers where rows or exact cases are missing, and where they are there."""
+"""The rule of verdicts, and verdicts of the papers with and without rows and exact cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridsim_papers.reproduce import rule
 from gridsim_papers.verdicts import Part, decided
 
 WITHOUT_ROWS = ("the code",)
-"""What decides claims that need neither rows nor cases."""
+"""Evidence for claims that need neither rows nor cases."""
 
 
 SURE = (0.01, 0.99)
@@ -41,7 +41,7 @@ def test_a_claim_is_decided_by_the_tests_of_its_parts(
 
 
 def test_holms_correction_is_over_all_parts_of_a_claim() -> None:
-    """The p shown is that of the least supported part: corrected, unless all parts must be true and are."""
+    """The reported p is that of the least supported part: corrected, unless all parts must be true and are."""
     assert decided([Part("", 0.9, 0.04, 10), Part("", 0.6, 0.4, 10)]).p == pytest.approx(1.0)
     assert decided([Part("", 0.9, 0.012, 10), Part("", *SURE, 10), Part("", 0.3, 0.7, 10)]).p == pytest.approx(0.036)
     assert decided([Part("", 0.04, 0.96, 10), Part("", 0.01, 0.99, 10)]).p == pytest.approx(0.04)

@@ -1,4 +1,4 @@
-"""Whole logs of the Parallel Workloads Archive, and one that is drawn: no schedule of ours breaks an invariant."""
+"""Whole logs of the Parallel Workloads Archive, and a generated one: no schedule violates an invariant."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the papers on guaranteed deadlines claim, tested on small windows of the model with scipy's own tests.
+"""Claims of the papers on guaranteed deadlines, tested on small windows of the model with scipy's tests.
 
-Only what holds with a wide margin at this scale is asserted; `gridsim reproduce` judges the rest.
+The tests assert only results with a wide margin at this scale; `gridsim reproduce` judges the rest.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def record(window: int, policy: str, stringency: float = 0.2, fraction: float = 
 
 
 def numbers(metric: str, policy: str, **where: float) -> np.ndarray:
-    """One a window."""
+    """One value per window."""
     return np.array([deadline_metrics(record(window, policy, **where))[metric] for window in WINDOWS])
 
 
 @pytest.mark.parametrize("policy", [*SCHEMES, "fqops?kill_restart=true"])
 @pytest.mark.parametrize("fraction", [1.0, 0.2])
 def test_every_promise_is_kept(policy: str, fraction: float) -> None:
-    """TR-C21; P04-C07: also those of jobs that were killed to make room."""
+    """TR-C21; P04-C07: also promises of jobs that were killed for others."""
     made = 0
     for window in WINDOWS:
         of = record(window, policy, fraction=fraction)
@@ -85,7 +85,7 @@ def test_more_work_is_refused_the_more_stringent_deadlines_are(policy: str) -> N
 
 @pytest.mark.parametrize("policy", SCHEMES)
 def test_guarantees_cost_utilisation(policy: str) -> None:
-    """TR-F06: less than EASY makes of the same jobs."""
+    """TR-F06: lower than under EASY with the same jobs."""
     used = [
         np.array([utilisation(of, *arrival_window(of)) for of in (record(window, name) for window in WINDOWS)])
         for name in (policy, "easy")

@@ -1,4 +1,4 @@
-"""The experiment of Weng et al. (USENIX ATC 2023) on their nodes and tasks: what is given away, and in which order."""
+"""The experiment of Weng et al. (USENIX ATC 2023) on their nodes and tasks: allocated GPUs, and the order of rules."""
 
 from __future__ import annotations
 

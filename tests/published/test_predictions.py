@@ -58,7 +58,7 @@ def simulated(jobs: gs.Workload, policy: str, cores: int = 100) -> gs.Result:
 
 
 def drawn(jobs: int) -> gs.Workload:
-    """Jobs of five users, each of whom runs jobs of about one length."""
+    """Jobs of five users; the jobs of each user have similar lengths."""
     rng = np.random.default_rng(2)
     user = rng.integers(0, 5, jobs)
     runtime = np.maximum(1, (rng.exponential(1.0, jobs) * 10.0 ** (user / 2 + 1)).astype(np.int64))
@@ -72,7 +72,7 @@ def drawn(jobs: int) -> gs.Workload:
 
 
 def of_a_golden_case() -> tuple[Columns, int]:
-    """The run of EASY++ in the golden case of thirty jobs, as a published schedule has it; cores of its machine."""
+    """The run of EASY++ in the golden case of thirty jobs, as a published schedule; cores of its machine."""
     (case,) = (case for _, case in read_cases([CASES / "prediction" / "p14-mixed-30.json"]))
     wanted = {"predict": "recent(n=2)", "correct": "steps", "backfill_order": "shortest", "instant": "per-event"}
     (run,) = (run for run in case["runs"] if run["parameters"] == wanted)

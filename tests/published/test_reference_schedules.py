@@ -1,4 +1,4 @@
-"""Schedules that others published, start for start, and those of a slow second implementation on drawn jobs."""
+"""Published schedules, compared start by start, and those of a slow second implementation on generated jobs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Others = Callable[[str], Path]
 
 
 def pyss(others: Others) -> gs.Workload:
-    """SDSC SP2 with the waits that pyss gave its jobs under EASY."""
+    """SDSC SP2 with the waits of its jobs under EASY in pyss."""
     published = gs.read_workload(others("reference/SDSC-SP2-easy-pyss.swf.gz"), cores=128)
-    # The file lists jobs as they ended; their numbers are the order of arrival inside one second.
+    # The file lists jobs by end time; their numbers are the order of arrival inside one second.
     return published.select(np.lexsort((published.job, published.submit)))
 
 
 def drawn(jobs: int = 120, **more: Any) -> gs.Workload:
-    """Jobs of whom half have exact estimates, some of them of the same second, for 12 cores."""
+    """Jobs for 12 cores, half of them with exact estimates, some with the same submission second."""
     rng = np.random.default_rng(1)
     runtime = rng.integers(1, 40, jobs)
     estimate = np.where(rng.random(jobs) < 0.5, runtime, runtime * rng.integers(2, 6, jobs))
@@ -32,7 +32,7 @@ def drawn(jobs: int = 120, **more: Any) -> gs.Workload:
 
 
 def slowly(policy: str, cores: int, jobs: int, **more: Any) -> gs.Workload:
-    """Drawn jobs with the waits that the slow second implementation gives them."""
+    """Generated jobs with their waits in the slow second implementation."""
     return drawn(jobs, logged={"wait": schedule(drawn(jobs), cores, policy, **more).wait}, cores_stated=cores)
 
 
@@ -69,7 +69,7 @@ def test_strict_fifo_is_the_one_that_was_logged(others: Others, source: str, job
 
 
 EVERY = "conservative?compress=arrival&compress_at=every"
-"""Conservative backfilling as pyss has it: after each end, early or not, all that wait are placed anew as they came."""
+"""Conservative backfilling as in pyss: after each end, early or not, all waiting jobs are placed again by arrival."""
 
 
 @pytest.mark.parametrize("source", ["generated", pytest.param("pyss", marks=pytest.mark.others)])

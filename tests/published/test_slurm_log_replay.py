@@ -1,7 +1,7 @@
-"""A real Slurm's accounting log, replayed under the site's own configuration: one command for an operator.
+"""A real Slurm accounting log, simulated with the site's configuration by a single operator command.
 
-Other than in `test_slurm_replay`, nothing is known but what `sacct` printed. It knows more of one thing, when jobs
-became eligible, and less of others: submits are whole seconds, and what was asked for is read from what was given.
+Unlike `test_slurm_replay`, this test uses only the output of `sacct`. It contains the time when jobs became eligible,
+but submits are whole seconds, and requests are derived from allocations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BOOT = "2026-11-21T06:53:40"
 """``BOOT_TIME`` in ``scontrol show config``."""
 
 WHOLE = ("sacct_P_X.txt.gz", "sacct_epoch_X.txt.gz", "sacct_P_steps.txt.gz", "sacct_comma_X.csv.gz", "sacct.json.gz")
-"""Forms that say all that the replay needs."""
+"""Formats that contain all data for the replay."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_every_form_of_the_log_is_replayed_within_seconds(logs: Path, site: Site
     found = replayed(read(logs / form, site), site)
     assert found.jobs == 306
     assert found.median <= 3
-    assert found.within_5 >= 0.55  # of a second run of the real Slurm 30 % do (docs, background, Slurm)
+    assert found.within_5 >= 0.55  # 30 % of a second run of the real Slurm do (docs, background, Slurm)
     assert found.percentile_90 <= 60
     assert abs(found.wait - found.logged_wait) < 0.15 * found.logged_wait
 
@@ -117,7 +117,7 @@ def site_b() -> Site:
 
 
 def all_runs(folder: Path) -> Path:
-    """What `sacct -D` said of run B: `schedule.csv` has its lines, the log those of the last runs."""
+    """Output of `sacct -D` for run B: `schedule.csv` has its lines, the log those of the last runs."""
     with gzip.open(RUN_B / "logs" / "sacct_epoch.txt.gz", "rt") as file:
         last = {row["JobIDRaw"]: row for row in csv.DictReader(file, delimiter="|")}
     lines = ["|".join(next(iter(last.values())))]
@@ -189,7 +189,7 @@ def test_a_log_with_all_runs_is_preempted_again(site_b: Site, tmp_path: Path) ->
 
 
 def test_what_requeued_jobs_have_to_do_is_what_they_were_submitted_to_do(site_b: Site, tmp_path: Path) -> None:
-    # They slept for as long as their last run took, from the beginning: sums would be up to three times as long.
+    # Jobs slept for the time of their last run, from its beginning: sums would be up to three times as long.
     log = read(all_runs(tmp_path), site_b)
     slept = {row["workload_id"]: row["sleep"] for row in csv.DictReader((RUN_B / "schedule.csv").open())}
     number = {int(row["jobid_raw"]): row["workload_id"] for row in csv.DictReader((RUN_B / "schedule.csv").open())}
@@ -202,8 +202,8 @@ def test_what_requeued_jobs_have_to_do_is_what_they_were_submitted_to_do(site_b:
 def test_a_log_that_does_not_say_what_memory_was_asked_for_on_is_replayed_as_near_as_what_was_asked_for(
     site_b: Site,
 ) -> None:
-    # Run B schedules memory, 1800 MiB a core where a job says nothing; simulated from what its jobs asked for, the mean
-    # error is 99 s. Taken for memory of one node, it was 175 s from this log, and the rank correlation 0.74.
+    # Run B schedules memory, by default 1800 MiB per core. With the memory that jobs requested, the mean error is 99
+    # s. With the memory treated as that of one node, it was 175 s for this log, and the rank correlation was 0.74.
     log = read(RUN_B / "logs" / "sacct_epoch.txt.gz", site_b)
     assert log.epoch is not None
     booked = str(RUN_B / "logs" / "scontrol_reservation.txt")

@@ -1,4 +1,4 @@
-"""Situations in which a real Slurm stood still, and the plan that its backfill made: when and where each job starts."""
+"""States in which a real Slurm was stopped, and its backfill plan: start times and nodes of each job."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def situations() -> dict[str, list[Row]]:
 
 
 def situation(rows: list[Row]) -> Slurm:
-    """A scheduler to which the running jobs were given, on the nodes that they have; the others wait, in order."""
+    """A scheduler with the running jobs on their recorded nodes; the others wait, in order."""
     site = read_site(FOLDER / "slurm-b" / "config" / "slurm.conf")
     parts = sorted({row["partition"] for row in rows})
     workload = replace(
@@ -71,7 +71,7 @@ def situation(rows: list[Row]) -> Slurm:
 
 
 def compared(name: str) -> tuple[int, int, set[int], set[int]]:
-    """Jobs that the real plan has, those that start at the same time in the model's, and whom each leaves out."""
+    """Numbers of jobs in the real plan and of equal starts in both, and the waiting jobs that each plan omits."""
     rows = situations()[name]
     found: dict[int, Any] = situation(rows).expected_starts(round(float(rows[0]["now"]) * SECOND))
     waiting = [entry for entry, row in enumerate(rows) if not row["began"]]
@@ -92,7 +92,8 @@ def test_every_start_is_expected_when_a_real_slurm_expected_it_and_the_same_jobs
 
 
 def test_of_all_situations_nine_parts_in_ten_agree() -> None:
-    # Of the others it is known why (slurm-plans/README.md): one job is seen otherwise, and those after it follow.
+    # The causes of the others are known (slurm-plans/README.md): one job is treated differently, and later ones
+    # follow.
     found = [compared(name) for name in situations()]
     assert sum(planned for planned, *_ in found) == 324
     assert sum(same for _, same, *_ in found) >= 290

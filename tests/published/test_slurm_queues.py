@@ -1,4 +1,4 @@
-"""Queues of a real Slurm, in which no order suits every two jobs, are put in the order that it put them in."""
+"""Queues of a real Slurm without an order consistent with every two jobs are sorted in the recorded order."""
 
 from __future__ import annotations
 

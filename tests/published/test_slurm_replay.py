@@ -1,8 +1,9 @@
-"""A real Slurm's schedules, simulated from its own configuration: how near the Slurm-like scheduler comes.
+"""A real Slurm's schedules, simulated from its configuration: accuracy of the Slurm-like scheduler.
 
-Run A: eight equal nodes of four cores, seven users, 840 s of arrivals; the bar (median error of a start at most 6 s, at
-least 45 % within 5 s) is that of its measurer. Run B, in ``slurm-b``: fat and thin nodes, memory, default timing,
-preemption and a reservation. Everything comes from the sites' files and from what was asked for; nothing is fitted.
+Run A: eight equal nodes of four cores, seven users, 840 s of arrivals. The criterion (median error of a start at most
+6 s, at least 45 % within 5 s) comes from the author of the measurement. Run B, in ``slurm-b``: fat and thin nodes,
+memory, default timing, preemption and a reservation. All input comes from the sites' files and from the job requests;
+no parameter is fitted.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ class Run:
         return read_site(conf, assoc=assoc, qos=qos)
 
     def policy(self, phase: float = 0.0) -> Slurm:
-        """The site's own policy, whose clock runs so many seconds earlier."""
+        """The site's policy with a clock that is a number of seconds earlier."""
         booked = self.folder / "logs" / "scontrol_reservation.txt"
         reservations = str(booked) if booked.stat().st_size > 100 else None
         return Slurm(site=self.site(), reservations=reservations, epoch=self.boot, timezone="UTC", boot=-phase)
 
     def history(self) -> list[list[Row]]:
-        """Rows of each job of the clean window, a run each, in order."""
+        """Rows of each job of the clean window, one per run, in order."""
         runs: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows("schedule.csv"):
             if row["phase"] == "1":
@@ -69,7 +70,7 @@ class Run:
         return [sorted(each, key=lambda row: int(row["run"])) for each in runs.values()]
 
     def jobs(self) -> Workload:
-        """Asked for as they were, run as long as they did, cancelled while waiting when they were."""
+        """Jobs with their original requests and recorded run times, cancelled while waiting if the originals were."""
         asked = {row["id"]: row for row in self.rows("workload.csv")}
         submitted = {row["id"]: row for row in self.rows("submitted.csv")}
         found = [
@@ -125,14 +126,14 @@ def started(row: Row) -> bool:
 
 
 def runtime(runs: Sequence[Row], want: Row) -> int:
-    """Seconds that the job takes where nobody takes its nodes away: its last run, or what it meant to sleep."""
+    """Seconds that the job takes without preemption: the length of its last run, or its intended sleep."""
     if runs[-1]["state"] == "PREEMPTED":
         return min(int(want["runtime"]), 60 * int(runs[-1]["limit_min"]))
     return max(int(runs[-1]["elapsed"] or 0), 1)
 
 
 def key(row: Row) -> tuple[str, str]:
-    """What a run of a job was of: line of the workload, and place in its array."""
+    """Origin of a run of a job: line of the workload, and place in its array."""
     return row["workload_id"], row["jobid"].partition("_")[2]
 
 
@@ -154,30 +155,30 @@ def once_more(run: Run, name: str, again: Path) -> dict[str, Starts]:
 
 
 def starts_of(run: Run, jobs: Workload, record: Record) -> Starts:
-    """The same of a simulation."""
+    """The same for a simulation."""
     number = {int(runs[0]["jobid_raw"]): key(runs[0]) for runs in run.history()}
     starts = zip(jobs.job.tolist(), first_starts(record).start_us.tolist(), strict=True)
     return {number[job]: start / 1e6 for job, start in starts if start < NEVER}
 
 
 def apart(some: Starts, others: Starts) -> Seconds:
-    """How far the starts of jobs that both ran are from one another."""
+    """Differences of the starts of jobs that ran in both runs."""
     return np.abs([others[job] - start for job, start in some.items() if job in others])
 
 
 def pairs_of(real: dict[str, Starts]) -> list[Seconds]:
-    """How far real runs are from one another, two at a time."""
+    """Differences between real runs, pair by pair."""
     return [apart(one, other) for one, other in combinations(real.values(), 2)]
 
 
 def assert_as_near(found: Sequence[Seconds], pairs: Sequence[Seconds], times: float) -> None:
-    """Medians are at most so many *times* those of pairs of real runs, and nearly as many starts are within 5 s."""
+    """Medians are at most *times* those of pairs of real runs, and nearly as many starts are within 5 s."""
     assert np.mean([np.median(each) for each in found]) < times * np.mean([np.median(pair) for pair in pairs])
     assert np.mean([np.mean(each <= 5) for each in found]) > 0.8 * np.mean([np.mean(pair <= 5) for pair in pairs])
 
 
 def first_starts(record: Record) -> Record:
-    """The record with each job's first start, before anybody took its nodes."""
+    """The record with each job's first start, before preemption."""
     start = record.start_us.copy()
     if record.promises is not None:
         np.minimum.at(start, record.promises.killed, record.promises.killed_start_us)
@@ -200,8 +201,8 @@ def site(first: Run) -> Site:
 
 
 def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site) -> None:
-    # Its passes came between 0.14 s and 0.8 s after whole seconds (queue/scheduler_decisions.txt): one each second, and
-    # a little later each time.
+    # Its cycles started between 0.14 s and 0.8 s after whole seconds (queue/scheduler_decisions.txt): one each second,
+    # with a slowly increasing delay.
     found = [
         agreement(simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=boot), overrun="extend").record)
         for boot in (0.2, 0.4, 0.6, 0.8)
@@ -213,7 +214,7 @@ def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site)
 
 
 def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill(jobs: Workload, site: Site) -> None:
-    # Fractions of a second decide now and then who is first, and one job moves all after it: one run is one sample.
+    # Fractions of a second sometimes determine the order, and one job shifts all later ones: one run is one sample.
     easy = agreement(simulate(jobs, platform=site.platform(), policy="easy", overrun="extend").record)
     found = [
         agreement(
@@ -228,7 +229,7 @@ def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill
 
 @pytest.mark.long
 def test_over_all_phases_of_its_clock_it_comes_near_the_bar(jobs: Workload, site: Site) -> None:
-    # No phase is chosen: those that the daemon did not have are worse, up to a median of 15 s; the middle one: 6.7 s.
+    # No phase is fitted: other phases than the daemon's are worse, up to a median of 15 s; the middle one has 6.7 s.
     found = [
         agreement(simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=boot), overrun="extend").record)
         for boot in np.arange(10) / 10
@@ -244,7 +245,7 @@ def test_the_model_is_as_near_to_five_runs_of_the_same_slurm_as_they_are_to_one_
     pairs = pairs_of(real)
     assert len(pairs) == 10
     assert all(len(pair) >= 267 for pair in pairs)
-    assert sum(np.median(pair) <= 6 for pair in pairs) == 1  # the bar: one pair of ten meets it
+    assert sum(np.median(pair) <= 6 for pair in pairs) == 1  # the criterion, which one of ten pairs of real runs meets
     found = []
     for boot in np.arange(10) / 10:
         record = simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=boot), overrun="extend").record
@@ -261,7 +262,7 @@ def run_b() -> Run:
 
 
 def cut_short(run: Run) -> int:
-    """Runs that Slurm took the nodes from."""
+    """Runs that Slurm preempted."""
     return sum(row["state"] == "PREEMPTED" for runs in run.history() for row in runs)
 
 
@@ -273,7 +274,7 @@ def test_the_run_is_what_its_description_says(run_b: Run) -> None:
 
 
 def test_a_run_of_another_configuration_is_met_three_times_nearer_than_by_backfilling_alone(run_b: Run) -> None:
-    # Of the blind run, before anything was mended: a median of 51 s; conservative backfilling has 147 s.
+    # Results of the blind run, before any correction: a median of 51 s; conservative backfilling has 147 s.
     jobs, site = run_b.jobs(), run_b.site()
     record = simulate(jobs, platform=site.platform(), policy=run_b.policy(), overrun="extend").record
     found = agreement(first_starts(record))
@@ -287,7 +288,7 @@ def test_a_run_of_another_configuration_is_met_three_times_nearer_than_by_backfi
 
 
 PHASES = {"B": 1.3, "B2": 1.23, "B3": 1.11, "B4": 0.96, "B5": 0.81}
-"""Seconds after ``BOOT_TIME`` and whole half minutes at which the first backfill passes of each run came."""
+"""Seconds after ``BOOT_TIME`` and whole half minutes at which the first backfill cycles of each run started."""
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +297,7 @@ def real_b(run_b: Run) -> dict[str, Starts]:
 
 
 def test_no_two_runs_of_the_same_slurm_meet_the_bar(real_b: dict[str, Starts]) -> None:
-    # What could be reached: real runs of the same submissions, in which other jobs came first here and there.
+    # Attainable accuracy: real runs of the same submissions, in which the order of jobs differs in places.
     pairs = pairs_of(real_b)
     assert [len(pair) for pair in pairs] == [395, 395, 394, 394, 397, 393, 394, 393, 394, 394]
     assert all(np.median(pair) > 20 for pair in pairs)

@@ -1,7 +1,7 @@
-"""Who starves under sustained overload: the starvation study at a small scale (claims G-80 to G-84, and G-B3).
+"""Starvation under sustained overload: the starvation study at a small scale (claims G-80 to G-84, and G-B3).
 
-A task starves when its wait grows with the length of the stream that passes it. Streams are short jobs at a stated load
-on a small machine; one victim comes among the first of them. Loads above 1 are sustained for the whole stream.
+A task starves when its wait grows with the length of the stream that overtakes it. Streams are short jobs at a stated
+load on a small machine; one victim arrives among the first of them. Loads above 1 last for the whole stream.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def waits(policy: str, load: str, lengths: tuple[int, ...] = (200, 400, 800), **
 
 
 def grows(waited: list[float]) -> bool:
-    """Whether twice the stream means about twice the wait."""
+    """Return whether a stream of twice the length approximately doubles the wait."""
     return all(later > 1.7 * sooner > 0 for sooner, later in pairwise(waited))
 
 
@@ -93,7 +93,7 @@ def test_srtf_starves_long_jobs_and_lrtf_short_ones() -> None:
 def test_first_come_waits_for_the_backlog_at_arrival_alone(policy: str) -> None:
     waited = waits(policy, "3/2", cores=4, wide=4, at=100)
     assert bounded(waited)
-    backlog = 10 * 40 / 4  # seconds of work of the jobs that came before 100 s, were none of it done
+    backlog = 10 * 40 / 4  # seconds of work of the jobs that arrived before 100 s, if none of it were done
     assert waited[0] <= backlog
 
 
@@ -106,7 +106,7 @@ def test_fair_share_starves_a_wide_job_on_a_small_share() -> None:
     tree = ShareTree({"/many": 99, "/one": 1})
 
     def waited(jobs: int, cores: int, wide: int) -> float:
-        # another job of the small share holds a core for ever, so that its use is never nothing
+        # another job of the small share occupies a core permanently, so that its usage is never zero
         workload = stream(jobs, "3/2", runtime=10, victim=5, cores=cores, wide=wide, at=20)
         return wait_of_victim(with_holder(workload), "fair-share", cores, tree)
 
@@ -114,7 +114,7 @@ def test_fair_share_starves_a_wide_job_on_a_small_share() -> None:
 
 
 def with_holder(workload: Workload) -> Workload:
-    """The same with a job of the small share that runs through it all; the victim stays the last of its share."""
+    """The same with a job of the small share that runs the whole time; the victim stays the last of its share."""
     tasks = workload.tasks
     assert tasks is not None
     more = Tasks.from_edges(

@@ -1,4 +1,4 @@
-"""On a log of the archive, and on a drawn one: with users who react, waits do not grow with the length of the log."""
+"""With users who react, waits do not grow with the length of the log, on an archive log and on a generated one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which replay is held against a log, and when it is far from it."""
+"""The simulation that is compared with a log, and the detection of large deviations."""
 
 from __future__ import annotations
 

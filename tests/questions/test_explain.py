@@ -1,4 +1,4 @@
-"""What a schedule shows of the wait of one job."""
+"""Explanation of the wait of one job from a schedule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAN = float("nan")
 
 
 def test_time_without_room_and_time_kept_for_others_are_told_apart() -> None:
-    # Job 2 wants all cores and starts at 10; job 3 could run beside job 1 from the start, and comes after job 2.
+    # Job 2 requests all cores and starts at 10; job 3 could run in parallel with job 1, but is behind job 2.
     found = explain(schedule((2, 0, 0, 10), (4, 1, 10, 15), (2, 2, 15, 16)), 3)
     assert (found.short, found.enough, found.free) == (5.0, 8.0, 2)
     assert [(one.job, one.share) for one in found.first] == [(2, 1.0)]
@@ -119,14 +119,14 @@ def test_instants_are_told_as_dates_where_the_log_has_them() -> None:
 
 
 def test_who_stood_first_changes_when_they_start() -> None:
-    # Two wide jobs wait one after the other while job 4 could run: 2 stands first until 10, then 3 until 20.
+    # Two wide jobs wait in sequence while job 4 could run: 2 is first until 10, then 3 until 20.
     found = explain(schedule((2, 0, 0, 10), (3, 1, 10, 20), (3, 2, 20, 30), (1, 3, 30, 31)), 4)
     assert [(one.job, round(one.share * found.enough)) for one in found.first] == [(3, 10), (2, 7)]
     assert found.enough == 27.0
 
 
 def requeued() -> gs.Result:
-    """Job 2 runs from 0 to 4, gives way to a job with a deadline, and begins anew."""
+    """Job 2 runs from 0 to 4, is preempted by a job with a deadline, and restarts."""
     log = gs.Workload.from_columns(
         submit=[0, 0, 4], runtime=[10, 10, 6], cores=[2, 2, 2], deadline=[40, 40, 10], restartable=[False, True, False]
     )
@@ -134,14 +134,14 @@ def requeued() -> gs.Result:
 
 
 def test_runs_that_were_cut_short_are_no_wait() -> None:
-    # Job 2 has all cores from 2 to 5 and gives way to job 3; until 2, and from 5 to 9, there is no room for it.
+    # Job 2 has all cores from 2 to 5 and is preempted by job 3; until 2, and from 5 to 9, too few cores are free.
     lost = CutRuns(np.array([1]), np.array([2.0]), np.array([5.0]))
     found = explain(schedule((2, 0, 0, 2), (4, 0, 9, 19), (4, 5, 5, 9))._replace(cut=lost), 2)
     assert (found.wait, found.cut, found.lost, found.short, found.enough) == (6.0, 1, 3.0, 6.0, 0.0)
     lines = sentences(found, "today")
     assert lines[0].endswith("and waited 6 s under today, besides 3 s in 1 run that others cut short.")
     assert "Its last run started 9 s after it came; what follows is of the time until then." in lines
-    # Held back from 2 to 3 only: the run is no room that was kept for others.
+    # Only the interval from 2 to 3 was reserved for others: the run itself does not count as reserved cores.
     held = explain(
         schedule((2, 0, 0, 2), (4, 0, 9, 19), (4, 5, 5, 9))._replace(cut=lost._replace(start=np.array([3.0]))), 2
     )

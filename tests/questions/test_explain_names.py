@@ -1,4 +1,4 @@
-"""Names of users, accounts and partitions: in the folder of a result, and in what is told of a job."""
+"""Names of users, accounts and partitions: in a result folder, and in the explanation of a job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOSTILE = '<script>alert(1)</script>,"\n=2+2'
 
 
 def named() -> Result:
-    """Four cores: ann's wide job waits behind bob's while two narrow ones of bob and one of ann pass it."""
+    """Four cores: ann's wide job waits behind bob's while two narrow jobs of bob and one of ann overtake it."""
     jobs = gs.Workload.from_columns(
         submit=[0, 1, 2, 3, 4],
         runtime=[100, 100, 10, 10, 10],

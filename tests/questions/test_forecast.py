@@ -1,4 +1,4 @@
-"""When a job would start, and how such expectations turned out: the quick ways give what whole runs give."""
+"""Start estimates and their accuracy: the fast methods return the results of whole runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def site() -> gs.Workload:
 
 
 def by_whole_run(workload: gs.Workload, row: int, what: str, platform: Platform | None = None) -> int:
-    """The log until a job came, then all as estimated: no shortcut."""
+    """Simulate the log until a job arrived, then all jobs as estimated, without a shortcut."""
     known = workload.select(slice(0, row))
     platform, at = platform or machine(workload), int(workload.submit[row])
     more = {"cores": int(workload.cores[row]), "estimate": int(workload.estimate[row])}
@@ -62,7 +62,7 @@ def test_a_small_workload_of_the_state_decides_as_the_whole_log(site: gs.Workloa
 def test_on_nodes_all_is_replayed_since_the_machine_was_idle(what: str) -> None:
     rng = np.random.default_rng(43)
     n = 60
-    submit = np.cumsum(rng.choice([0, 1, 4, 9, 60], n))  # now and then nobody is there
+    submit = np.cumsum(rng.choice([0, 1, 4, 9, 60], n))  # the machine is idle at times
     log = gs.Workload.from_columns(
         submit=submit, runtime=rng.integers(1, 20, n), estimate=rng.integers(15, 40, n), cores=rng.integers(1, 7, n)
     )
@@ -86,7 +86,7 @@ def test_a_plan_is_asked_while_the_log_is_replayed(site: gs.Workload) -> None:
         moment = state_at(known, platform, policy("conservative"), int(site.submit[row]), options=Run(), **more)
         assert start == expected_start(moment, setup)
     record = run(site, platform, policy("conservative"), Run())
-    assert (record.start_us[rows] <= found).all()  # conservative keeps what it promised
+    assert (record.start_us[rows] <= found).all()  # conservative keeps its reservations
 
 
 def test_what_started_late_is_not_forgotten_because_it_still_waits() -> None:
@@ -133,7 +133,7 @@ def shown(table: Any) -> str:
 
 
 def overtaken(times: int) -> gs.Workload:
-    """One core. Again and again a job comes 1 s before a running one ends, and is overtaken by 20 shorter ones."""
+    """One core. A job repeatedly arrives 1 s before a running one ends, and 20 shorter ones overtake it."""
     rows: list[tuple[float, float]] = []
     for begin in range(0, 10_000 * times, 10_000):
         rows += [(begin, 100), (begin + 99, 900), *((begin + 99.5, 30) for _ in range(20))]
@@ -200,7 +200,7 @@ def test_now_is_the_last_submit_of_a_log_that_says_no_more() -> None:
 def test_a_log_of_slurm_knows_its_now(run_a: Path) -> None:
     log = gs.read_workload(run_a / "logs" / "sacct_P_X.txt.gz", cores=32)
     found, at = as_of_now(log)
-    assert at == 2115.0  # 07:29:01, when sacct was asked; the log begins at 06:53:46
+    assert at == 2115.0  # 07:29:01, when sacct ran; the log begins at 06:53:46
     changed = found.runtime != log.runtime
     assert changed.sum() == 4
     assert (found.runtime[changed] == log.estimate[changed]).all()

@@ -1,4 +1,4 @@
-"""What policies are called in what is told of them."""
+"""Labels of policies in reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose the job is that is asked about."""
+"""The owner of the job in a question."""
 
 from __future__ import annotations
 

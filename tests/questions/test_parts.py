@@ -1,4 +1,4 @@
-"""Room is that of the nodes or the cluster that a job could have, and a wait is called what its scheduler calls it."""
+"""Free cores count on the eligible nodes or cluster of a job, and reasons of waits have the scheduler's names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMES = {"partition": ("", "long", "gpu"), "user": ("", "ann", "bob", "eve"), "a
 def jobs(**more: Any) -> Workload:
     """The gpu partition is full from 0 to 100, all 64 cores of the other one are free.
 
-    2 and 3 wait for it, 3 for its user's other job too; 4 asks for more time than there is; 5 may not; 6 is too wide.
+    2 and 3 wait for it, 3 also for another job of its user; 4 exceeds the time limit; 5 is not allowed; 6 is too wide.
     """
     log = Workload.from_columns(
         submit=[0, 1, 2, 3, 4, 5],
@@ -73,7 +73,7 @@ def test_nobody_is_told_that_there_was_room_in_a_full_partition(replayed: Result
 
 
 def test_a_limit_and_a_wait_for_the_next_pass_are_called_so(replayed: Result) -> None:
-    # Job 1 of the same user ends at 100; backfill comes at 120, when job 2 has ended too.
+    # Job 1 of the same user ends at 100; the backfill cycle is at 120, when job 2 has also ended.
     said = told(replayed, 3)
     assert "1 min 38 s QOSMaxJobsPerUserLimit (a limit of the site)" in said
     slow = replace(SITE, scheduling=replace(QUICK, queue_depth=1))

@@ -1,4 +1,4 @@
-"""A quote for a job that asks for more than cores: where it would start is where it starts, whoever is asked."""
+"""A quote for a job that requests more than cores equals its start in a run, under each policy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WANTED = [
 
 
 def log() -> gs.Workload:
-    """Forty jobs of three kinds that come quicker than they can be run."""
+    """Forty jobs of three kinds that arrive faster than they can run."""
     rng = np.random.default_rng(3)
     kinds = [WANTED[0], WANTED[2], gs.Demand(tasks=1, each={"cores": 6, "memory": 3000})]
     return gs.Workload.from_columns(

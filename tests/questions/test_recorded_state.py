@@ -1,4 +1,4 @@
-"""The state from which a quote under Slurm's rules starts is the state of the log."""
+"""A quote under Slurm's rules starts from the state of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many workloads made of one: what they show, who is ahead in how many, and that answers are noise or not."""
+"""Resampled workloads: their results, the best policy in each, and the distinction between noise and differences."""
 
 from __future__ import annotations
 

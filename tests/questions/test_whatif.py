@@ -1,4 +1,4 @@
-"""What more cores, more load and better estimates would do."""
+"""Effects of more cores, more load and better estimates."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_each_change_is_asked_of_the_same_replicas(log: Workload) -> None:
                 known = metrics(run(jobs, Platform.single(cores), "easy"))["wait_mean"]
                 assert alike.numbers[label]["wait_mean"][replica] == known, (alike.role, label)
     assert shaken.original == {one.label: one.numbers for one in found.outcomes}
-    assert found.cleaned is not None  # nobody floods: the same jobs
+    assert found.cleaned is not None  # no bursts of jobs: the same jobs
     assert [one.numbers for one in found.cleaned.outcomes] == [one.numbers for one in found.outcomes]
 
 

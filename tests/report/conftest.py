@@ -1,4 +1,4 @@
-"""Schedules made here, without a simulation: the report must not care where a record came from."""
+"""Schedules generated without simulation: the report must not depend on the source of a record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORES = 128
 
 
 def made_workload(jobs: int, cores: int = CORES, *, load: float = 0.9, seed: int = 1) -> Workload:
-    """Jobs of all sizes and lengths that arrive evenly, some of them of the same second."""
+    """Jobs of all sizes and lengths that arrive evenly, some of them in the same second."""
     rng = stream(seed, "report")
     width = np.minimum(cores, (2 ** rng.exponential(2.2, jobs)).astype(int))
     runtime = np.rint(rng.lognormal(6.5, 1.6, jobs).clip(1, 64_800))
@@ -105,19 +105,19 @@ def comparison(records: dict[str, Record]) -> Comparison:
 
 @pytest.fixture(scope="session")
 def comparing() -> Callable[..., Comparison]:
-    """How to compare records of a test's own."""
+    """Compare records made by a test."""
     return made_comparison
 
 
 @pytest.fixture(scope="session")
 def making() -> Callable[..., dict[str, Record]]:
-    """How to make records of so many jobs."""
+    """Make records with a given number of jobs."""
     return made_records
 
 
 @pytest.fixture(scope="session")
 def visit() -> Callable[[Any, str], Any]:
-    """Opens a page in a browser and waits until its chart is drawn; earlier complaints are forgotten."""
+    """Open a page in a browser and wait until its chart is drawn; earlier console messages are discarded."""
     ready = """
         const done = arguments[arguments.length - 1];
         const look = () => window.gridsimGantt ? done(true) : setTimeout(look, 20);
@@ -135,7 +135,7 @@ def visit() -> Callable[[Any, str], Any]:
 
 @pytest.fixture(scope="session")
 def with_changes() -> Callable[..., Comparison]:
-    """Adds to a comparison what ``--what-if`` asks, as the command does."""
+    """Add the results of ``--what-if`` to a comparison, as the command does."""
 
     def ask(compared: Comparison, policies: Mapping[str, Any], platform: Platform) -> Comparison:
         cuts = {"bound": compared.bound, "warmup": compared.warmup, "cooldown": compared.cooldown}

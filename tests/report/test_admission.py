@@ -1,4 +1,4 @@
-"""Admission beside waits: who guaranteed what, and that waits of other jobs are not compared as if they were equal."""
+"""Admission next to waits: guarantees of each policy; waits of different sets of jobs are not compared as equal."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Comparing = Callable[..., Comparison]
 
 
 def with_deadlines(record: Record, every: int = 2) -> Record:
-    """Each job but every third asks to end *every* so many runtimes after it arrives."""
+    """Two of three jobs request to end within *every* run times after arrival."""
     workload = record.workload
     deadline = np.where(np.arange(len(record)) % 3, workload.submit + every * workload.runtime, NEVER)
     return replace(record, workload=replace(workload, deadline=deadline))
 
 
 def promising(record: Record, granted: IntArray, **changes: Any) -> Record:
-    """The record with promises; jobs whose place in *granted* is `NEVER` are turned away."""
+    """The record with promises; jobs whose place in *granted* is `NEVER` are rejected."""
     n, gone = len(record), granted >= NEVER
     nothing, nobody = np.zeros(n, dtype=np.int64), np.zeros(0, dtype=np.int64)
     promises = Promises(granted, nothing + NEVER, nothing, nothing > 0, nobody, nobody, nobody)
@@ -49,14 +49,14 @@ def promising(record: Record, granted: IntArray, **changes: Any) -> Record:
 
 
 def choosy(record: Record, every: int = 5) -> Record:
-    """Promises each job the end it has, but turns away every so many of those that ask for a deadline."""
+    """Promise each job its actual end, but reject some jobs with a deadline, at a fixed interval."""
     gone = (np.arange(len(record)) % every == 1) & (record.workload.deadline < NEVER)
     return promising(record, np.where(gone, NEVER, np.maximum(record.end_us, record.workload.submit + 1)))
 
 
 @pytest.fixture(scope="module")
 def pair(records: Mapping[str, Record]) -> dict[str, Record]:
-    """Two schedules of the first 900 jobs, the second of a policy that promises and turns jobs away."""
+    """Two schedules of the first 900 jobs; the policy of the second promises deadlines and rejects jobs."""
     asked = {label: with_deadlines(records[label].select(slice(0, 900))) for label in ("fcfs", "greedy")}
     return {"fcfs": asked["fcfs"], "keeper": choosy(asked["greedy"])}
 
@@ -106,7 +106,7 @@ def test_the_winner_is_that_of_the_jobs_that_all_ran(comparing: Comparing) -> No
     late = [{**row, "start": row["submit"] + 900, "end": row["submit"] + 901} if not row["submit"] % 40 else row
             for row in rows]  # fmt: skip
     both = with_deadlines(Record.from_rows(late))
-    gone = np.arange(400) % 4 == 0  # the jobs that wait long
+    gone = np.arange(400) % 4 == 0  # the jobs with long waits
     slower = replace(both, start_us=both.start_us + 1_000_000, end_us=both.end_us + 1_000_000)
     refusing = promising(slower, np.where(gone, NEVER, slower.end_us))
     comparison = comparing({"all": both, "some": refusing})

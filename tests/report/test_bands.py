@@ -1,4 +1,4 @@
-"""Bands of a chart: a partition's jobs lie in its band, and no two on the same row at once."""
+"""Bands of a chart: a partition's jobs are in its band, and no two overlap on a row."""
 
 from __future__ import annotations
 

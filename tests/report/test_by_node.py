@@ -1,4 +1,4 @@
-"""A chart by node: every job on the nodes that it had, as high as what it held, and nobody over another."""
+"""A chart by node: every job is on its nodes, as high as its allocation, without overlaps."""
 
 from __future__ import annotations
 

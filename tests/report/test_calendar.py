@@ -1,4 +1,4 @@
-"""Dates along an axis: each said once, in the log's zone, through changes to and from summer time."""
+"""Dates along an axis: each appears once, in the log's zone, through changes to and from summer time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a replay is from what the log says the machine did."""
+"""Deviation of a simulation from the recorded schedule."""
 
 from __future__ import annotations
 

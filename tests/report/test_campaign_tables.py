@@ -1,4 +1,4 @@
-"""Comparisons of a campaign as sentences, tables and a page: whole, escaped, and honest about what is not there."""
+"""Comparisons of a campaign as sentences, tables and a page: complete, escaped, and explicit about missing data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def made(
     missing: Callable[[Mapping[str, Any]], bool] = lambda row: False,
     comparing: Comparing = QUICK,
 ) -> Comparisons:
-    """Waits of each policy: those of the first times the exponential of its effect, and noise but for the twin."""
+    """Waits of each policy: those of the first times the exponential of its effect, with noise except for the twin."""
     rng = stream(1, "tests", "tables")
     size = {(seed, load): rng.normal(8, 1) for seed, load in product(range(seeds), loads)}
     rows = [
@@ -306,7 +306,7 @@ def test_in_a_browser_the_page_fits_and_complains_of_nothing(
     left = browser.execute_script(
         "return document.querySelector('.campaign tbody th[scope=row]').getBoundingClientRect().left"
     )
-    assert left >= 0 or width > 600  # names stay in sight
+    assert left >= 0 or width > 600  # names stay visible
 
 
 # -- windows of logs, and pictures -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ MACHINE = 12
 
 
 def fitted(jobs: Sequence[tuple[int, int, int]]) -> list[dict[str, int]]:
-    """Rows of the jobs (start, length, cores) that fit beside those before them, counted second by second."""
+    """Rows of the jobs (start, length, cores) that fit with the previous ones, checked second by second."""
     busy = np.zeros(200, dtype=int)
     rows = []
     for start, length, cores in jobs:
@@ -102,7 +102,7 @@ def test_an_empty_record_has_no_pieces() -> None:
 
 
 def test_room_for_pieces_grows_with_them() -> None:
-    """Every second job of one core goes on, so that wide jobs after them are in as many pieces as there are holes."""
+    """Every second one-core job continues, so that later wide jobs have as many pieces as there are holes."""
     n, wide = 64, 40
     start = np.array([0] * n + [2 + 2 * k for k in range(wide)])
     end = np.array([1 if k % 2 else 1000 for k in range(n)] + [3 + 2 * k for k in range(wide)])

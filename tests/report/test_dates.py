@@ -1,4 +1,4 @@
-"""Instants of a log that has dates are told as dates, wherever a sentence names one."""
+"""Instants of a log with dates appear as dates in every sentence."""
 
 from __future__ import annotations
 

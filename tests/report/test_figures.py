@@ -1,4 +1,4 @@
-"""Figures: what they show, and that their text is the same every time and safe on a page."""
+"""Figures: their content, and reproducible text that is safe on a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures by name: on white paper, the same bytes every time."""
+"""Figures by name: on a white background, with reproducible bytes."""
 
 from __future__ import annotations
 

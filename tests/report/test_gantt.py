@@ -1,4 +1,4 @@
-"""What the page embeds of a schedule: all of it, or a stated part."""
+"""Embedded schedules of the page: complete, or a stated part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates of sentences: each is used, and each name that is used exists with these fields."""
+"""Templates of sentences: each is used, and each name in use exists with these fields."""
 
 from __future__ import annotations
 

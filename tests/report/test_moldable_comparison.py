@@ -1,4 +1,4 @@
-"""What moldable jobs are worth and to whom, in words, on the page and in the chart."""
+"""Benefit of moldable jobs by group, in sentences, on the page and in the chart."""
 
 from __future__ import annotations
 

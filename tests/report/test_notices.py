@@ -1,4 +1,4 @@
-"""Slips of the pen and what is not modelled of a site, in words."""
+"""Notices about typing errors and about features of a site that are not modelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page, as text and in a real browser: whole, offline, escaped, fluid, and readable on a phone."""
+"""The page, as text and in a real browser: complete, offline, escaped, fluid, and readable on a phone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def text(comparison: Comparison) -> str:
 
 
 def words(markup: str) -> str:
-    """What is read on a page: without tags, entities resolved, spaces as one."""
+    """Visible text of a page: without tags, entities resolved, whitespace collapsed."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
 
 
@@ -142,7 +142,7 @@ def opened(browser: Any, address: str, width: int = 1280, height: int = 900, *, 
 
 @pytest.fixture(scope="module")
 def chart(browser: Any, address: str) -> Any:
-    """The large page, opened once: each test looks where it wants to."""
+    """The large page, opened once: each test moves to its view."""
     return opened(browser, address)
 
 

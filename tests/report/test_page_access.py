@@ -1,4 +1,4 @@
-"""The page for everybody, without a browser: contrast, headings, tables, pictures, keys, numbers beside pictures."""
+"""Accessibility of the page without a browser: contrast, headings, tables, pictures, keys, numbers next to pictures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def tree(written: Path) -> Tree:
 
 
 def colours() -> dict[str, dict[str, str]]:
-    """Custom properties of both schemes; what the dark one does not say is that of the light one."""
+    """Custom properties of both schemes; values missing in the dark one are those of the light one."""
     light, dark = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)[:2]
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
     return {"light": found, "dark": {**found, **dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))}}

@@ -1,4 +1,4 @@
-"""One job explained on the page: in a browser the same facts and words as `gridsim.questions.explain` finds."""
+"""One job explained on the page: a browser shows the same facts and words as `gridsim.questions.explain`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOSTILE = "<script>window.hacked = 1</script>"
 
 
 def named(record: Record, workload: Any) -> Record:
-    """The record with estimates that are no runtimes, names of users, and a few jobs that were turned away."""
+    """The record with estimates other than run times, names of users, and a few rejected jobs."""
     start, end, status = record.start_us.copy(), record.end_us.copy(), record.status.copy()
     start[50::400], end[50::400], status[50::400] = NEVER, NEVER, Status.unadmitted
     changed = replace(record, workload=workload, start_us=start, end_us=end, status=status)
@@ -46,7 +46,7 @@ def named(record: Record, workload: Any) -> Record:
 
 
 def believed(record: Record) -> Predictions:
-    """Predictions of half to twice what jobs ran, of those that did."""
+    """Predictions of half to twice the run time, for jobs that ran."""
     held = np.where(record.ran, record.end_us - record.start_us, NEVER)
     factor = stream(2, "test").choice([0.5, 0.9, 1.0, 2.0], len(record))
     first = np.where(record.ran, np.maximum(held * factor // MICROSECOND, 1).astype(np.int64) * MICROSECOND, NEVER)
@@ -145,7 +145,7 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
             expected.pop(recorded, None)
         assert set(found) == set(expected)
         if expected["start"] == expected["start"]:
-            expected["status"] = ""  # the page knows only why a job did not run
+            expected["status"] = ""  # the page has only the reason why a job did not run
         for name, value in expected.items():
             if name in ("passers", "reasons"):
                 assert found[name] == value, job
@@ -369,7 +369,7 @@ def test_what_explains_takes_a_tenth_of_the_page_at_most(
     records = making(20_000, policies=2)
     workload = next(iter(records.values())).workload
     asked = workload.runtime * stream(1, "test").integers(1, 10, len(workload))
-    workload = replace(workload, estimate=-(-asked // 300_000_000) * 300_000_000)  # people ask in whole minutes
+    workload = replace(workload, estimate=-(-asked // 300_000_000) * 300_000_000)  # users specify whole minutes
     records = {label: replace(record, workload=workload) for label, record in records.items()}
     text = page.render(comparing(records))
     script = (Path(markup.TEMPLATES) / "explain.js").stat().st_size
@@ -412,7 +412,7 @@ def clustered() -> tuple[dict[str, Record], Platform]:
 
 
 def on_nodes() -> tuple[dict[str, Record], Platform]:
-    """Jobs that ask for memory, GPUs, licences and nodes to themselves."""
+    """Jobs that request memory, GPUs, licences and exclusive nodes."""
     groups = [
         NodeGroup(group="thin", count=3, capacity={"cores": 4, "memory": 8}),
         NodeGroup(group="gpu", capacity={"cores": 8, "memory": 32}, gpus=2),

@@ -1,4 +1,4 @@
-"""Nothing of a page is cut off, hidden at the side or written over: with long names, many policies, and dates."""
+"""No part of a page is cut off, hidden at the side or overwritten: with long names, many policies, and dates."""
 
 from __future__ import annotations
 

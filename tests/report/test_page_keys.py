@@ -1,4 +1,4 @@
-"""The page without a mouse, in a real browser: every control by Tab, seen where it is, and a job explained by keys."""
+"""The page without a mouse, in a real browser: every control is visible and reached by Tab, and keys explain a job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def opened(
 
 
 def walk(browser: Any, most: int = 120) -> list[list[Any]]:
-    """What has the focus after each Tab, until it leaves the page."""
+    """Focused elements after each Tab, until the focus leaves the page."""
     webdriver = pytest.importorskip("selenium.webdriver")
     browser.execute_script("document.activeElement.blur(); window.getSelection().removeAllRanges(); scrollTo(0, 0)")
     seen: list[list[Any]] = []

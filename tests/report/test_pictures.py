@@ -1,4 +1,4 @@
-"""What figures say in words of the groups that gain and lose."""
+"""Texts of figures about the groups that gain and lose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters that ran nothing are told of, and partitions that nobody simulated."""
+"""The report lists clusters that ran no job and partitions that were not simulated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_where_all_ran_something_nothing_is_said_of_it() -> None:
 
 
 def test_a_cluster_that_the_only_policy_leaves_empty_is_told_with_it() -> None:
-    # Both clusters are free when the second job comes: the first one is taken again.
+    # Both clusters are free when the second job arrives: the first one is chosen again.
     late = gs.Workload.from_columns(submit=[0, 5], runtime=[5, 9], cores=[4, 4])
     two = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
     told = gs.compare(late, ["fcfs"], platform=two, options=gs.Run(balancer="least-utilised")).sentences()

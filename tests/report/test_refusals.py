@@ -1,4 +1,4 @@
-"""A policy that turns jobs away is not praised without that; what users do instead is told."""
+"""Praise of a policy includes the jobs that it rejects, and the report lists alternative user behaviour."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ PartitionName=batch Nodes=n[1-4] Default=YES
 
 @pytest.fixture
 def logged(tmp_path: Path) -> tuple[Path, Path]:
-    """A log and the site's file, on which memory for job 7 is on two nodes, and no node has that of job 8."""
+    """A log and the site's file: memory for job 7 is on two nodes, and no node has enough for job 8."""
     log, conf = tmp_path / "sacct.txt", tmp_path / "slurm.conf"
     log.write_text(SACCT)
     conf.write_text(SITE)

@@ -1,4 +1,4 @@
-"""What is told of many workloads alike."""
+"""Sentences about resampled workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer in words: right about who wins, honest about how sure that is."""
+"""Sentences about a comparison: the correct best policy, with the correct certainty."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_mean_of_zero_is_reported_as_an_amount(comparison: Comparison) -> None
 
 
 def overtaken(jobs: int, every: float) -> Record:
-    """One core, jobs of 10 s submitted *every* so many seconds, first come first served."""
+    """One core, jobs of 10 s submitted at an interval of *every* seconds, under FCFS."""
     free, rows = 0.0, []
     for number in range(jobs):
         start = max(free, every * number)
@@ -223,7 +223,7 @@ def test_a_small_loss_is_not_named_however_certain_it_is(
 
 
 def test_a_small_group_that_waits_twice_as_long_is_named(comparison: Comparison) -> None:
-    """Sentence rule G2: too little data never reads as no loss."""
+    """Sentence rule G2: sentences never present too little data as no loss."""
     small = group("257-338", 57, 40 * 86_400, 40 * 86_400 / 29, 0.5, 900.0, "too little data")
     answer = told(comparison, difference("greedy", "fcfs"), groups=(small,))
     assert (
@@ -310,7 +310,7 @@ def test_individual_jobs_are_counted(comparison: Comparison) -> None:
 
 
 def test_a_shaken_input_that_disagrees_withdraws_the_verdict(comparison: Comparison) -> None:
-    """6 % less at p = 0.016 is no clear difference where the sign holds in 5 of 8 shaken inputs."""
+    """6 % less at p = 0.016 is not significant when the sign holds in 5 of 8 resampled inputs."""
     waits = {"fcfs": np.full(8, 3700.0), "greedy": np.array([3600.0] * 5 + [3800.0] * 3)}
     original = {label: {"wait_mean": value} for label, value in (("fcfs", 7200.0), ("greedy", 3600.0))}
     numbers = {label: {"wait_mean": column} for label, column in waits.items()}
@@ -326,7 +326,7 @@ def test_a_shaken_input_that_disagrees_withdraws_the_verdict(comparison: Compari
 
 
 def test_means_of_other_jobs_do_not_withdraw_the_verdict() -> None:
-    """A policy that rejects long waits has the lower mean of its own jobs, in every shaken input too."""
+    """A policy that rejects long waits has a lower mean over its accepted jobs, in every resampled input too."""
     original = {label: {"wait_mean": value} for label, value in (("fcfs", 1800.0), ("greedy", 3600.0))}
     numbers = {label: {"wait_mean": np.full(8, each["wait_mean"])} for label, each in original.items()}
     numbers["greedy"]["wait_mean"][0] = 1700.0

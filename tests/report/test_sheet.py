@@ -1,4 +1,4 @@
-"""Tables of a terminal: every value on one line, at most as wide as the terminal, whatever the labels are."""
+"""Tables of a terminal: every value on one line, at most as wide as the terminal, for any labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lines(made: RenderableType, width: int = 80) -> list[str]:
 
 
 def whole(shown: list[str], value: str) -> int:
-    """How often a value stands on a line by itself."""
+    """Number of lines that consist of one value."""
     return sum(len(re.findall(rf"(?<!\S){re.escape(value)}(?!\S)", line)) for line in shown)
 
 

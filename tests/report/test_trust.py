@@ -1,4 +1,4 @@
-"""How far a comparison is from what the log says did happen."""
+"""Deviation of a comparison from the recorded schedule."""
 
 from __future__ import annotations
 

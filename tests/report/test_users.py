@@ -1,4 +1,4 @@
-"""What is said of users who react, and of a fixed log on a higher load."""
+"""Sentences about users who react, and about a fixed log with a higher load."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CORES = 16
 
 @pytest.fixture(scope="module")
 def log() -> Workload:
-    """A log of a machine that keeps up, as EASY served it."""
+    """A log of a stable machine under EASY."""
     rng = np.random.default_rng(5)
     jobs = Workload.from_columns(
         submit=np.sort(rng.integers(0, 90_000, 400)),
@@ -118,7 +118,7 @@ def reacting(log: Workload) -> Comparison:
 
 
 def test_what_if_is_asked_of_the_jobs_that_were_given(log: Workload, with_changes: Callable[..., Comparison]) -> None:
-    """Not of those that the first policy has moved."""
+    """Not submissions that the first policy has shifted."""
     jobs, platform = transformed(log, ["react", "expand?load=1.5"]), Platform.single(CORES)
     policies = {"fcfs": "fcfs", "easy": "easy"}
     found = with_changes(compare(jobs, policies, platform=platform), policies, platform)

@@ -1,4 +1,4 @@
-"""Pictures of what a change does: every answer is there, at its number, with its interval."""
+"""Pictures of the effects of a change: every answer is drawn at its value with its interval."""
 
 from __future__ import annotations
 

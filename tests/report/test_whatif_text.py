@@ -1,4 +1,4 @@
-"""What-if answers beside a comparison: the same runs, told in words, rows and files; hostile names stay text."""
+"""Answers to what-if questions next to a comparison: the same runs in sentences, rows and files; names stay text."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_every_row_says_whether_its_difference_is_real(asked: Comparison) -> Non
     for line in changed:
         assert line.real in ("yes, shorter", "yes, longer", "not clear", "too little data", "no change")
     fcfs = whatif_text.lines(asked.whatifs[0])[-1]
-    assert (fcfs.against, fcfs.real) == ("the same", "no change")  # FCFS looks at no estimate
+    assert (fcfs.against, fcfs.real) == ("the same", "no change")  # FCFS uses no estimates
 
 
 def test_the_file_has_a_row_a_policy_and_change(asked: Comparison, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_page_has_the_table_and_links_to_its_numbers(asked: Comparison, tmp_pa
 
 @dataclass
 class OfOneSize:
-    """A policy that takes no other machine."""
+    """A policy that does not support another machine."""
 
     cores: int = 64
 

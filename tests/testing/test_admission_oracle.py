@@ -1,4 +1,4 @@
-"""The second implementation of guaranteed deadlines: the specified cases, and what must hold of every run."""
+"""The second implementation of guaranteed deadlines: the specified cases, and invariants of every run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def workload_of(case: Mapping[str, Any]) -> Workload:
         job=[job["id"] for job in jobs],
         **{name: [job[name] for job in jobs] for name in ("submit", "runtime", "estimate", "cores")},
         deadline=[float("inf") if job.get("deadline") is None else job["deadline"] for job in jobs],
-        # A tolerance below 1 behaves like 1 (section 7.2), and that is how a workload writes it.
+        # A tolerance below 1 behaves like 1 (section 7.2), and workloads contain 1.
         tolerance=[max(1.0, job.get("tolerance", 1.0)) for job in jobs],
         restartable=[job.get("restartable", True) for job in jobs],
     )

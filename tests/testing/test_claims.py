@@ -1,4 +1,4 @@
-"""Claims about policies, on schedules that keep them and on schedules that do not."""
+"""Claims about policies, on schedules that satisfy them and on schedules that do not."""
 
 from __future__ import annotations
 

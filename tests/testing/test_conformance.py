@@ -1,4 +1,4 @@
-"""The verdict on a case: every field counts, and nothing is passed that was not compared."""
+"""The verdict on a case: every field counts, and a case without any comparison does not pass."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CASE: dict[str, Any] = {
 
 
 def case(*path: Any, value: Any = None) -> dict[str, Any]:
-    """The case with the entry at *path* set."""
+    """The case with a new value at *path*."""
     changed = copy.deepcopy(CASE)
     if path:
         place: Any = changed
@@ -218,7 +218,7 @@ def test_folders_are_searched_to_the_bottom_and_must_hold_something(tmp_path: Pa
 MACHINES = [
     path
     for path, case in read_cases([CASES / "machine"])
-    if "platform" in case and not any("cores" in job for job in case["jobs"])  # plain cores are a name of their own
+    if "platform" in case and not any("cores" in job for job in case["jobs"])  # plain cores have a separate name
 ]
 
 

@@ -1,4 +1,4 @@
-"""One violation of every kind that is about what jobs ask of nodes and pools, planted in a sound schedule and found."""
+"""One violation of every kind about requests of nodes and pools, inserted into a valid schedule and detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One violation of every kind, planted in a sound schedule and found."""
+"""One violation of every kind, inserted into a valid schedule and detected."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_planted_violation_is_found_with_its_job(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("job", "start", "end"),
-    [(12, 0, 5), (12, 5, 5), (14, 11, 18), (99, 11, 12)],  # too early, no time, longer than asked for, unknown
+    [(12, 0, 5), (12, 5, 5), (14, 11, 18), (99, 11, 12)],  # too early, no time, longer than requested, unknown
 )
 def test_runs_cut_short_are_runs_of_a_job_that_waits_again(job: int, start: int, end: int) -> None:
     assert "two-runs-at-once" in found(cut_short(job, start, end))
@@ -276,7 +276,7 @@ GRID = Platform(RouterSpec("root", (ClusterSpec("a", 2, "A"), ClusterSpec("b", 2
 
 
 def planted(column: str, row: int, value: int) -> list[Violation]:
-    """What is found when one value of the tasks' columns is another."""
+    """Violations found when one value of the tasks' columns is changed."""
     record = run(GRAPHS, GRID, "fifo-job")
     assert violations(record, platform=GRID) == []
     assert record.tasks is not None

@@ -1,4 +1,4 @@
-"""Claims about particular policies on nodes: true of their schedules, and of some others not."""
+"""Claims about particular policies on nodes: true of their schedules, and false of some others."""
 
 from __future__ import annotations
 

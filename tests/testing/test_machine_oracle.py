@@ -1,4 +1,4 @@
-"""The second implementation of machines of nodes: specified cases by itself, by trial what it computes ahead."""
+"""The second implementation of machines of nodes: specified cases, and its formulas against step-by-step trials."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = {path.stem: case for path, case in read_cases([BUILT_IN / "machine"])}
 
 
 def by_reference(workload: Workload, platform: Platform, algorithm: str, parameters: Mapping[str, Any]) -> Found:
-    """What the second implementation makes of a run of a case."""
+    """Run a case with the second implementation."""
     typical = tuple(Typical(demand_of(asked), count) for asked, count in parameters.get("typical", ()))
     resources = tuple(parameters["resources"]) if "resources" in parameters else None
     rule = Rule(parameters["placement"], parameters.get("align", "high"), resources, typical)
@@ -85,7 +85,7 @@ def test_a_case_of_nodes_fails_for_any_difference(word: str) -> None:
 
 
 def rooms(seed: int, count: int) -> Iterator[tuple[Machine, Rule, Room, Demand]]:
-    """Machines that hold something already, and small demands."""
+    """Machines with existing allocations, and small demands."""
     rng = np.random.default_rng(seed)
     while count:
         machine, room = draw_machine(rng), None
@@ -159,7 +159,7 @@ def test_nothing_is_free_over_an_interval_that_is_not_free_at_each_of_its_instan
 def test_typical_demands_are_the_most_frequent_that_hold_19_of_20_tasks() -> None:
     machine = Machine([Node({"cores": 8, "memory": 64}, gpus=2)])
     demands = [
-        *[Demand(tasks=1, each={"cores": 2, "memory": memory}) for memory in (1, 2, 3)],  # memory is left out: one task
+        *[Demand(tasks=1, each={"cores": 2, "memory": memory}) for memory in (1, 2, 3)],  # memory is omitted: one task
         Demand(tasks=15, each={"cores": 4}, gpu=500),
         Demand(tasks=1, each={"cores": 1}),
         Demand(cores=1),
@@ -202,6 +202,6 @@ def test_machines_and_jobs_are_the_same_after_a_translation_there_and_back() -> 
 
 
 def clean(demand: Demand) -> Demand:
-    """Without amounts of nothing."""
+    """Without zero amounts."""
     each = {name: amount for name, amount in sorted(demand.each.items()) if amount}
     return Demand(**{**vars(demand), "each": each})

@@ -152,7 +152,7 @@ def test_limits_are_the_specified_ones() -> None:
     left = {job["id"]: Fraction(job["remaining"]) for job in case["running"]}
 
     def found(jobs: list[dict[str, Any]], scope: str, rules: Rules) -> list[dict[str, int]]:
-        """Running jobs first, as far as they share at all."""
+        """Running jobs first, if they share at all."""
         running = [job for job in jobs if job["id"] in left and scope != "queued"]
         waiting = [job for job in jobs if job["id"] not in left]
         claims = {job["id"]: Claim(Fraction(job["weight"]), job["min"], job["max"]) for job in running + waiting}

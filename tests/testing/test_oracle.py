@@ -1,4 +1,4 @@
-"""The second implementation on schedules that can be checked in the head."""
+"""The second implementation on schedules that can be checked by hand."""
 
 from __future__ import annotations
 

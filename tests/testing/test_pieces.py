@@ -1,4 +1,4 @@
-"""Where jobs ran: a sound table is sound, each kind of mistake in it is found, and damaged lines are named."""
+"""Allocations of jobs: a valid table passes, each kind of error in it is found, and damaged lines are named."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ job,run,node,tasks,cores,memory,gpus,start,end
 13,1,g1,2,2,100,0:500 1:1000,0,5
 14,1,g1,1,4,100,1:1000,5,10
 """
-"""The last job has three cores more than it asked for, on a node that it shares."""
+"""The last job has three cores more than requested, on a node that it shares."""
 
 
 def sound() -> str:
@@ -150,7 +150,7 @@ def test_damaged_lines_are_named(text: str, told: str, tmp_path: Path) -> None:
 
 
 def drawn(count: int, seed: int = 3) -> Workload:
-    """Jobs of all kinds: some want memory, GPUs or whole nodes; some make room for others."""
+    """Jobs of all kinds: some request memory, GPUs or whole nodes; some can be preempted by others."""
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {
         "submit": np.sort(rng.integers(0, 400, count)).tolist(),

@@ -1,4 +1,4 @@
-"""The checks for authors of policies: every policy of gridsim passes, every usual mistake is named."""
+"""The checks for authors of policies: every policy of gridsim passes, every common error is named."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Nightly:
 
 @dataclass
 class Waited:
-    """By arrival, with the present instant in a term that all requests have in common."""
+    """By arrival, plus a term with the current time that all requests share."""
 
     changes = "static"
 
@@ -218,7 +218,7 @@ class Lazy(Backfilling):
 
 @dataclass
 class Counting(Backfilling):
-    """One that turns away every third question, not every third request."""
+    """A policy that rejects every third call, not every third request."""
 
     def setup(self, cluster: ClusterView, rng: np.random.Generator) -> None:
         super().setup(cluster, rng)
@@ -231,7 +231,7 @@ class Counting(Backfilling):
 
 @dataclass
 class Taking(Backfilling):
-    """One that counts a request as taken when it is asked about it, and takes thirty."""
+    """A policy that counts a request as accepted when it is queried, and accepts thirty."""
 
     def setup(self, cluster: ClusterView, rng: np.random.Generator) -> None:
         super().setup(cluster, rng)

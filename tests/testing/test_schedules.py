@@ -1,4 +1,4 @@
-"""Schedules in every format: read as they stand, and a violation of each kind that the format can hold is found."""
+"""Schedules in every format: they are read as they are, and every representable violation is found."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gridsim.workload.formats.swf_writer import write_swf
 JOBS = Workload.from_columns(
     job=[11, 12, 13, 14], submit=[0, 1, 2, 3], runtime=[10, 10, 5, 9], estimate=[10, 20, 5, 6], cores=[3, 4, 1, 2]
 )
-"""Job 14 reaches its estimate; job 12 asked for too much time."""
+"""Job 14 reaches its estimate; job 12 requested too much time."""
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -70,7 +70,7 @@ CHANGES: dict[str, Callable[[Rows], Rows]] = {
     "deadline-missed": _set(2, granted=6),
     "promised-yet-refused": _set(2, status="unadmitted", start=None, end=None, wait=None, granted=7),
 }
-"""How each kind is planted."""
+"""Insertion of each kind of violation."""
 
 
 # -- formats ---------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def ours(rows: Rows) -> str:
 
 
 def named(rows: Rows) -> str:
-    """A CSV with columns of its own, semicolons and a byte-order mark."""
+    """A CSV with custom columns, semicolons and a byte-order mark."""
     lines = ["\ufeffNr;when asked;begins;stops;size;how it went;promise"]
     names = ("job", "submit", "start", "end", "cores", "status", "granted")
     lines += [";".join(_cell(row[name]) for name in names) for row in rows]
@@ -146,11 +146,11 @@ def swf(rows: Rows) -> str:
 
 FORMATS: dict[str, tuple[str, Callable[[Rows], str], dict[str, str] | None, set[str]]] = {
     "ours": ("jobs.csv", ours, None, set(CHANGES)),
-    # It states no wait.
+    # The format contains no wait.
     "named columns": ("schedule.csv", named, NAMES, set(CHANGES) - {"wrong-wait"}),
-    # It states no promised deadlines.
+    # The format contains no promised deadlines.
     "batsim": ("jobs.csv", batsim, None, set(CHANGES) - {"deadline-missed", "promised-yet-refused"}),
-    # Start is submit plus wait; there are no promises, and its states do not tell kills and rejections apart.
+    # Start is submit plus wait; the format has no promises, and its states do not distinguish kills from rejections.
     "swf": (
         "schedule.swf",
         swf,

@@ -74,7 +74,7 @@ def two_decimals(value: Exact) -> str:
 
 
 def ratio(metric: str, figure: str) -> Exact:
-    """Schedule B over schedule A, as Tables 3d and 4d print it."""
+    """Schedule B divided by schedule A, as Tables 3d and 4d print it."""
     a, b = EXACT[f"{figure}a"][metric], EXACT[f"{figure}b"][metric]
     return b / a if isinstance(a, float) or isinstance(b, float) else Fraction(b) / Fraction(a)
 

@@ -1,4 +1,4 @@
-"""Deterministic parts of the Lublin-Feitelson model, number by number as its specification prints them."""
+"""Deterministic parts of the Lublin-Feitelson model, compared with each number of its specification."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Published studies done again: what is missing is run, figures and tables are drawn, and each claim gets a verdict."""
+"""Reproductions of published studies: run missing campaigns, draw figures and tables, and give each claim a verdict."""

@@ -1,4 +1,4 @@
-"""Exact cases that decide claims: a folder of them, and what runs one."""
+"""Exact cases that decide claims: their folder, and the function that runs one case."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Cases:
     Parameters
     ----------
     folder : Path, optional
-        With a folder for each family, or the cases of one family themselves; none where there are no cases.
+        Folder with a subfolder for each family, or with the cases of one family. Without a folder there are no cases.
     passes : callable
-        Whether this implementation gives what a case expects.
+        Return whether this implementation gives the expected result of a case.
 
     Raises
     ------
     InputError
-        When the folder is not there.
+        When the folder does not exist.
     """
 
     folder: Path | None = None
@@ -40,7 +40,7 @@ class Cases:
             raise InputError("is no folder; expected one with exact cases", path=self.folder, field="cases")
 
     def of(self, family: str, pattern: str) -> Iterator[tuple[str, Case]]:
-        """Names and cases of a family whose file has a name like *pattern*, in order of their names."""
+        """Return names and cases of a family whose file name matches *pattern*, sorted by name."""
         if self.folder is None:
             return
         place = self.folder / family
@@ -51,7 +51,7 @@ class Cases:
                 raise InputError(f"is no JSON: {error}", path=path) from error
 
     def missing(self, what: str) -> str:
-        """What is said where cases are not there."""
+        """Raise the error for missing cases."""
         if self.folder is None:
             return "not told by cases (give --cases)" if not what else "give --cases"
         return f"not found at {self.folder}" if not what else f"cases {what} not found at {self.folder}"

@@ -1,4 +1,4 @@
-"""The papers that are done again: what a user types for each, and what it is."""
+"""The reproduced papers: the name of each on the command line, and its citation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CITATIONS", "Citation"]
 
 
 class Citation(NamedTuple):
-    """Title of a paper; who wrote it, where and when."""
+    """Title, authors, venue and year of a paper."""
 
     title: str
     authors: str
@@ -40,4 +40,4 @@ CITATIONS = {
         "IEEE International Conference on Cluster Computing, 2003",
     ),
 }
-"""By what a user types."""
+"""Citations by the name on the command line."""

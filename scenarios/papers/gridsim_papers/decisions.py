@@ -1,7 +1,7 @@
 """Tests that decide parts of claims about policies, on paired numbers of units.
 
-Differences are taken unit by unit and averaged over the streams of a window first, so n is windows. Every test is
-one-sided, and not corrected: `gridsim_papers.verdicts.decided` corrects over all parts of a claim.
+Differences are computed per unit and first averaged over the streams of a window, so n is the number of windows. Every
+test is one-sided and uncorrected: `gridsim_papers.verdicts.decided` corrects over all parts of a claim.
 
 Statistics are those of `gridsim.metrics.paired_tests`; Page's trend test is scipy's.
 
@@ -41,7 +41,7 @@ Subject = TypeVar("Subject")
 
 
 def answered(judge: Callable[[Subject], Finding], subject: Subject) -> Finding:
-    """What a judge says; *not testable*, and why, where the rows that decide are missing."""
+    """Return the finding of a judge; *not testable*, with the reason, when the rows that decide are missing."""
     try:
         return judge(subject)
     except InputError as error:
@@ -49,7 +49,7 @@ def answered(judge: Callable[[Subject], Finding], subject: Subject) -> Finding:
 
 
 def one_sided(p: float, supports: bool) -> tuple[float, float]:
-    """``a`` and ``b`` of a part, from a two-sided p value and whether the estimate is as claimed.
+    """Return ``a`` and ``b`` of a part, from a two-sided p value and whether the estimate is as claimed.
 
     Examples
     --------
@@ -72,19 +72,19 @@ def _limit(margin: float, ratio: bool) -> float:
 def signed(
     family: Sequence[tuple[str, Values]], wanted: int, *, ratio: bool = False, margin: float | None = None
 ) -> list[Part]:
-    """Whether mean changes have a sign, each by a paired t-test.
+    """Test whether mean changes have a sign, each by a paired t-test.
 
     Parameters
     ----------
     family : sequence of (str, values)
-        Words, and the change of each unit.
+        Description, and the change of each unit.
     wanted : {-1, 1}
-        The sign claimed.
+        The claimed sign.
     ratio : bool
-        Whether the changes are logarithms of ratios: the effect shown is the ratio.
+        Whether the changes are logarithms of ratios: the reported effect is then the ratio.
     margin : float, optional
-        Non-inferiority ("at most", "nobody is harmed"): a change the other way is shown to be within this margin, and
-        refuted where the estimate is beyond the margin and its sign is surely the other one.
+        For non-inferiority (claims such as "at most"). A change in the opposite direction is shown to be within this
+        margin. It is refuted when the estimate is beyond the margin and its sign is significantly the opposite one.
     """
     found = []
     for words, values in family:
@@ -101,7 +101,7 @@ def signed(
 
 
 def _shown(test: PairedTest, ratio: bool) -> tuple[float, float, float]:
-    """Mean change and its interval, or the ratio whose logarithm they are; infinity where there is no top."""
+    """Mean change and its interval, or the ratios with these logarithms; infinity for a missing upper limit."""
     shown = test.mean, test.low, test.high
     if not ratio:
         return shown
@@ -110,18 +110,18 @@ def _shown(test: PairedTest, ratio: bool) -> tuple[float, float, float]:
 
 
 def alike(family: Sequence[tuple[str, Values]], margin: float, *, ratio: bool = False) -> list[Part]:
-    """Whether mean changes lie within a *margin* of 0 (of a ratio of 1), by two one-sided tests."""
+    """Test whether mean changes lie within a *margin* of 0 (of a ratio of 1), by two one-sided tests."""
     limit = _limit(margin, ratio)
     return _within(family, -limit, limit, ratio)
 
 
 def expected(family: Sequence[tuple[str, Values]], least: float, most: float, margin: float = 0.0) -> list[Part]:
-    """Whether mean changes lie in a printed range, or within a *margin* of it."""
+    """Test whether mean changes lie in a printed range, or within a *margin* of it."""
     return _within(family, least - margin, most + margin, False)
 
 
 def _within(family: Sequence[tuple[str, Values]], least: float, most: float, ratio: bool) -> list[Part]:
-    """Shown by two one-sided tests, refuted by the one on the side of the mean."""
+    """Shown by two one-sided tests, refuted by the test on the side of the mean."""
     found = []
     for words, values in family:
         numbers = by_window(values)
@@ -132,17 +132,18 @@ def _within(family: Sequence[tuple[str, Values]], least: float, most: float, rat
 
 
 def trends(family: Sequence[tuple[str, Sequence[tuple[float, Values]]]], wanted: int) -> list[Part]:
-    """Whether numbers rise (1) or fall (-1) along an axis: Page's test over windows.
+    """Test whether numbers rise (1) or fall (-1) along an axis: Page's test over windows.
 
     Parameters
     ----------
     family : sequence of (str, sequence of (level, values))
-        Words, and numbers of each unit at each level of the axis, two levels or more (two: a paired t-test).
+        Description, and numbers of each unit at two or more levels of the axis (two levels: a paired t-test).
 
     Notes
     -----
-    The effect is the slope of a straight line in logarithms of the axis, relative to the mean of the window, with its
-    interval over resampled windows. The words tell in how many units the last number is beyond the first one.
+    The effect is the slope of a straight line over the logarithm of the axis, relative to the mean of the window, with
+    an interval from resampled windows. The description contains the number of units whose last number is beyond the
+    first.
     """
     found = []
     for words, levels in family:
@@ -159,7 +160,7 @@ def trends(family: Sequence[tuple[str, Sequence[tuple[float, Values]]]], wanted:
 
 
 def _table(levels: Sequence[tuple[float, Values]]) -> tuple[FloatArray, FloatArray]:
-    """The axis, and windows by levels, of the units that have a number at each."""
+    """The axis, and windows by levels, for the units that have a number at each level."""
     if len(levels) < 2:
         raise InputError(f"{len(levels)} levels show no trend; expected two or more")
     units = [unit for unit in levels[0][1] if all(math.isfinite(values.get(unit, NAN)) for _, values in levels)]
@@ -169,7 +170,7 @@ def _table(levels: Sequence[tuple[float, Values]]) -> tuple[FloatArray, FloatArr
 
 def _page(table: FloatArray, way: int) -> float:
     """One-sided p that the columns do not rise (1) or fall (-1)."""
-    from scipy import stats  # a second, for this test alone
+    from scipy import stats  # the import takes a second and only this test needs it
 
     windows, levels = table.shape
     if windows < 2:
@@ -180,7 +181,7 @@ def _page(table: FloatArray, way: int) -> float:
 
 
 def _slopes(axis: FloatArray, table: FloatArray) -> FloatArray:
-    """Slope of each row over the logarithm of the axis (over the axis itself where that has no logarithm)."""
+    """Slope of each row over the logarithm of the axis (over the axis itself when the logarithm is undefined)."""
     along = np.log(axis) if axis.min() > 0 else axis
     along = along - along.mean()
     means = table.mean(axis=1)
@@ -189,11 +190,11 @@ def _slopes(axis: FloatArray, table: FloatArray) -> FloatArray:
 
 
 def more_often(family: Sequence[tuple[str, Values, Values]], wanted: int) -> list[Part]:
-    """Whether one number is above (1) or below (-1) another in most windows: sign tests, ties left out.
+    """Test whether one number is above (1) or below (-1) another in most windows: sign tests that ignore ties.
 
     The effect is the mean difference.
     """
-    from scipy import stats  # a second, for these tests alone
+    from scipy import stats  # the import takes a second and only these tests need it
 
     found = []
     for words, mine, theirs in family:
@@ -209,7 +210,7 @@ def more_often(family: Sequence[tuple[str, Values, Values]], wanted: int) -> lis
 
 
 def agreement(tests: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """``a`` and ``b`` of a part that says that several changes have the same sign.
+    """Return ``a`` and ``b`` of a part that claims the same sign for several changes.
 
     Parameters
     ----------
@@ -218,22 +219,23 @@ def agreement(tests: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
     Notes
     -----
-    Shown where all are surely above, or all surely below; refuted where one is surely above and another surely below.
+    Shown when all changes are significantly above 0, or all significantly below; refuted when one is significantly
+    above and another significantly below.
     """
     above, below = zip(*tests, strict=True)
     return min(max(above), max(below)), min(1.0, len(tests) * max(min(above), min(below)))
 
 
 def at_least(number: int, parts: Sequence[Part]) -> list[Part]:
-    """Parts of a claim that needs a *number* of many: the best ones, corrected for the choice.
+    """Parts of a claim that needs a *number* of many parts: the best ones, corrected for the selection.
 
-    The part at place i says that at least i of all are as claimed. Its ``a`` is Holm's over all that were chosen from;
-    its ``b`` is that of a partial conjunction: so many are otherwise that fewer than i are left.
+    The part at place i claims that at least i of all parts are as claimed. Its ``a`` is corrected by Holm's method over
+    all candidates. Its ``b`` is that of a partial conjunction: enough parts are otherwise that fewer than i remain.
 
     Raises
     ------
     InputError
-        When there are fewer parts than are needed.
+        When there are fewer parts than needed.
     """
     if len(parts) < number:
         raise InputError(f"{len(parts)} parts to choose from; expected {number} or more")
@@ -248,18 +250,18 @@ def at_least(number: int, parts: Sequence[Part]) -> list[Part]:
 
 
 def resampled(words: str, value: float, draws: FloatArray, n: int, least: float, most: float = math.inf) -> Part:
-    """Whether a number that is no mean lies in a range: the share of resamples of the units in which it does.
+    """Test whether a statistic other than a mean lies in a range: the share of resamples of the units in the range.
 
     Parameters
     ----------
     value : float
-        Of all units.
+        The statistic of all units.
     draws : array
-        The same of each resample.
+        The statistic of each resample.
     """
     outside = int(np.count_nonzero((draws < least) | (draws > most)))
     a, b = ((1 + count) / (1 + len(draws)) for count in (outside, len(draws) - outside))
-    if not least <= value <= most:  # the estimate itself speaks against it, whatever most resamples do
+    if not least <= value <= most:  # an estimate outside the range is evidence against the claim
         a = 1.0
     else:
         b = 1.0

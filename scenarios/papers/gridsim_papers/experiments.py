@@ -1,4 +1,4 @@
-"""Experiments as tables: a name, and grids of settings with the policies that each setting is run under."""
+"""Experiments as tables: a name, and grids of settings with the policies of each setting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gridsim_papers.units import Tabled
 __all__ = ["Grid", "experiments", "schedules"]
 
 Grid = Mapping[str, Any]
-"""Values of each part of a setting, and the ``schemes``; ``groups`` of jobs whose numbers are kept besides."""
+"""Values of each part of a setting, and the ``schemes``; ``groups`` of jobs whose numbers are also stored."""
 
 
 @cache
@@ -25,29 +25,29 @@ def _file(family: str) -> Mapping[str, Any]:
 
 
 def experiments(family: str, *tables: str) -> dict[str, Sequence[Grid]]:
-    """Grids of each experiment by its name, in the order of the file, of these tables of it."""
+    """Grids of each experiment by name, in file order, limited to the given tables."""
     return {name: grids for table in tables for name, grids in _file(family)[table].items()}
 
 
 def schedules(
     family: str, grid: Grid, campaign: Tabled, sets: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Every combination of a grid: its values in the order of what is usual, which varies slowest first.
+    """Every combination of a grid, in the order of the usual settings, of which the first varies slowest.
 
     Parameters
     ----------
     family : str
-        Whose file the grid is of; its ``[usual]`` is what a grid leaves out.
+        Family whose file contains the grid; its ``[usual]`` table has the settings that a grid omits.
     campaign : Tabled
-        Its attribute *name* is what ``"all name"`` stands for, and the last of it ``"last name"``; without a name, the
-        attribute that is called as the part of the setting.
+        ``"all name"`` in a grid means its attribute *name*, and ``"last name"`` the last value of it. Without a name,
+        the attribute with the name of the setting is used.
     sets : mapping of str to sequence of str
-        What stands for several policies, with those of ``[sets]``.
+        Names for groups of policies, in addition to those of ``[sets]``.
 
     Raises
     ------
     UnknownNameError
-        For a part of a setting, or a way to take values from the campaign, that is none.
+        For an unknown part of a setting, or an unknown way to take values from the campaign.
     """
     usual = _file(family)["usual"]
     for name in grid:

@@ -1,6 +1,6 @@
-"""The ledgers of claims: what each paper says, in the project's own words, and what decides it.
+"""Ledgers of claims: paraphrased statements of each paper, and the evidence that decides them.
 
-One file a family of papers in ``ledgers``; judges know claims by their identifiers alone.
+Each family of papers has one file in ``ledgers``; judges use only the identifiers of claims.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEDGERS = Path(__file__).parent / "ledgers"
 
 
 MARGIN = 0.05
-"""Margin of what is judged without an entry in a ledger."""
+"""Margin for judgements without an entry in a ledger."""
 
 
 class Entry(NamedTuple):
@@ -27,17 +27,17 @@ class Entry(NamedTuple):
     Attributes
     ----------
     id, paper : str
-        Its identifier, and the short name of the paper.
+        Identifier, and the short name of the paper.
     where : str
-        In the paper.
+        Place in the paper.
     statement : str
-        In our words.
+        Paraphrased statement.
     decided_by : str
         ``campaign``, ``industrial log``, ``exact cases``, ``the code``, or ``other work``.
     what : str
-        Experiments of the campaign, names of the cases, or what it would need.
+        Experiments of the campaign, names of the cases, or missing requirements.
     margin : float
-        Differences within it do not matter: of a ratio, or of a utilisation; 0 where the claim needs none.
+        Negligible difference of a ratio or of a utilisation; 0 for a claim that needs none.
     """
 
     id: str

@@ -1,6 +1,6 @@
-"""One page of all papers that were done again: figures beside it, tables, and the verdict on each claim.
+"""One page of all reproduced papers: comparisons of figures, tables, and the verdict on each claim.
 
-It is HTML that needs no network and no JavaScript. What is shown is what the files of the papers say.
+The page is HTML without network access or JavaScript. Its content comes from the files of the papers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SEVERAL = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do
 
 
 class Circumstance(NamedTuple):
-    """A line of what was found of a claim."""
+    """A line of the findings on a claim."""
 
     where: str
     answer: str
@@ -74,12 +74,12 @@ class Section(NamedTuple):
 
 
 def render(papers: Sequence[Mapping[str, Any]]) -> str:
-    """Text of the page.
+    """Return the text of the page.
 
     Parameters
     ----------
     papers : sequence of mapping
-        What `gridsim_papers.reproduce.reproduce` tells of each.
+        Output of `gridsim_papers.reproduce.reproduce` for each paper.
     """
     sections = [_section(told) for told in papers]
     return (

@@ -1,4 +1,4 @@
-"""Numbers of units: what is paired, subtracted and averaged before anything is tested.
+"""Numbers per unit, which are paired, subtracted and averaged before any test.
 
 A *unit* is a window of a log and a stream of duplication: the same jobs under every policy.
 """
@@ -16,17 +16,17 @@ from gridsim.model.time import FloatArray
 __all__ = ["Values", "by_window", "changes", "combined"]
 
 Values = Mapping[tuple[int, int], float]
-"""A number a unit: by window and stream."""
+"""One number per unit: by window and stream."""
 
 
 def combined(function: Callable[..., float], *values: Values) -> Values:
-    """A function of numbers of the same unit, for the units that all have."""
+    """Apply a function to numbers of the same unit, for units present in all arguments."""
     units = [unit for unit in values[0] if all(unit in others for others in values[1:])]
     return {unit: function(*(of_one[unit] for of_one in values)) for unit in units}
 
 
 def changes(mine: Values, theirs: Values, *, ratio: bool = False) -> Values:
-    """Mine minus theirs, or the logarithm of mine over theirs."""
+    """Mine minus theirs, or the logarithm of mine divided by theirs."""
     if not ratio:
         return combined(lambda a, b: a - b, mine, theirs)
     units = [unit for unit in mine if unit in theirs]
@@ -35,7 +35,7 @@ def changes(mine: Values, theirs: Values, *, ratio: bool = False) -> Values:
 
 
 def by_window(values: Values) -> FloatArray:
-    """Mean over the streams of each window; what is no number is left out."""
+    """Mean over the streams of each window, without NaN and infinite values."""
     found: dict[int, list[float]] = {}
     for (window, _), value in sorted(values.items()):
         if math.isfinite(value):

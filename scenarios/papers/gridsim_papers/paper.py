@@ -1,7 +1,7 @@
-"""What a paper is to those who repeat it: a campaign, figures by number, tables, and claims with what decides them.
+"""Reproducible papers: a campaign, numbered figures, tables, and claims with their judges.
 
-Papers that one campaign serves are a family; its module knows the campaign, how figures are drawn of its rows, and
-which judges decide the claims of its ledger.
+Papers that share one campaign are a family. The module of a family defines the campaign, draws figures from its rows,
+and selects the judges of the claims in its ledger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gridsim.errors import UnknownNameError
 from gridsim_papers.citations import Citation
 from gridsim_papers.ledger import Entry, read_ledger
 
-if TYPE_CHECKING:  # ``gridsim reproduce --help`` needs none of it
+if TYPE_CHECKING:  # ``gridsim reproduce --help`` needs none of these imports
     from matplotlib.figure import Figure
 
     from gridsim_papers.cases import Cases
@@ -43,7 +43,7 @@ __all__ = [
 RECIPES = Path(__file__).parent / "recipes"
 
 MODEL = "model"
-"""Log of synthetic jobs that stands in for what is not there."""
+"""Log of synthetic jobs that replaces absent logs."""
 
 Rows = Mapping[str, Sequence["Row"]]
 """Stored rows of each part of a plan."""
@@ -55,15 +55,15 @@ class Picture(NamedTuple):
     Attributes
     ----------
     number : str
-        As it is asked for.
+        Number by which it is requested.
     title : str
-        What it shows.
+        Title of the figure.
     experiments : frozenset of str
-        What its rows are of, in the words of the family; empty where it needs none.
+        Experiments that its rows belong to, with the names of the family; empty if it needs none.
     logs : frozenset of str
-        Whose jobs it shows.
+        Logs whose jobs it shows.
     cases : str
-        Exact cases that decide it in place of a drawing: for pseudo-code.
+        Exact cases that decide pseudo-code, which has no drawing.
     """
 
     number: str
@@ -74,7 +74,7 @@ class Picture(NamedTuple):
 
 
 class Tabled(NamedTuple):
-    """A table of a paper: lines of cells, the first of them heads."""
+    """A table of a paper: lines of cells, of which the first is the header."""
 
     name: str
     title: str
@@ -82,7 +82,7 @@ class Tabled(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A campaign, what its rows are of, and the name of the folder that keeps them."""
+    """A campaign, a description of its rows, and the name of the folder that stores them."""
 
     name: str
     store: str
@@ -91,7 +91,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run, and what stands in for what.
+    """Campaigns to run, and their replaced data.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Plan:
     stand_ins : mapping of str to str
         Logs that synthetic jobs replace, with their titles.
     absent : sequence of Absent
-        Data that is not there.
+        Missing data.
     """
 
     parts: Sequence[Part]
@@ -109,7 +109,7 @@ class Plan:
 
     @property
     def synthetic(self) -> str:
-        """Titles of the logs that synthetic jobs replace, in words."""
+        """Titles of the logs that synthetic jobs replace, as text."""
         return " and ".join(self.stand_ins.values())
 
 
@@ -120,13 +120,13 @@ class Paper:
     Attributes
     ----------
     name : str
-        What a user types.
+        Name on the command line.
     citation : Citation
-        What it is.
+        Title, authors, venue and year.
     home : str
         Class of its family, as ``module:Class`` of this package.
     key : str
-        What begins the names of its figures in the recipes of the family.
+        Prefix of the names of its figures in the recipes of the family.
     """
 
     name: str
@@ -136,12 +136,12 @@ class Paper:
 
     @property
     def family(self) -> Family:
-        """What serves it."""
+        """The family of the paper."""
         return _family(self.home)
 
     @property
     def variants(self) -> Collection[str]:
-        """Other ways to run it."""
+        """Variants of the campaign."""
         return self.family.variants
 
     @property
@@ -155,7 +155,7 @@ class Paper:
         return {picture.number: picture for picture in self.family.pictures(self)}
 
     def asked(self, number: str) -> list[Picture]:
-        """Figures that a number names: its own, or its parts (13 for 13a, 13b and 13c).
+        """Figures with a number: the figure itself, or its parts (13 for 13a, 13b and 13c).
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Paper:
         return parts
 
     def check(self, order: Order, figure: str | None = None) -> None:
-        """Look at what is asked for, and run nothing.
+        """Return the plan for a request without running it.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Paper:
         kind: str = "png",
         listener: Listener | None = None,
     ) -> Reproduced:
-        """Run what is missing, draw, judge, and write everything to a folder: see `gridsim.campaign.paper.Paper`."""
+        """Run missing campaigns, draw, judge, and write everything to a folder: see `gridsim.campaign.paper.Paper`."""
         from gridsim_papers.reproduce import draw_alone, reproduce
 
         if figure is not None:
@@ -207,7 +207,7 @@ def _family(home: str) -> Family:
 
 
 class Results(ABC):
-    """Stored rows of a paper, looked at: what can be drawn of them, and what they say of its claims."""
+    """Indexed rows of a paper, from which figures are drawn and claims are judged."""
 
     @abstractmethod
     def draw(self, number: str) -> Figure:
@@ -220,7 +220,7 @@ class Results(ABC):
         """
 
     def tables(self) -> Iterator[Tabled]:
-        """Tables of the paper, those that there are rows for."""
+        """Tables of the paper for which rows exist."""
         return iter(())
 
     @abstractmethod
@@ -229,13 +229,13 @@ class Results(ABC):
 
 
 class Family(ABC):
-    """Papers that one campaign serves."""
+    """Papers that share one campaign."""
 
     name: ClassVar[str]
-    """Of its recipe and its ledger."""
+    """Describe a figure from its recipe and its ledger."""
 
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Other ways to run it: names, and the keys of the recipe that they change."""
+    """Variants of the campaign: names, and the keys of the recipe that they change."""
 
     @property
     def recipe(self) -> Path:
@@ -258,7 +258,7 @@ class Family(ABC):
 
     @abstractmethod
     def plan(self, paper: Paper, order: Order, pictures: Sequence[Picture] | None = None) -> Plan:
-        """What is to be run for these figures alone, or for all figures and claims of the paper."""
+        """Plan for these figures only, or for all figures and claims of the paper."""
 
     @abstractmethod
     def pictures(self, paper: Paper) -> Iterator[Picture]:
@@ -266,10 +266,10 @@ class Family(ABC):
 
     @abstractmethod
     def results(self, paper: Paper, rows: Rows, plan: Plan) -> Results:
-        """Rows of a paper, looked at."""
+        """Rows of a paper, indexed."""
 
     def synthetic(self, entry: Entry, plan: Plan) -> str:
-        """Logs that synthetic jobs replace where a claim is decided; those that its experiments name, or all."""
+        """Logs that synthetic jobs replace in the decision on a claim; those named in its experiments, or all."""
         if entry.decided_by != "campaign":
             return ""
         named = [title for log, title in plan.stand_ins.items() if f"-{log}-" in entry.what]
@@ -282,7 +282,7 @@ class Family(ABC):
 
 
 def store_name(*parts: str) -> str:
-    """Name of a folder of rows of parts that are not empty.
+    """Name of the folder of rows, from its nonempty parts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The five papers; `gridsim reproduce` finds them here."""
+"""The five reproduced papers, which `gridsim reproduce` loads from here."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ _FAMILIES = {
 }
 
 PAPERS: Mapping[str, Paper] = {name: Paper(name, citation, *_FAMILIES[name]) for name, citation in CITATIONS.items()}
-"""By what a user types."""
+"""Papers by their names on the command line."""

@@ -1,7 +1,7 @@
-"""Do a paper again: run what is missing, draw its figures and tables, rule on its claims, and keep all in a folder.
+"""Reproduce a paper: run missing campaigns, draw figures and tables, decide claims, and store all results in a folder.
 
-``rows`` holds the stores of the campaigns, ``figures`` and ``tables`` what was drawn, ``NAME.json`` what is told of a
-paper; ``verdicts.csv`` and ``index.html`` are made of all papers that the folder has.
+``rows`` contains the stores of the campaigns, ``figures`` and ``tables`` the drawings, and ``NAME.json`` the results of
+a paper. ``verdicts.csv`` and ``index.html`` combine all papers in the folder.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ def reproduce(
     kind: str = "png",
     listener: Listener | None = None,
 ) -> Reproduced:
-    """Run what is missing for a paper, draw all of it, rule on its claims, and write everything to a folder.
+    """Run missing campaigns of a paper, draw everything, decide its claims, and write everything to a folder.
 
     Parameters
     ----------
     out : Path
-        The folder. Stores of rows in it are used again.
+        The folder. Stores of rows in it are reused.
     cases : Path, optional
-        Folder of exact cases; those that come with gridsim where left out.
+        Folder of exact cases; by default those that gridsim includes.
     kind : {"png", "svg"}
         Of figures.
     listener : callable, optional
-        Called with each unit that is done.
+        Called with each finished unit.
 
     Raises
     ------
     InputError
-        For an unknown scale or variant, and a store of something else.
+        For an unknown scale or variant, or a store of another campaign.
     """
     begun = time.perf_counter()
     exact = Cases(cases or CASES, lambda case: check(case).status == "passed")
@@ -126,7 +126,7 @@ def draw_alone(
     kind: str = "png",
     listener: Listener | None = None,
 ) -> Reproduced:
-    """Draw one figure, of the paper's rows where all are there, else of those that it needs alone.
+    """Draw one figure from all rows of the paper if they exist, otherwise from the rows of the figure only.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _least(paper: Paper, order: Order, pictures: Sequence[Picture], folder: Path
 
 
 def _is_there(part: Part, folder: Path, data: Path | None) -> bool:
-    """Whether a store has every row of this campaign."""
+    """Return whether a store has every row of this campaign."""
     store = Store(folder)
     if not store.identity():
         return False
@@ -166,7 +166,7 @@ def _is_there(part: Part, folder: Path, data: Path | None) -> bool:
 
 
 def _gather(plan: Plan, folder: Path, order: Order, workers: int, listener: Listener | None) -> _Gathered:
-    """Run what is missing, and read all of it."""
+    """Run missing units, and read all rows."""
     rows, units, cpu, failed = {}, 0, 0.0, 0
     for part in plan.parts:
         place = folder / part.store
@@ -227,7 +227,7 @@ def _write_lines(path: Path, lines: Sequence[Sequence[str]]) -> None:
 
 
 def write_page(out: Path) -> Path:
-    """Write ``index.html`` and ``verdicts.csv`` of all papers that a folder has."""
+    """Write ``index.html`` and ``verdicts.csv`` of all papers in a folder."""
     papers = list(_stored(out))
     rows = [{**row, "paper": told["name"], "scale": told["scale"]} for told in papers for row in told["claims"]]
     write(out / "verdicts.csv", rows, (COLUMNS[0], "scale", *COLUMNS[1:]))
@@ -237,7 +237,7 @@ def write_page(out: Path) -> Path:
 
 
 def _stored(out: Path) -> Iterator[dict[str, Any]]:
-    """What was told of each paper, in the order of the papers, without those judged by the rule of an older version."""
+    """Results of each paper, in the order of the papers, without results decided by the rule of an older version."""
     for name in PAPERS:
         for path in sorted(out.glob("*.json"), key=lambda path: len(path.name)):
             told = json.loads(path.read_text(encoding="utf-8"))

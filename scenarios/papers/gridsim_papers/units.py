@@ -1,6 +1,6 @@
-"""Campaigns whose units keep rows of numbers, a CSV file each: what those of the papers have in common.
+"""Common parts of the campaigns of papers, whose units store rows of numbers in one CSV file each.
 
-What a unit is, and what its rows say, is the campaign's own business.
+Each campaign defines its units and the meaning of their rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Campaign = TypeVar("Campaign")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """How rows are kept as CSV.
+    """CSV format of rows.
 
     Attributes
     ----------
     columns : mapping of str to callable
-        What makes the value of each column of its text.
+        Function that converts the text of each column to its value.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Table:
     columns: Mapping[str, Callable[[str], Any]]
 
     def text(self, rows: Iterable[Row]) -> str:
-        """Rows as they are kept; numbers keep every digit."""
+        """Rows as stored; numbers keep every digit."""
         text = io.StringIO()
         writer = csv.DictWriter(text, list(self.columns), lineterminator="\n")
         writer.writeheader()
@@ -52,12 +52,12 @@ class Table:
         return text.getvalue()
 
     def read(self, folder: str | Path) -> list[Row]:
-        """Rows of every unit of a store, in order of the names of their files.
+        """Rows of every unit of a store, sorted by file name.
 
         Raises
         ------
         InputError
-            When there is no such file, one has other columns, or one has changed since it was written.
+            When a file is missing, has other columns, or has changed since it was written.
         """
         store = Store(folder)
         files = [file for file in store.files() if file.endswith(".csv")]
@@ -80,7 +80,7 @@ class Table:
 
 
 class Unit(NamedTuple):
-    """What is run together: a window of a log, or a workload of a kind, and which part of what is asked of it.
+    """Runs that are executed together: a window of a log, or a workload of a kind, and a part of the conditions.
 
     Attributes
     ----------
@@ -107,19 +107,19 @@ class Unit(NamedTuple):
         return f"{self.log}{window}" + ("" if self.part == "" else f", {self.part}")
 
     def named(self, *names: str) -> dict[str, Any]:
-        """What begins its rows: each of these names with what the unit has in this place."""
+        """The first fields of its rows: each of these names with the value of the unit in this place."""
         return dict(zip(names, self, strict=False))
 
 
 class Tabled:
-    """A campaign (a dataclass) each of whose units keeps rows of numbers; `gridsim.campaign.run` carries it out.
+    """A campaign (a dataclass) whose units store rows of numbers; `gridsim.campaign.run` executes it.
 
     Attributes
     ----------
     table : Table
         Of its rows.
     may_grow : sequence of str
-        Fields of which a store may have more later.
+        Fields that may get more values later in the same store.
     """
 
     __slots__ = ()
@@ -135,7 +135,7 @@ class Tabled:
         Raises
         ------
         InputError
-            When the file has no such scale, or a key that is none.
+            When the file lacks the scale, or has an unknown key.
         """
         return _from_recipe(cls, path, scale, changes)
 
@@ -144,7 +144,7 @@ class Tabled:
         return ()
 
     def units(self) -> Sequence[Any]:
-        """In the order in which they are run."""
+        """Units in execution order."""
         raise NotImplementedError
 
     def rows(self, unit: Any, data: str | Path | None = None) -> Sequence[Row]:
@@ -152,13 +152,13 @@ class Tabled:
         raise NotImplementedError
 
     def identity(self, data: Path | None) -> dict[str, Any]:
-        """What rows are of: all fields but those that may grow, and the checksums of what is read."""
+        """Identity of the rows: all fields except those that may grow, and the checksums of input files."""
         told = asdict(self)  # type: ignore[call-overload]  # a dataclass
         inputs = {path.name: checksum(path) for path in self.reads(data)}
         return {**{name: value for name, value in told.items() if name not in self.may_grow}, "inputs": inputs}
 
     def groups(self) -> Iterator[Sequence[Any]]:
-        """Each unit alone.
+        """A campaign for each unit.
 
         Raises
         ------
@@ -191,5 +191,5 @@ def _from_recipe(kind: type[Campaign], path: str | Path, scale: str, changes: Ma
 
 
 def is_one_of(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a name fits one of the patterns, such as ``A-*``."""
+    """Return whether a name matches one of the patterns, such as ``A-*``."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,4 +1,4 @@
-"""Tables of verdicts: a ruling a claim, with what its ledger says of it, and what was found in which circumstances."""
+"""Tables of verdicts: a row per claim, with its statement from the ledger and the findings in each circumstance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     Attributes
     ----------
     p_wilcoxon : float
-        Of the signed-rank test of the same changes as the effect; NaN where there are none.
+        Of the signed-rank test of the same changes as the effect; NaN without changes.
     further : mapping of str to str
         Circumstances by name, or answers by reading.
     """
@@ -46,18 +46,18 @@ class Judged(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """What is found of one claim.
+    """Findings on one claim.
 
     Attributes
     ----------
     entry : Entry
-        What the ledger says of it.
+        Entry of the ledger.
     answer : str
         Over all circumstances.
     judged : tuple of Judged
-        In each of them; one where there is no more than one.
+        In each circumstance; a single element without several circumstances.
     synthetic : str
-        Logs in whose place synthetic jobs stand; empty where the claim is not about jobs, or all logs are there.
+        Logs that synthetic jobs replace; empty if the claim is not about jobs, or all logs are available.
     """
 
     entry: Entry
@@ -71,31 +71,31 @@ class Ruling(NamedTuple):
         return min(self.judged, key=lambda one: RANKS[one.verdict.verdict])
 
     def where(self, one: Judged) -> str:
-        """Circumstances of one of several in words; empty where there is no more than one."""
+        """Description of one of several circumstances; empty for a single one."""
         if len(self.judged) == 1:
             return ""
         return ", ".join(f"{name} {value}" for name, value in one.further.items() if value)
 
 
 def without_numbers(claim: str, answer: Answer, note: str, n: int = 0) -> Judged:
-    """A verdict that no test of changes decides."""
+    """A verdict without a test of changes."""
     return Judged(Verdict(claim, answer, NAN, NAN, NAN, NAN, n, note))
 
 
 def of_finding(claim: str, found: Finding) -> Judged:
-    """A verdict as it was found."""
+    """A verdict with its finding."""
     return Judged(Verdict(claim, *found[:-1]), found.p_wilcoxon)
 
 
 def rulings(
     found: Iterable[Judged], ledger: Mapping[str, Entry], synthetic: Callable[[Entry], str] = lambda entry: ""
 ) -> list[Ruling]:
-    """A ruling on each claim of a ledger, in its order; *not testable* where nobody judged.
+    """Rulings on each claim of a ledger, in its order; *not testable* for claims without a judge.
 
     Parameters
     ----------
     synthetic : callable
-        Logs in whose place synthetic jobs stand where this claim is decided; empty for none.
+        Return the logs that synthetic jobs replace in the decision on a claim; empty for none.
     """
     of: dict[str, list[Judged]] = {}
     for one in found:
@@ -109,7 +109,7 @@ def rulings(
 
 
 def overall(found: Iterable[Judged]) -> dict[str, Answer]:
-    """One answer a claim: that of all circumstances, without those that were not run where others were."""
+    """One answer per claim: over all circumstances, ignoring those that were not run if others were."""
     by_claim: dict[str, list[Verdict]] = {}
     for one in found:
         by_claim.setdefault(one.verdict.claim, []).append(one.verdict)
@@ -123,7 +123,7 @@ _HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p",
 
 
 def markdown(found: Sequence[Ruling]) -> str:
-    """The table as text, a line for each circumstance; where there are several, a table of all of them first."""
+    """The table as text, a line for each circumstance; with several circumstances, a summary table is first."""
     several = any(len(one.judged) > 1 for one in found)
     heads = (*_HEADS[:2], "where", *_HEADS[2:]) if several else _HEADS
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
@@ -141,7 +141,7 @@ def markdown(found: Sequence[Ruling]) -> str:
 
 
 def _summary(found: Iterable[Ruling]) -> list[str]:
-    """A line a claim: its answer over all circumstances, and in each."""
+    """A line per claim: its answer over all circumstances, and in each."""
     lines = ["| id | claim | verdict | circumstances |", "|---|---|---|---|"]
     for one in found:
         answers = {it.verdict.verdict for it in one.judged}
@@ -151,8 +151,8 @@ def _summary(found: Iterable[Ruling]) -> list[str]:
 
 
 def numbers(verdict: Verdict) -> tuple[str, str]:
-    """Effect with its interval, and p, as text; empty for what is none."""
-    known = verdict.n > 1 and math.isfinite(verdict.low)  # one window has no interval
+    """Effect with its interval, and p, as text; empty for undefined values."""
+    known = verdict.n > 1 and math.isfinite(verdict.low)  # a single window has no interval
     interval = f" ({_short(verdict.low)} to {_short(verdict.high)})" if known else ""
     effect = "" if math.isnan(verdict.effect) else _short(verdict.effect)
     return effect + interval, p_text(verdict.p)
@@ -175,7 +175,7 @@ def p_text(value: float) -> str:
 
 
 def margin_text(margin: float) -> str:
-    """The margin of a claim, as text; empty where it needs none.
+    """The margin of a claim, as text; empty for a claim without one.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def margin_text(margin: float) -> str:
 
 
 def note_of(ruling: Ruling, one: Judged) -> str:
-    """What was found, and whether among synthetic jobs."""
+    """Description of the finding, with a note on synthetic jobs."""
     mark = f"synthetic jobs instead of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
     return "; ".join(filter(None, (mark, one.verdict.note)))
 
@@ -209,11 +209,11 @@ COLUMNS = (
     "synthetic",
     "note",
 )
-"""Of stored verdicts, a row for each circumstance of a claim."""
+"""Columns of stored verdicts, with a row for each circumstance of a claim."""
 
 
 def as_rows(found: Iterable[Ruling]) -> list[dict[str, Any]]:
-    """Rows with these `COLUMNS`, every digit kept; None for what is no number."""
+    """Rows with these `COLUMNS` at full precision; None for NaN and infinity."""
     rows = []
     for ruling in found:
         entry = ruling.entry
@@ -241,7 +241,7 @@ def _known(value: Any) -> Any:
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Collection[str] = COLUMNS) -> None:
-    """Rows of `as_rows` as CSV, whole or not at all."""
+    """Write rows of `as_rows` as CSV, atomically."""
 
     def as_csv(temporary: Path) -> None:
         with temporary.open("w", encoding="utf-8", newline="") as file:

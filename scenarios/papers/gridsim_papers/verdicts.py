@@ -2,17 +2,17 @@
 
 A claim has parts. A part has two one-sided p values over units (windows or workloads): ``a``, that it is not as
 claimed, and ``b``, that it is not otherwise. Holm's correction is over all parts of the claim, once over the ``a`` and
-once over the ``b``. A part is *shown* where its corrected ``a`` is at most 0.05, *refuted* where its corrected ``b``
-is, and else *open*. The first line that applies is the verdict:
+once over the ``b``. A part is *shown* if its corrected ``a`` is at most 0.05, *refuted* if its corrected ``b`` is, and
+*open* otherwise. The first line that applies is the verdict:
 
 * *not testable*: rows are missing, or a part that is not exact has fewer than `FEWEST` units.
 * *holds*: every part has an uncorrected ``a`` of at most 0.05; all must be true, so no correction is needed.
-* *does not hold*: the claim is universal (nobody, always, every), and a part is refuted.
+* *does not hold*: the claim is universal (always, never, every), and a part is refuted.
 * *holds partly*: at least half of the parts are shown.
 * *does not hold*: at least one part is refuted.
 * *not shown*: otherwise; the data leave the claim open.
 
-Facts that are exact, such as a count of broken promises, need no test: they hold or do not (`facts`).
+Exact facts, such as a count of broken promises, need no test: they hold or do not hold (`facts`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NAN = float("nan")
 LEVEL = 0.05
 
 FEWEST = 3
-"""Units below which a part is not testable."""
+"""Minimum number of units of a testable part."""
 
 
 class Part(NamedTuple):
@@ -62,7 +62,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     words : str
-        What it is about.
+        Description.
     a, b : float
         One-sided p values, not corrected: that it is not as claimed, and that it is not otherwise.
     n : int
@@ -70,7 +70,7 @@ class Part(NamedTuple):
     effect, low, high : float
         With the 95 % interval.
     series : array, optional
-        A number a unit, for Wilcoxon's test.
+        One number per unit, for Wilcoxon's test.
     exact : bool
         Whether it is a fact that no unit varies, and so needs no test: ``a`` and ``b`` are 0 and 1, or 1 and 0.
     """
@@ -87,14 +87,14 @@ class Part(NamedTuple):
 
     @property
     def support(self) -> float:
-        """How much more its tests speak for it than against it: orders parts that are all shown, refuted or open."""
+        """Evidence for the part minus evidence against it, which orders parts that are all shown, refuted or open."""
         return math.log(max(self.b, 1e-300)) - math.log(max(self.a, 1e-300))
 
 
 class Finding(NamedTuple):
-    """A verdict on a claim: its least supported effect with interval, p and n, and what was found in words.
+    """A verdict on a claim: its least supported effect with interval, p and n, and a description of the findings.
 
-    ``series`` are the changes of the least supported part, one a unit, for Wilcoxon's test.
+    ``series`` are the changes of the least supported part, one per unit, for Wilcoxon's test.
     """
 
     answer: Answer
@@ -108,12 +108,12 @@ class Finding(NamedTuple):
 
     @property
     def p_wilcoxon(self) -> float:
-        """Of the signed-rank test of the same changes; NaN where there are none."""
+        """P value of the signed-rank test of the same changes; NaN without changes."""
         return NAN if self.series is None or len(self.series) < 2 else wilcoxon(self.series)
 
 
 class Verdict(NamedTuple):
-    """What is found of a claim; what it says is in the ledger of claims."""
+    """Findings on a claim; its statement is in the ledger of claims."""
 
     claim: str
     verdict: Answer
@@ -197,7 +197,7 @@ def _told(parts: Sequence[Part], shown: Sequence[bool], refuted: Sequence[bool],
 
 
 def facts(true: Collection[bool]) -> Answer:
-    """The verdict on parts that are exactly so or not, without any test.
+    """The verdict on parts that are exactly true or false, without a test.
 
     Examples
     --------

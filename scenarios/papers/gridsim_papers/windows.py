@@ -1,4 +1,4 @@
-"""Windows of jobs that campaigns are run on: parts of the archive's logs, or of a model where these are absent."""
+"""Windows of jobs for campaigns: parts of the archive's logs, or of a model when the logs are absent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LOGS", "Log", "log_files", "logs_there", "seed_of", "window_of"]
 
 
 class Log(NamedTuple):
-    """Where windows come from: name of the archive's file (none for the model), cores, windows of 5,000 jobs."""
+    """Source of windows: name of the archive's file (none for the model), cores, windows of 5,000 jobs."""
 
     file: str
     cores: int
@@ -26,11 +26,11 @@ LOGS = {
     "sdsc": Log("SDSC-SP2-1998-4.2-cln.swf.gz", 128, 10),
     "model": Log("", 128, 15),
 }
-"""Logs of jobs; ``model`` (of Lublin and Feitelson, a seed a window) stands in where the archive's are absent."""
+"""Logs of jobs; ``model`` (Lublin and Feitelson, a seed per window) replaces absent logs of the archive."""
 
 
 def logs_there(logs: Sequence[str], data: str | Path | None) -> tuple[str, ...]:
-    """Those of the *logs* whose files are in the folder *data*; the model where none is."""
+    """The *logs* whose files are in the folder *data*, or the model if there are none."""
     there = [log for log in logs if log == "model" or (data is not None and (Path(data) / LOGS[log].file).is_file())]
     return tuple(there) or ("model",)
 
@@ -41,7 +41,7 @@ def log_files(logs: Sequence[str], data: Path | None) -> list[Path]:
     Raises
     ------
     InputError
-        Where one is not there.
+        When a file does not exist.
     """
     paths = [(data or Path()) / LOGS[log].file for log in logs if LOGS[log].file]
     for path in paths:
@@ -61,19 +61,19 @@ def window_of(
     study: str,
     model_load: float = 0.65,
 ) -> Workload:
-    """Jobs ``window * jobs`` and so many more of a log, as they are logged, the first at 0.
+    """Return *jobs* jobs of a log, from job ``window * jobs``, as logged, with the first submission at 0.
 
     Parameters
     ----------
     log : str
         Of `LOGS`.
     cores : int
-        Of the machine; jobs that are wider or ran for no time are left out before any is counted.
+        Of the machine; wider jobs and jobs with run time 0 are removed before jobs are counted.
     data : path or None
         Folder of the archive's logs; not needed for the model.
     seed, study, model_load
-        Of the model: each study has windows of its own, of this offered load; the usual one is in the middle of what
-        CTC offers 430 cores.
+        Of the model: each study has separate windows, of this offered load. The default load is in the middle of the
+        loads that CTC offers to 430 cores.
     """
     if log == "model":
         return Lublin(jobs=jobs, cores=cores, load=model_load, realised=True, estimates="multiples").generate(
@@ -84,5 +84,5 @@ def window_of(
 
 
 def seed_of(seed: int, *names: str | int) -> int:
-    """A seed for what is generated under these names."""
+    """Seed for data generated under these names."""
     return int(stream(seed, *names).integers(2**32))

@@ -1,8 +1,8 @@
-"""What inaccurate estimates cost, and how much slack keeps how many promises: the papers' future work.
+"""Cost of inaccurate estimates, and the effect of slack on kept promises: future work according to the papers.
 
-Estimates that are too long (those of the users of a log; whoever reaches one is killed there) keep every promise: what
-they cost is admission. Estimates that are too short (drawn: the true runtime times an error of median 1; whoever
-reaches one goes on) break promises: what keeps them is slack. What was found is in ``estimates.md``.
+Estimates that are too long (user estimates of a log; a job that reaches its estimate is killed) keep every promise but
+reduce admission. Estimates that are too short (drawn: the true runtime times an error of median 1; a job that reaches
+its estimate continues) break promises, and slack keeps more of them. The results are in ``estimates.md``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SPREADS = (0.0, 0.25, 0.5, 1.0)
 SLACKS = (1.0, 1.25, 1.5, 2.0, 3.0)
 STRINGENCY = 0.2
 PATIENT = 10.0
-"""Tolerance of users who are offered slack: with a tolerance up to the slack nobody would take such an offer."""
+"""Tolerance of users who get offers with slack: users with a tolerance up to the slack would reject such an offer."""
 METRICS = (
     "deadline_unadmitted_share",
     "deadline_unadmitted_area_share",
@@ -127,12 +127,12 @@ class Study(Tabled):
 
 
 def window_of(unit: Unit, data: Path | None = None) -> Workload:
-    """The jobs of a unit before its load, with the runtimes that their estimates let them have.
+    """The jobs of a unit before its load is raised, with the runtimes that their estimates allow.
 
     Raises
     ------
     InputError
-        For a unit of a log without a folder that holds it.
+        For a unit of a log without a folder that contains it.
     """
     if unit.log == "model":
         log = Lublin(jobs=unit.jobs * (unit.window + 1), cores=CORES[unit.log], estimates="multiples").generate(1)
@@ -153,7 +153,7 @@ def rows_of(unit: Unit, data: Path | None = None) -> Iterator[Row]:
 
 
 def _too_long(unit: Unit, logged: Workload) -> Iterator[Row]:
-    """The same jobs with the same deadlines, once by the estimates of their users, once by exact ones."""
+    """The same jobs with the same deadlines, once with user estimates and once with exact ones."""
     for estimates, jobs in (("logged", logged), ("exact", transformed(logged, ["exact-estimates"]))):
         for scheme in SCHEMES:
             record, numbers = _run(unit, jobs, scheme)
@@ -162,7 +162,7 @@ def _too_long(unit: Unit, logged: Workload) -> Iterator[Row]:
 
 
 def _too_short(unit: Unit, exact: Workload) -> Iterator[Row]:
-    """Estimates with errors, at several spreads, and slack in three places."""
+    """Rows for estimates with errors, at several spreads, and slack in three places."""
     for spread in SPREADS:
         noisy = transformed(exact, [f"noisy-estimates?spread={spread}"])
         said = {"part": "short", "estimates": "noisy", "spread": spread}
@@ -192,17 +192,17 @@ def _rows(unit: Unit, numbers: Mapping[str, float], **said: Any) -> Iterator[Row
 
 
 def with_later_deadlines(workload: Workload, factor: float) -> Workload:
-    """The workload with deadlines that ask for *factor* times the response, rounded up to whole microseconds."""
+    """The workload with deadlines at *factor* times the response, rounded up to whole microseconds."""
     return replace(workload, deadline=stretched(workload.submit, workload.deadline, factor))
 
 
 def with_tolerance(workload: Workload, factor: float) -> Workload:
-    """The workload with users who accept *factor* times the response that they ask for."""
+    """The workload with users who accept *factor* times their requested response."""
     return replace(workload, tolerance=np.full(len(workload), factor))
 
 
 def stretched(submit: IntArray, deadline: IntArray, factor: float) -> IntArray:
-    """Deadlines with *factor* times the response, rounded up to whole microseconds; `NEVER` stays."""
+    """Deadlines at *factor* times the response, rounded up to whole microseconds; `NEVER` stays."""
     share = Fraction(str(factor))
     response = np.where(deadline < NEVER, deadline - submit, 0)
     later: IntArray = submit - -response * share.numerator // share.denominator
@@ -210,26 +210,26 @@ def stretched(submit: IntArray, deadline: IntArray, factor: float) -> IntArray:
 
 
 def late(record: Record, slack: float = 1.0) -> BoolArray:
-    """Which promises are broken, had each promised response been *slack* times the one that was planned with."""
+    """Promises that would be broken if each promised response were *slack* times the planned one."""
     assert record.promises is not None
     promised = stretched(record.workload.submit, record.promises.granted_us, slack)
     return granted(record) & (record.end_us > promised)
 
 
 def kept_with_reserve(record: Record, slack: float = 1.0) -> float:
-    """Share of promises kept, with such a slack."""
+    """Share of kept promises with such a slack."""
     return 1.0 - float(late(record, slack).sum() / granted(record).sum())
 
 
 def innocent(record: Record, slack: float = 1.0) -> float:
-    """Share of the broken promises that were made to jobs which stayed within their own estimates; NaN without any."""
+    """Share of the broken promises made to jobs that stayed within their own estimates; NaN without any."""
     broken_ones = late(record, slack)
     within = broken_ones & (record.workload.runtime <= record.workload.estimate)
     return float(within.sum() / broken_ones.sum()) if broken_ones.any() else float("nan")
 
 
 def table_of(rows: Sequence[Row]) -> str:
-    """What the estimates of users cost, against exact ones: means over the windows, by log, load and scheme."""
+    """Cost of user estimates relative to exact ones: means over the windows, by log, load and scheme."""
     lines = [
         "estimates that are too long, and exact ones",
         f"{'log':6}{'load':>5}  {'scheme':8}{'estimates':11}{'jobs away':>10}{'work away':>10}{'utilisation':>12}",
@@ -248,7 +248,7 @@ def table_of(rows: Sequence[Row]) -> str:
 
 
 def slack_table_of(rows: Sequence[Row]) -> str:
-    """How much slack keeps how many promises: means over the windows, by log, load, place of the slack and spread."""
+    """Share of kept promises by slack: means over the windows, by log, load, place of the slack and spread."""
     lines = [
         f"{'log':6}{'load':>5}  {'slack in':9}{'spread':>7}{'slack':>7}{'kept':>9}{'innocent':>10}{'jobs away':>11}"
     ]
@@ -265,7 +265,7 @@ def slack_table_of(rows: Sequence[Row]) -> str:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Mean of those that are numbers; NaN where none is."""
+    """Mean of the values that are not NaN; NaN without any."""
     there = [value for value in values if value == value]
     return sum(there) / len(there) if there else float("nan")
 
@@ -277,7 +277,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
 
 def told(done: Finished, at: Progress) -> None:
-    """A line a unit."""
+    """Table lines, one per unit."""
     print(f"{done.unit}: {'done' if done.failure is None else done.failure.error}  {at.left} left", flush=True)
 
 

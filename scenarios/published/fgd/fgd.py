@@ -1,10 +1,10 @@
-"""GPUs that can be given away before nothing fits any more, by placement rule: the table of Weng et al. 2023.
+"""GPUs that can be allocated before no job fits, by placement rule: the table of Weng et al. 2023.
 
 ``python fgd.py FOLDER`` reads the two files of openb in that folder, simulates ten random orders of arrivals under each
-rule, prints the table and the verdict, and draws the figure (``--figure FILE``). What was found is in ``fgd.md``.
+rule, prints the table and the verdict, and draws the figure (``--figure FILE``). The results are in ``fgd.md``.
 
 Source: Weng et al., *Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent*,
-USENIX ATC 2023; their results for 130 % asked, seeds 42 to 51.
+USENIX ATC 2023; their results for 130 % requested, seeds 42 to 51.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gridsim.scenario import Scenario
 HERE = Path(__file__).resolve().parent
 SEEDS = range(42, 52)
 WITHIN = 0.5
-"""Points by which a mean may differ from the published one."""
+"""Maximum difference of a mean from the published one, percentage points."""
 
 OF_GPU = "resources=cores+gpu"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A placement rule: as a policy names it, and what is published of it, percent: mean and sample deviation."""
+    """A placement rule: its name in a policy, and its published results, percent: mean and sample deviation."""
 
     placement: str
     published: tuple[float, float] | None = None
@@ -53,14 +53,14 @@ RULES: Mapping[str, Rule] = {
     "spread": Rule(f"spread({OF_GPU})"),
     "dot product, high": Rule(f"dot-product({OF_GPU})"),
 }
-"""The four that the verdict is about come first, worst to best."""
+"""The first four, from worst to best, determine the verdict."""
 
 JUDGED = tuple(name for name, rule in RULES.items() if rule.published is not None)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What one rule did with the arrivals of one seed: percent of the GPUs given away, CPU seconds that it took."""
+    """Result of one rule on the arrivals of one seed: percent of the GPUs allocated, and CPU seconds of the run."""
 
     rule: str
     seed: int
@@ -69,7 +69,7 @@ class Drawn:
 
 
 def allocated(record: Record, capacity: int) -> float:
-    """Percent of the GPU thousandths of the machine that jobs hold when the run stands still."""
+    """Percent of the GPU thousandths of the machine that jobs hold when the run can start no more jobs."""
     assert record.workload.demands is not None
     holds = (record.start_us < NEVER) & (record.end_us >= NEVER)
     return 100 * float(record.workload.demands.total(GPU)[holds].sum()) / capacity
@@ -103,7 +103,7 @@ def drawn(folder: Path, rules: Sequence[str], seeds: Sequence[int]) -> Iterator[
 
 
 def verdict(found: Sequence[Drawn]) -> list[str]:
-    """What does not hold: a mean too far from the published one, an order that is another one on some seed."""
+    """Failed checks: a mean too far from the published one, or another order of the rules on some seed."""
     wrong = []
     for rule in JUDGED:
         published = RULES[rule].published
@@ -139,7 +139,7 @@ def table(found: Sequence[Drawn]) -> str:
 
 
 def draw(found: Sequence[Drawn], file: Path) -> None:
-    """One point a seed and rule; what is published as bars of one deviation."""
+    """Draw one point per seed and rule, and the published results as bars of one deviation."""
     from matplotlib.figure import Figure
 
     rules = list(dict.fromkeys(it.rule for it in found))
@@ -158,7 +158,7 @@ def draw(found: Sequence[Drawn], file: Path) -> None:
 
 
 def main() -> int:
-    """Simulate, tell, judge."""
+    """Simulate, print and judge."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="with the two files of openb")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many (default: %(default)s)")

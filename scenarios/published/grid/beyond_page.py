@@ -44,19 +44,19 @@ def answer(*parts: bool) -> str:
 
 
 def ratio(row: Row) -> str:
-    """Ratio with its interval, and a sign where it is clear."""
+    """Ratio with its interval, and a mark when it is significant."""
     sign = {"better": " *", "worse": " !", "equivalent": " ="}.get(row["verdict"], "")
     return f"{float(row['ratio']):.3f} ({float(row['ratio_low']):.3f} to {float(row['ratio_high']):.3f}){sign}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """In Markdown."""
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def grid_of(study: Study, metric: str, condition: str, factor: str = "policy") -> str:
-    """Conditions down, values of the factor across."""
+    """A table with conditions as rows and values of the factor as columns."""
     rows = study.of(metric=metric, over="condition")
     values, conditions = (list(dict.fromkeys(row[name] for row in rows)) for name in (factor, condition))
     found = {(row[condition], row[factor]): ratio(row) for row in rows}
@@ -91,7 +91,7 @@ def delays(results: Path) -> tuple[str, str, str]:
 
 
 def starvation_free(results: Path) -> tuple[str, str, str]:
-    """G-B3: the cost; that waits are bounded is decided by tests."""
+    """G-B3: the cost; tests decide that waits are bounded."""
     study = Study.read(results / "starvation_free")
     rows = study.of(over="condition", metric="mean_slr")
     told = table(
@@ -108,7 +108,7 @@ SLRS = ("mean_slr", "worst_slr", "sd_slr")
 
 
 def fit(results: Path) -> tuple[str, str, str]:
-    """G-B4: little with narrow tasks, much with wide ones, and EASY gets it back."""
+    """G-B4: a small effect with narrow tasks, a large one with wide tasks, which EASY recovers."""
     study = Study.read(results / "fit")
     rows = study.of(over="condition", metric="utilisation")
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -122,7 +122,7 @@ def fit(results: Path) -> tuple[str, str, str]:
 
 
 def split(results: Path) -> tuple[str, str, str]:
-    """G-B5: the same verdict on every order by either way to split."""
+    """G-B5: the same verdict on every order with either way to split."""
     study = Study.read(results / "split")
     rows = study.of(over="condition")
     verdicts: dict[tuple[str, str], set[str]] = {}
@@ -162,7 +162,7 @@ def hours(results: Path) -> tuple[str, str, str]:
 
 
 def balancers(results: Path) -> tuple[str, str, str]:
-    """G-B10: is any clearly better?"""
+    """G-B10: whether any policy is significantly better."""
     study = Study.read(results / "balancers")
     rows = study.of(over="condition")
     better = {row["balancer"] for row in rows if row["verdict"] == "better"}
@@ -175,7 +175,7 @@ def balancers(results: Path) -> tuple[str, str, str]:
 
 
 def loguniform(reproduction: Path) -> tuple[str, str, str]:
-    """G-B6: the verdicts of the two campaigns beside each other."""
+    """G-B6: the verdicts of the two campaigns in one table."""
     said: list[dict[str, Any]] = []
     for name in ("grid", "grid-loguniform"):
         told = json.loads((reproduction / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""How far P-SLR's mean SLR in the first decile is above the others, by the size of the clusters, at 120 % (G-28)."""
+"""Excess of P-SLR's mean SLR in the first decile over the others, by the size of the clusters, at 120 % (G-28)."""
 
 from __future__ import annotations
 

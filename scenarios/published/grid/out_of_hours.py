@@ -1,4 +1,4 @@
-"""At which hour of the day the queues are longest, when work is submitted by day and week at 100 % load (G-B9)."""
+"""Hour of the day with the longest queues, when work is submitted by day and week at 100 % load (G-B9)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ HOUR = 60
 """Ticks."""
 
 WEEKS = 10
-"""Of submissions, without the first: the grid is empty when it begins."""
+"""Submission weeks, without the first: the grid is empty when it begins."""
 
 
 def waiting_by_hour(record: Record) -> FloatArray:
-    """Tasks that wait, mean at the full hours of the day after the first week; shape (24,)."""
+    """Waiting tasks, mean at the full hours of the day after the first week; shape (24,)."""
     tasks = record.tasks
     ready, start = (record.workload.submit, record.start_us) if tasks is None else (tasks.ready_us, tasks.start_us)
     last = int(record.workload.submit[-1]) // MICROSECOND

@@ -1,4 +1,4 @@
-"""The campaigns on guaranteed deadlines: which schedules there are, how they pair, and what is stored of them."""
+"""Campaigns on guaranteed deadlines: their schedules, pairs, and stored numbers."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
 
 
 def drawn_logs(folder: Path) -> Path:
-    """Logs under the names of the archive, of 15 and 10 windows of 40 jobs; two lines of nine are not to be run."""
+    """Logs with the names of the archive, of 15 and 10 windows of 40 jobs; two lines of nine must not be run."""
     for log, windows, cores in (("ctc", 15, 336), ("sdsc", 10, 128)):
         rows = [
             (1000 if row % 9 == 4 else row % cores + 1, 0 if row % 9 == 8 else 60 + row)

@@ -1,4 +1,4 @@
-"""Verdicts on the claims about deadlines, from rows made up so that each claim holds, and so that it does not."""
+"""Verdicts on the claims about deadlines, from artificial rows in which each claim holds, and in which it does not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gridsim_papers.verdicts import Part, Verdict, decided
 
 Row = dict[str, Any]
 World = Literal["as claimed", "contrary", "odd"]
-"""Rows in which the claims hold; in which they do not; and in which those fail that are symmetric."""
+"""Rows in which the claims hold, in which they do not, and in which symmetric claims fail."""
 
 WINDOWS = 10
 SCHEMES = ("qops", "msb", "mrt", "easy", "conservative")
@@ -37,25 +37,25 @@ FACTORS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
 
 
 def noise(*what: Any) -> float:
-    """A number from -1 to 1 that depends on nothing but what it is of."""
+    """A number from -1 to 1 that depends only on the key."""
     return crc32(repr(what).encode()) / 2**31 - 1
 
 
 class Made:
-    """Numbers of a schedule of a made-up world."""
+    """Numbers of a schedule of an artificial world."""
 
     def __init__(self, world: World, place: Place, scheme: str, window: int) -> None:
         spec = parse(scheme)
         self.world, self.place, self.window, self.name = world, place, window, spec.name
         self.sign = 1 if world == "as claimed" else -1
-        if world == "odd":  # the contrary on one log only
+        if world == "odd":  # the opposite on one log only
             self.sign = -1 if place.log == "sdsc" else 1
         self.factor = float(spec.parameters.get("slack_factor", 1))
         self.kill = bool(spec.parameters.get("kill_restart", False))
         self.relaxation = float(spec.parameters.get("relaxation", 5))
         if self.name == "fqops" and place.tolerance <= self.factor and not self.kill and world == "as claimed":
             self.name, self.factor = "qops", 1.0
-        if self.name != "fqops":  # asks nobody
+        if self.name != "fqops":  # makes no offers
             self.place = place._replace(tolerance=1.0)
 
     def blurred(self, value: float, *what: Any) -> float:
@@ -64,7 +64,7 @@ class Made:
 
     @property
     def room(self) -> float:
-        """Logarithm of how far tolerance outgrows slack; both do the same in the odd world."""
+        """Logarithm of the ratio of tolerance to slack; both have the same effect in the odd world."""
         if self.name != "fqops":
             return 0.0
         if self.world == "odd":
@@ -159,7 +159,7 @@ class Made:
 
 
 def schedules() -> Iterator[tuple[Place, Sequence[str]]]:
-    """What the study runs."""
+    """Schedules of the study."""
     relaxed = tuple(f"qops?relaxation={r}" for r in (2, 10))
     for (log, method), load, s, f in product(
         (("ctc", "random-arrival"), ("sdsc", "random-arrival"), ("ctc", "expansion")),
@@ -257,7 +257,7 @@ def test_nothing_is_decided_without_rows(claim: str) -> None:
 
 
 def test_packed_jobs_that_are_never_refused_refute_that_slack_costs_anything() -> None:
-    """What the specification expects: with slack from 0 to 5 nothing is refused."""
+    """Expectation of the specification: with slack from 0 to 5 no job is rejected."""
     never = [row | {"value": 0.0} for row in rows("as claimed") if row["log"] == "packed-dynamic"]
     both = [question for question in QUESTIONS if question.id in ("TR-C01", "TR-C02")]
     found = {one.verdict.claim: one.verdict for one in answers(Study.from_rows(never), both)}
@@ -287,7 +287,7 @@ FIGURE_4 = Question("X", admittance(Place(), 1.4), True)
 
 
 def refusals(gap: dict[str, float], spread: float = 0.01, windows: int = WINDOWS) -> list[Row]:
-    """Shares refused: 0.2 and a gap, by scheme; every scheme meets the same window."""
+    """Rejected shares: 0.2 plus a gap, by scheme; every scheme has the same windows."""
     rng = np.random.default_rng(1)
     return [
         Place(load=load)._asdict()
@@ -367,7 +367,7 @@ def rng() -> np.random.Generator:
 
 
 def state(part: Part) -> str:
-    """Whether a part that is a claim of its own is shown, refuted or open."""
+    """Return whether a claim with this single part is shown, refuted or open."""
     return {"holds": "shown", "does not hold": "refuted"}.get(decided([part]).answer, "open")
 
 

@@ -1,4 +1,4 @@
-"""Curves over the range that they share."""
+"""Curves over their common range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study of inaccurate estimates: what its numbers mean, and that it runs from end to end."""
+"""The study of inaccurate estimates: the meaning of its numbers, and an end-to-end run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECOND = 1_000_000
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """Rows of the tiny scale, as the command line stores them; 6 s CPU."""
+    """Rows of the tiny scale, as stored by the command line; 6 s CPU."""
     out = tmp_path_factory.mktemp("estimates")
     old, sys.argv = sys.argv, ["estimates.py", "--scale", "tiny", "--out", str(out)]
     try:

@@ -1,4 +1,4 @@
-"""Figures on promised deadlines: every one of the papers has a recipe, is drawn, and shows what the rows say."""
+"""Figures on guaranteed deadlines: every figure of the papers has a recipe, is drawn, and shows the rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SLACKS = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
 
 
 def runs() -> Iterator[dict[str, Any]]:
-    """What the papers ran, window and stream apart."""
+    """Conditions of the papers, without window and stream."""
     usual = {"tolerance": 1.0, "random_tolerance": False, "estimates": "exact"}
     reports = [("ctc", "random-arrival"), ("sdsc", "random-arrival"), ("ctc", "expansion")]
     for (log, method), load, stringency, fraction in itertools.product(
@@ -71,7 +71,7 @@ def runs() -> Iterator[dict[str, Any]]:
 
 
 def value_of(metric: str, run: Mapping[str, Any], noise: float) -> float:
-    """A number of about the right size that grows with the load."""
+    """A number of a plausible size that grows with the load."""
     name, _, parameters = run["scheme"].partition("?")
     size = WORSE[name] * run["load"] ** 2 * (1 + 0.1 * noise) * (1 + 0.02 * len(parameters)) / run["tolerance"] ** 0.3
     sizes = {"response": 20_000.0, "slowdown": 15.0, "charge": 1e9, "made": 4_000.0, "broken": 60.0}
@@ -110,7 +110,7 @@ def stored(rows: list[dict[str, Any]]) -> StoredRows:
 @pytest.fixture(scope="module")
 def stated(claims: Callable[[str], list[dict[str, str]]]) -> list[dict[str, str]]:
     found = {row["id"]: row for row in claims("deadline") if "-F" in row["id"]}
-    for row in found.values():  # a selection says of which figure it is
+    for row in found.values():  # a selection includes its figure
         for column in ("experiment", "parameters"):
             if row[column].startswith("as "):
                 row[column] = found[row[column][3:9]][column]

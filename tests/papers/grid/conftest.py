@@ -1,4 +1,4 @@
-"""The published campaign at the scale of the tests, run once a session."""
+"""The published campaign at the scale of the tests, run once per session."""
 
 from __future__ import annotations
 

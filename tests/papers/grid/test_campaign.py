@@ -1,4 +1,4 @@
-"""The published campaign: which schedules there are, what is stored of them, and that a restart runs only the rest."""
+"""The published campaign: its schedules, stored numbers, and a restart that runs only the missing units."""
 
 from __future__ import annotations
 

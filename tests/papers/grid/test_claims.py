@@ -1,6 +1,6 @@
-"""What the grid paper claims, tested on a small campaign with scipy's own tests, and verdicts on rows made up by hand.
+"""Claims of the grid paper, tested on a small campaign with scipy's tests, and verdicts on artificial rows.
 
-Only what holds with a wide margin at this scale is asserted; README.md of the scenario tells what larger ones say.
+The tests assert only results with a wide margin at this scale; README.md of the scenario has results of larger scales.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def test_two_workloads_are_not_testable_and_three_are() -> None:
 
 
 def test_a_claim_is_refuted_by_a_sure_test_alone() -> None:
-    """G-36 and G-51 among them: few workloads without any difference refuted claims by point estimates."""
+    """G-36 and G-51 among them: with few workloads, point estimates without any difference refuted claims."""
     rows = [
         row
         for metric in ("sd_slr", "worst_slr", "mean_slr", "utilisation", "cumulative_completion", "peak_in_flight")
@@ -265,7 +265,7 @@ def test_the_tiny_campaign_refutes_nothing_without_a_sure_test(tmp_path: Path) -
 
 
 def log_rows(random: Sequence[float], fair_share: Sequence[float], **others: float) -> list[Row]:
-    """Made-up deviations and worst values of SLR on the industrial log, one a draw for the policies that draw."""
+    """Artificial deviations and worst values of SLR on the industrial log, one per draw for random policies."""
     fixed = {"srtf": 2.0, "p-slr": 2.2, "fifo-job": 50.0, "fifo-task": 50.0, "lrtf": 200.0}
     values = {name: [others.get(name.replace("-", "_"), value)] for name, value in fixed.items()}
     values |= {"random": list(random), "fair-share": list(fair_share)}

@@ -1,4 +1,4 @@
-"""Figures and tables of the campaign: what they show on made rows, and that every one of the paper can be drawn."""
+"""Figures and tables of the campaign: their content for artificial rows; every one of the paper can be drawn."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIZES = {
 
 
 def made_rows(workloads: int = 3, policies: tuple[str, ...] = tuple(pictures.POLICIES)) -> list[dict[str, Any]]:
-    """Rows of a small campaign in which each policy has its own size of everything."""
+    """Rows of a small campaign in which each policy has a distinct value of every metric."""
     rng = stream(1, "tests", "campaign figures")
     rows: list[dict[str, Any]] = []
     for kind in KINDS:

@@ -1,4 +1,4 @@
-"""Gantt charts of small schedules: every task is drawn once, with its name, on cores that are free."""
+"""Gantt charts of small schedules: every task is drawn once, with its name, on free cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study of moldable jobs: which schedules there are, how they pair, and what is stored of them."""
+"""The study of moldable jobs: its schedules, pairs, and stored numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on the claims about moldable jobs, from rows made up so that each claim holds, and so that it does not."""
+"""Verdicts on the claims about moldable jobs, from artificial rows in which each claim holds or does not hold."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from gridsim_papers.verdicts import Part, decided
 
 Row = dict[str, Any]
 World = Literal["as claimed", "contrary", "odd", "level"]
-"""Rows in which claims hold; in which they do not; in which those fail that a change of all signs keeps; no effects."""
+"""Rows in which claims hold, in which they do not, in which claims about equal signs fail, and without effects."""
 
 WINDOWS = 10
 LOAD = "0.65"
 RECIPES = FOLDER / "moldable-figures.toml"
 SYMMETRIC = ("M04", "M22", "X05")
-"""Claims of which the contrary is as good as the claim."""
+"""Claims that also hold in the contrary rows, and so are tested with the odd ones."""
 
 CONTRARY = {"M22": "holds partly", "M38": "not shown"}
 """Milder answers in the contrary rows: all gain where some should lose, and one scheme changes nothing overall."""
 
 LEVEL = ("M03", "M18")
-"""Claims that hold where nothing differs from anything."""
+"""Claims that hold without any difference."""
 
 CORRECTION = np.tile([0.1, -0.1], 5)
-"""What the correction of the weights does to the categories."""
+"""Effects of the correction of the weights on the categories."""
 
 
 class Effects:
@@ -91,7 +91,7 @@ class Effects:
     _combined_2003 = _combined
 
     def _more(self) -> None:
-        """What parameters change."""
+        """Effects of parameters."""
         text = self.parameters
         if "choices=all" in text:
             self._add(0.1, 0.2, 1, 5)
@@ -175,7 +175,7 @@ def study(world: World, windows: int = WINDOWS) -> Study:
 
 @cache
 def verdicts(world: World, windows: int = WINDOWS) -> Mapping[str, Sequence[Judged]]:
-    """By claim: one a weight factor."""
+    """Verdicts by claim: one per weight factor."""
     found: dict[str, list[Judged]] = {}
     for one in answers(study(world, windows), QUESTIONS, (LOAD,)):
         found.setdefault(one.verdict.claim, []).append(one)
@@ -281,7 +281,7 @@ def bar(change: float, **more: Any) -> Bar:
 
 
 def state(part: Part) -> str:
-    """Whether a part that is a claim of its own is shown, refuted or open."""
+    """Return whether a claim with this single part is shown, refuted or open."""
     return {"holds": "shown", "does not hold": "refuted"}.get(decided([part]).answer, "open")
 
 
@@ -326,7 +326,7 @@ def test_bars_are_counted_and_averaged_window_by_window() -> None:
 
 
 def test_a_lightest_category_that_pays_is_spared_at_range_factor_1_alone() -> None:
-    """M30 allows it, M31 does not; any other refutes both, as nobody may pay."""
+    """M30 allows it and M31 does not; any other degraded category refutes both."""
 
     def judged(category: int, at: float) -> dict[str, str]:
         made = study("as claimed")

@@ -1,6 +1,6 @@
-"""What the paper on moldable jobs claims, tested on small windows of the model with scipy's own tests.
+"""Claims of the paper on moldable jobs, tested on small windows of the model with scipy's tests.
 
-Only what holds with a wide margin at this scale is asserted; `gridsim reproduce` judges the rest.
+The tests assert only results with a wide margin at this scale; `gridsim reproduce` judges the rest.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def record(window: int, scheme: str, load_factor: float = 100.0, sigma: float = 
 
 
 def means(scheme: str, **where: Any) -> np.ndarray:
-    """Logarithms of the mean responses, one a window."""
+    """Logarithms of the mean responses, one per window."""
     records = [record(window, scheme, **where) for window in WINDOWS]
     return np.array([np.log(one.response[one.ran].mean()) for one in records])
 
@@ -72,14 +72,14 @@ def test_roots_of_weights_are_better_overall() -> None:
 
 
 def test_starting_on_scraps_is_worse_for_heavy_jobs() -> None:
-    """X02: what is free now instead of the best choice; the three heaviest categories together."""
+    """X02: currently free cores instead of the best choice; the three heaviest categories together."""
     scraps, best = (heavy(scheme) for scheme in ("moldable-start?backfill=now", "moldable-start"))
     assert stats.ttest_rel(np.log(scraps), np.log(best), alternative="greater").pvalue < 0.001
     assert change(scraps, best).change > 0.5
 
 
 def heavy(scheme: str) -> np.ndarray:
-    """Mean response of the jobs of categories 8 to 10, one a window."""
+    """Mean response of the jobs of categories 8 to 10, one per window."""
     found = []
     for window in WINDOWS:
         groups = [category_responses(record(window, scheme)).get(name, (0, 0.0)) for name in CATEGORIES[7:]]
@@ -94,7 +94,7 @@ def test_the_combined_scheme_is_better_than_its_predecessor_where_jobs_scale_poo
 
 @pytest.mark.parametrize("scheme", [*COMBINED, "moldable-start", *LANES])
 def test_jobs_of_one_size_make_no_use_of_shares(scheme: str) -> None:
-    """A large range factor leaves every job as it was, and limits play no part: all fair shares are backfilling."""
+    """A large range factor leaves every job unchanged and limits have no effect: all fair shares equal backfilling."""
     one = record(0, scheme, range_factor=1000.0)
     np.testing.assert_array_equal(one.cores_used, one.workload.cores)
 

@@ -1,4 +1,4 @@
-"""Figures on moldable jobs: all 14 of the paper have a recipe, are drawn, and show what the rows say."""
+"""Figures on moldable jobs: all 14 of the paper have a recipe, are drawn, and show the rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUPS = ("", *CATEGORIES)
 
 
 def made_rows(log: str, windows: int = 4, experiments: tuple[str, ...] = ("mold-fig*",)) -> list[dict[str, Any]]:
-    """Mean responses of about the right size for everything that the figures ask for."""
+    """Mean responses of plausible size for all conditions of the figures."""
     rng = stream(1, "tests", "moldable figures", log)
     points = MoldableCampaign(experiments=experiments).points()
     return [
@@ -60,7 +60,7 @@ def stored(rows: list[dict[str, Any]]) -> StoredRows:
 
 
 def of_figure_1(values: Mapping[tuple[str, str], list[float]], **more: Any) -> StoredRows:
-    """Rows by scheme and group, a value a window."""
+    """Rows by scheme and group, one value per window."""
     place = {"log": "ctc", "base": "0.65", "method": "gaps", "load_factor": 100.0, "sigma": 0.0}
     place |= {"range_factor": 1.0, "profiles": "", "metric": "response_mean"} | more
     rows = [

@@ -1,9 +1,9 @@
-"""The published campaigns on guaranteed deadlines: which schedules they have, and the numbers that are kept of each.
+"""Published campaigns on guaranteed deadlines: their schedules, and the numbers stored of each.
 
-A *unit* is one window of a log with one stream of random numbers, under everything that is asked of it: each workload
-is made once, loads contain one another, and all policies meet the same jobs. A *point* is one schedule: how its
-workload is made, and its policy. Experiments are sets of points under the names of the claims; where they share
-points, these are run once, so rows say what was run, and not what for.
+A *unit* is one window of a log with one stream of random numbers, under all conditions and policies. Each workload is
+generated once, higher loads contain the jobs of lower loads, and all policies run the same jobs. A *point* is one
+schedule: the construction of its workload, and its policy. Experiments are sets of points under the names of the
+claims. Points that several experiments share are run once, so rows contain the conditions of a run, not its experiment.
 
 References
 ----------
@@ -52,17 +52,17 @@ __all__ = [
 ]
 
 SCHEMES = ("qops", "msb", "mrt")
-"""Policies that guarantee deadlines, of the report and the JSSPP paper."""
+"""Policies that guarantee deadlines, from the report and the JSSPP paper."""
 
 PACKED = ("packed-static", "packed-dynamic", "packed-early")
-"""Packed workloads, named as logs; their ``window`` is the replicate, their ``method`` empty.
+"""Packed workloads, used instead of logs: ``window`` is the replicate and ``method`` is empty.
 
-The first half of the replicates are pieces of the whole rectangle of cores and time, those of the second are packed a
-core at a time, all jobs of one core.
+In the first half of the replicates, the whole rectangle of cores and time is divided into jobs. In the second half,
+each core is packed separately, and every job has one core.
 """
 
 _LARGEST_RANDOM = 50.0
-"""Tolerances beyond are for users who accept anything: drawn at random they say the same."""
+"""Larger tolerances mean that users accept any offer; random draws of them have the same effect."""
 
 TABLE = Table(
     {
@@ -84,14 +84,14 @@ TABLE = Table(
 )
 
 COLUMNS = tuple(TABLE.columns)
-"""Of the stored rows; ``group`` is empty for all jobs."""
+"""Columns of the stored rows; ``group`` is empty for all jobs."""
 
 Wanted = tuple[Point, tuple[str, ...]]
-"""A point, and the kinds of groups whose numbers are kept beside those of all jobs."""
+"""A point, and the kinds of groups whose numbers are stored in addition to those of all jobs."""
 
 
 def feedback(slack_factor: float = 1.0, *, kill_restart: bool = False) -> str:
-    """FQoPS with slack and kill-and-restart, as it is written in the rows.
+    """Return the name of FQoPS with slack and kill-and-restart, as in the rows.
 
     Examples
     --------
@@ -109,34 +109,34 @@ class DeadlineCampaign(Tabled):
     Parameters
     ----------
     logs : sequence of str
-        Of `LOGS`.
+        Names from `LOGS`.
     windows : int
-        Of each log, from its beginning, as far as it has so many.
+        Maximum number of windows of each log, from its beginning.
     streams : int
-        Of random numbers for each window: which jobs are copied when, which have a deadline, who tolerates what. The
-        load by expansion is run with the first alone.
+        Streams of random numbers for each window. A stream decides which jobs are duplicated and when, which
+        jobs have a deadline, and the tolerance of each user. Load by expansion uses the first stream only.
     jobs : int
-        Of a window.
+        Jobs of a window.
     experiments : sequence of str
-        Their names, or patterns such as ``A-*``.
+        Names of experiments, or patterns such as ``A-*``.
     fewer : mapping of str to int
-        Windows of the dearer ones, by name or pattern; the first pattern that fits counts.
+        Number of windows of expensive experiments, by name or pattern; the first matching pattern applies.
     loads : sequence of float
-        Of the report, and of the JSSPP paper.
+        Loads of the report and of the JSSPP paper.
     service_loads, slack_loads : sequence of float
-        Of the 2004 paper, without and with slack; kill-and-restart has the last.
+        Loads of the 2004 paper, without and with slack; kill-and-restart uses the last slack load.
     tolerances : sequence of float
-        Of the users there.
+        Tolerances of users in the 2004 paper.
     slack_tolerances, slack_factors, kill_tolerances : sequence of float
-        Where slack and kill-and-restart are studied.
+        Tolerances and slack factors of the experiments on slack and on kill-and-restart.
     packed : int
-        Replicates of each kind of packed workload, half of them of jobs of one core.
+        Replicates of each kind of packed workload; half of them consist of jobs with one core.
     packed_cores, packed_jobs : int
-        Of these.
+        Cores and jobs of packed workloads.
     ctc_cores : int
         Cores of CTC: 430 in studies of its time, 338 in the header of the log.
     seed : int
-        Of all random streams.
+        Seed of all random streams.
     """
 
     table: ClassVar[Table] = TABLE
@@ -173,19 +173,19 @@ class DeadlineCampaign(Tabled):
                 raise UnknownNameError("experiment", pattern, known)
 
     def on(self, data: str | Path | None) -> DeadlineCampaign:
-        """This campaign on those of its logs that are there; on the model where none is."""
+        """Return this campaign on the available logs, or on the model when no log is available."""
         return replace(self, logs=logs_there(self.logs, data))
 
     def reads(self, data: Path | None) -> list[Path]:
-        """Logs."""
+        """Files of the logs."""
         return log_files(self.logs, data)
 
     def experiments_on(self, log: str) -> dict[str, list[Wanted]]:
-        """Points of each experiment that a log takes part in, by its name; those wanted alone."""
+        """Points of each selected experiment that includes a log, by the name of the experiment."""
         return {name: points for name, points in self._experiments(log).items() if is_one_of(name, self.experiments)}
 
     def units(self) -> list[Unit]:
-        """In the order in which they are run: as many windows of one log as of another at any time."""
+        """Units in execution order, which alternates between logs so that their window counts stay equal."""
         packed = [Unit(log, 0, 0) for log in PACKED]
         windows = [
             Unit(log, window, number)
@@ -195,7 +195,7 @@ class DeadlineCampaign(Tabled):
         return [unit for unit in (*packed, *windows) if self.points(unit)]
 
     def points(self, unit: Unit) -> dict[Point, set[str]]:
-        """Schedules of a unit, each with the kinds of groups that are kept of it."""
+        """Schedules of a unit, each with the kinds of groups that are stored."""
         points: dict[Point, set[str]] = {}
         for name, wanted in self.experiments_on(unit.log).items():
             if unit.window >= self._windows_of(name):
@@ -229,7 +229,7 @@ class DeadlineCampaign(Tabled):
 
     @property
     def drawn_tolerances(self) -> list[float]:
-        """Of users who draw how tolerant they are."""
+        """Points of users with randomly drawn tolerances."""
         return [factor for factor in self.tolerances if factor <= _LARGEST_RANDOM]
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
@@ -261,11 +261,11 @@ class DeadlineCampaign(Tabled):
         return rows
 
     def cores(self, log: str) -> int:
-        """Cores of the machine that a log is simulated on."""
+        """Cores of the simulated machine of a log."""
         return self.ctc_cores if log == "ctc" else LOGS[log].cores
 
     def window(self, unit: Unit, data: str | Path | None) -> Workload:
-        """Jobs of a unit as they are logged, the first at 0."""
+        """Jobs of a unit as logged, with the first submission at 0."""
         cores = self.cores(unit.log)
         return window_of(
             unit.log, unit.window, jobs=self.jobs, cores=cores, data=data, seed=self.seed, study="deadline"

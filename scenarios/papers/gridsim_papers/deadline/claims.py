@@ -1,7 +1,7 @@
-"""What the two papers of 2003 claim about admission with deadlines, and which stored rows decide it.
+"""Claims of the two 2003 papers about admission with deadlines, and the stored rows that decide each claim.
 
-Identifiers are those of the ledger of claims, which states each. The judges are in `schemes` and `effects`; the claims
-of 2004 are in `feedback`.
+Identifiers are those of the ledger of claims, which contains the statements. The judges are in `schemes` and `effects`;
+the claims of 2004 are in `feedback`.
 
 References
 ----------
@@ -107,7 +107,7 @@ _CLAIMS = (
 
 
 def _again(own: str, other: str, judge: Judge | None = None) -> Question:
-    """A figure of the shorter paper that shows an experiment of the report, maybe with less or more in it."""
+    """A figure of the shorter paper that shows an experiment of the report, possibly with other conditions."""
     (same,) = (question for question in _REPORT if question.id == other)
     return Question(own, judge or same.judge, same.repeated)
 
@@ -133,7 +133,7 @@ _SHORTER = (
 )
 
 QUESTIONS: tuple[Question, ...] = (*_REPORT, *_SHORTER, *feedback.QUESTIONS)
-"""Claims that rows decide."""
+"""Claims decided by stored rows."""
 
 OFFERS = Question("P04-C11", lambda _: offers_are_early())
-"""The claim that runs of its own decide, in a second or so, and no row."""
+"""Claims decided by separate short runs (about a second) instead of stored rows."""

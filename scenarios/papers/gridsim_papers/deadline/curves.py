@@ -13,12 +13,12 @@ __all__ = ["Shared", "common_range"]
 
 
 class Shared(NamedTuple):
-    """Two curves where both are known.
+    """Two curves over the range where both have values.
 
     Attributes
     ----------
     x : (m,) float64
-        Points of either within the range that they share, ascending; none where they share nothing.
+        Points of either curve within the common range, ascending; empty without a common range.
     first, second : (m,) float64
         Values at these points, interpolated linearly between neighbours.
     """
@@ -29,7 +29,7 @@ class Shared(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Second minus first, mean over the range; NaN where they share nothing."""
+        """Mean of second minus first over the range; NaN without a common range."""
         if not len(self.x):
             return float("nan")
         gap, width = self.second - self.first, self.x[-1] - self.x[0]
@@ -37,18 +37,18 @@ class Shared(NamedTuple):
 
 
 def common_range(first: tuple[npt.ArrayLike, npt.ArrayLike], second: tuple[npt.ArrayLike, npt.ArrayLike]) -> Shared:
-    """Two policies at equal utilisation: both as piecewise linear curves over the range that they share.
+    """Compare two policies at equal utilisation, as piecewise linear curves over their common range.
 
     Parameters
     ----------
     first, second : (x, y)
-        Points of each, in any order: utilisation achieved, and what is compared, one point a load. Points of the same
-        x count as one of their mean; points that are not numbers are left out.
+        Points of each curve in any order: achieved utilisation and the compared value, one point per load. Points with
+        equal x are replaced by their mean; points that contain NaN or infinity are ignored.
 
     Notes
     -----
-    Neighbours are neighbours in x. Where a higher load achieves less, the curve passes through its points in the order
-    of what was achieved.
+    Points are connected in ascending order of x. A higher load can achieve a lower utilisation, so this order can
+    differ from the order of loads.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def common_range(first: tuple[npt.ArrayLike, npt.ArrayLike], second: tuple[npt.A
 
 
 def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Points by ascending x, each x once."""
+    """Sort points by x and merge points with equal x."""
     along, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     known = np.isfinite(along) & np.isfinite(values)
     found, position = np.unique(along[known], return_inverse=True)

@@ -1,6 +1,6 @@
-"""Judges of what the papers of 2003 say in their text: mechanisms, printed sizes, and what never happens.
+"""Judges of claims in the text of the 2003 papers: mechanisms, printed sizes, and absolute statements.
 
-The claims that they judge are in `claims`.
+The claims are listed in `claims`.
 
 References
 ----------
@@ -65,7 +65,7 @@ def relaxation_by_length(study: Study) -> Finding:
 
 
 def stringency(study: Study) -> Finding:
-    """Jobs and core-seconds rejected rise with stringency, for each scheme."""
+    """Rejected jobs and core-seconds increase with stringency, for each scheme."""
     parts = []
     for scheme in SCHEMES:
         for name, measure in UNADMITTED.items():
@@ -83,7 +83,7 @@ def stringency(study: Study) -> Finding:
 
 
 def fewer_at_the_top(study: Study) -> Finding:
-    """The number of jobs that QoPS refuses is lower at 1.6 than at 1.4, in the mean and in most windows."""
+    """QoPS rejects fewer jobs at load 1.6 than at 1.4, on average and in most windows."""
     top, below_it = (study.values("deadline_unadmitted", Place(load=load), "qops") for load in (1.6, 1.4))
     words = "number of jobs rejected falls from 1.4 to 1.6"
     parts = signed([(f"{words} in the mean", changes(top, below_it))], -1)
@@ -91,7 +91,7 @@ def fewer_at_the_top(study: Study) -> Finding:
 
 
 def work_falls(study: Study) -> Finding:
-    """Core-seconds that QoPS refuses fall from 1.2 to 1.6, in number and as a share."""
+    """The core-seconds rejected by QoPS decrease from load 1.2 to 1.6, in absolute terms and as a share."""
     parts = []
     names = {"core-seconds rejected": NUMBERS["core-seconds rejected"], "their share": UNADMITTED["work rejected"]}
     jobs = {"share of jobs rejected": UNADMITTED["jobs rejected"]}
@@ -105,7 +105,7 @@ def work_falls(study: Study) -> Finding:
 
 
 def composition(study: Study) -> Finding:
-    """Heavy jobs are a larger share of those admitted as load grows, and their EASY response grows the more."""
+    """As load grows, heavy jobs are a larger share of admitted jobs, and their response under EASY grows more."""
     heavy = over(of("deadline_guaranteed", "area:heavy"), of("deadline_guaranteed"))
     light = over(of("deadline_guaranteed", "area:light"), of("deadline_guaranteed"))
     easy = over(of("response_mean", "area:heavy"), of("response_mean", "area:light"))
@@ -149,14 +149,14 @@ def converge(study: Study) -> Finding:
 
 
 def loss_is(least: float, most: float, *places: Place) -> Judge:
-    """The loss of utilisation of QoPS against EASY is as printed, at each load."""
+    """The loss of utilisation of QoPS relative to EASY matches the printed value at each load."""
     return printed(
         [(f"loss of QoPS ({100 * place.fraction:.0f} % with deadlines)", place, loss, least, most) for place in places]
     )
 
 
 def printed(losses: Sequence[tuple[str, Place, Callable[[Study, Place], Values], float, float]]) -> Judge:
-    """Losses are as printed at each load, within the margin."""
+    """Losses match the printed values at each load, within the margin."""
 
     def judge(study: Study) -> Finding:
         parts = []
@@ -177,7 +177,7 @@ def lost_to_stringency(scheme: str) -> Callable[[Study, Place], Values]:
 
 
 def comparable(study: Study) -> Finding:
-    """At 1.6 QoPS and MSB are alike in utilisation, and MRT is lower by 0.03 to 0.05."""
+    """At load 1.6 the utilisation of QoPS equals that of MSB, and that of MRT is 0.03 to 0.05 lower."""
     parts = []
     for stringency in (0.2, 0.5):
         at = Place(load=1.6, stringency=stringency)
@@ -189,7 +189,7 @@ def comparable(study: Study) -> Finding:
 
 
 def robust(study: Study) -> Finding:
-    """Differences of QoPS to the others have the same sign on both logs and under both ways to add load."""
+    """Differences between QoPS and the others have the same sign on both logs and with both methods to raise load."""
     parts: list[Part] = []
     for stringency in (0.2, 0.5):
         for name, measure in UNADMITTED.items():
@@ -199,7 +199,7 @@ def robust(study: Study) -> Finding:
 
 
 def _agreement(study: Study, stringency: float, name: str, measure: Measure, other: str) -> list[Part]:
-    """One part a load: the experiments that were run agree in the sign."""
+    """One part per load: all experiments that were run have the same sign."""
     found: dict[float, list[Part]] = {}
     for place in EXPERIMENTS.values():
         at = place._replace(stringency=stringency)
@@ -212,7 +212,7 @@ def _agreement(study: Study, stringency: float, name: str, measure: Measure, oth
                 lambda there: changes(measure(study, there, "qops"), measure(study, there, other)),
             )
         except InputError:
-            continue  # agreement of the other experiments is still to be had
+            continue  # agreement with the other experiments cannot be judged yet
         for (load, _), part in zip(family, signed([("", values) for _, values in family], 1), strict=True):
             found.setdefault(load, []).append(part)
     parts = []
@@ -233,7 +233,7 @@ def _gap(study: Study, measure: Measure, other: str, place: Place) -> Values:
 
 
 def gap_grows(study: Study) -> Finding:
-    """With 80 % deadline jobs QoPS refuses less at every load, the more so the higher the load."""
+    """With 80 % deadline jobs QoPS rejects less at every load, and the difference grows with the load."""
     place = Place(fraction=0.8)
     parts = []
     for name, measure in UNADMITTED.items():
@@ -251,7 +251,7 @@ def gap_grows(study: Study) -> Finding:
 
 
 def faster_for_less(study: Study) -> Finding:
-    """Non-deadline jobs respond faster than under the baselines, and less load is delivered."""
+    """Non-deadline jobs respond faster than under the baselines, and the delivered load is lower."""
     parts = []
     for fraction in (0.2, 0.8):
         place = Place(fraction=fraction)

@@ -1,4 +1,4 @@
-"""How much slack keeps how many promises where estimates are wrong: one figure, drawn from stored rows."""
+"""Figure of the share of kept promises by slack when estimates are inaccurate, drawn from stored rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLACES = {
     "request": "in every request\n(planned for what is promised)",
     "offer": "in later offers only\n(FQoPS, patient users)",
 }
-"""Where slack may be, with the titles of its panels."""
+"""Places where slack is applied, with the titles of their panels."""
 
 _SHOWN = {"kept_share": "promises kept", "deadline_unadmitted_share": "jobs turned away"}
 _MARKERS = "osD^vP"
@@ -31,20 +31,20 @@ Row = Mapping[str, Any]
 
 
 def slack_figure(rows: Sequence[Row]) -> Figure:
-    """Share of promises kept, and of jobs turned away, against slack: a column for each place of it, a line a spread.
+    """Draw the shares of kept promises and of rejected jobs by slack: a column per place of slack, a line per spread.
 
     Parameters
     ----------
     rows : sequence of mapping
-        With ``window``, ``spread``, ``slack_by``, ``slack`` (promised response over the one asked for, or planned
-        with), ``metric`` and ``value``. Lines are means over windows, bars reach from the least to the largest.
+        With ``window``, ``spread``, ``slack_by``, ``slack`` (promised response divided by the requested or planned
+        response), ``metric`` and ``value``. Lines are means over windows; bars extend from the minimum to the maximum.
 
     Raises
     ------
     InputError
         When there are no rows to draw.
     """
-    import matplotlib  # half a second: only where a figure is made
+    import matplotlib  # the import takes half a second, so it happens only when a figure is drawn
     from matplotlib.figure import Figure
 
     shown = [row for row in rows if row["slack_by"] in PLACES and row["metric"] in _SHOWN]
@@ -96,7 +96,7 @@ def _lines(rows: Sequence[Row]) -> Iterator[tuple[float, dict[float, list[float]
 
 
 def _slack_axis(line: Sequence[Axes], slacks: Sequence[float]) -> None:
-    """Logarithmic: a factor is a distance."""
+    """Use a logarithmic axis, on which equal factors are equal distances."""
     for axes in line:
         axes.set_xscale("log")
         axes.set_xticks(slacks, [f"{slack:g}" for slack in slacks])
@@ -105,6 +105,6 @@ def _slack_axis(line: Sequence[Axes], slacks: Sequence[float]) -> None:
 
 
 def _share_axis(axes: Axes) -> None:
-    """Whole per cents."""
+    """Label ticks with whole per cents."""
     axes.locator_params(axis="y", steps=(1, 2, 5, 10))
     axes.yaxis.set_major_formatter(lambda value, place: percent(round(float(value), 6)))

@@ -1,6 +1,6 @@
-"""Judges of what never happens, or always does, with deadlines: counts over every stored schedule, no averages.
+"""Judges of absolute statements about deadlines: counts over every stored schedule instead of averages.
 
-Packed traces, promises kept, jobs that nobody may refuse, schemes that must be the same.
+They cover packed traces, kept promises, jobs that must not be rejected, and schemes that must be identical.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc  # scipy.stats costs a second
+from scipy.special import chdtrc  # importing scipy.stats takes a second
 
 from gridsim import InputError
 from gridsim_papers.deadline.schemes import SCHEMES
@@ -34,7 +34,7 @@ PACKED = "packed-dynamic"
 
 
 def packed_exactly(study: Study) -> Finding:
-    """Nothing is refused of packed traces without slack."""
+    """No job of a packed trace is rejected without slack."""
     refused = _packed(study, PACKED, 0.0)
     count = int(sum(refused))
     return Finding("does not hold" if count else "holds", count, n=len(refused), note=f"{count} jobs rejected")
@@ -64,7 +64,7 @@ def _packed_levels(study: Study, log: str, scheme: str, metric: str) -> list[tup
 
 
 def packed_falls(study: Study) -> Finding:
-    """Success on dynamic packed traces falls with r: refuted where nothing is ever refused."""
+    """Success on dynamic packed traces falls with r; refuted when no job is ever rejected."""
     refused = _packed(study, PACKED)
     note = _early(study)
     if not any(refused):
@@ -81,7 +81,7 @@ UNADMITTED_SHARE = "deadline_unadmitted_share"
 
 
 def _early(study: Study) -> str:
-    """What traces whose jobs arrive before their packed start say."""
+    """Judge claims about traces whose jobs arrive before their packed start."""
     try:
         family = [
             (title(scheme), _packed_levels(study, "packed-early", scheme, UNADMITTED_SHARE)) for scheme in SCHEMES
@@ -96,7 +96,7 @@ def _early(study: Study) -> str:
 
 
 def packed_static(study: Study) -> Finding:
-    """More sets are fully placed the larger r: Cochran-Armitage's test (the correlation's)."""
+    """More sets are fully placed with larger r: Cochran-Armitage test, computed from the correlation."""
     parts: list[Part] = []
     for scheme in ("mrt", "qops"):
         levels = _packed_levels(study, "packed-static", scheme, "deadline_unadmitted")
@@ -130,7 +130,7 @@ def promises(study: Study) -> Finding:
 
 
 def nobody_starves(study: Study) -> Finding:
-    """Where not all jobs have deadlines: only jobs with one are refused, and every artificial deadline is kept."""
+    """When only some jobs have deadlines, only jobs with one are rejected, and every artificial deadline is kept."""
     refused = late = n = 0
     for place, scheme, values in study.scan("unadmitted"):
         if place.fraction == 1 or scheme[0] not in SCHEMES:
@@ -160,7 +160,7 @@ def nobody_starves(study: Study) -> Finding:
 
 
 def inexact(study: Study) -> Finding:
-    """Reported only: what estimates as logged change; it fails where a promise is broken."""
+    """Report the effect of estimates as logged; the claim fails when a promise is broken."""
     told, broken, n = [], 0, 0
     for scheme in SCHEMES:
         for load in study.levels("load", UNADMITTED_SHARE, Place(estimates="logged"), scheme):
@@ -184,7 +184,7 @@ QOPS = "qops", frozenset[tuple[str, Any]]()
 
 
 def as_plain(study: Study) -> Finding:
-    """With a tolerance up to the slack factor FQoPS without kills is QoPS: every stored number is the same."""
+    """With a tolerance up to the slack factor, FQoPS without kills equals QoPS: every stored number is the same."""
     compared, different = 0, []
     names = {metric for metric, group in study.cells if not group} - {"offers_made", "offers_taken"}
     for metric in sorted(names):
@@ -198,7 +198,7 @@ def as_plain(study: Study) -> Finding:
             ):
                 continue
             same = study.cells[(metric, "")]
-            plain = same.get((place, QOPS)) or same.get((place._replace(tolerance=1.0), QOPS))  # it asks nobody
+            plain = same.get((place, QOPS)) or same.get((place._replace(tolerance=1.0), QOPS))  # QoPS makes no offers
             if plain is None:
                 continue
             apart = combined(lambda a, b: float(a != b and not (math.isnan(a) and math.isnan(b))), values, plain)
@@ -213,7 +213,7 @@ def as_plain(study: Study) -> Finding:
 
 
 def victims_are_served(study: Study) -> Finding:
-    """No promise is broken in a schedule in which jobs were killed to make room."""
+    """No promise is broken in a schedule with killed jobs."""
     broken = killed = n = 0
     for place, scheme, values in study.scan("promises_broken"):
         if scheme[0] != "fqops" or ("kill_restart", True) not in scheme[1]:
@@ -230,7 +230,7 @@ def victims_are_served(study: Study) -> Finding:
 
 
 def cost(study: Study) -> Finding:
-    """Placements grow no faster with the queue than stated: rows of the log ``cost``, load the number waiting."""
+    """Placements grow no faster with the queue than stated; in rows of the log ``cost``, load is the queue length."""
     parts = []
     for scheme in ("msb", "qops"):
         found = {at.load: values for at, (name, _), values in study.scan("placements", log="cost") if name == scheme}

@@ -1,4 +1,4 @@
-"""The three papers on deadlines that are promised at submission, done again; one campaign serves them."""
+"""Reproduction of the three papers on deadlines guaranteed at submission, which share one campaign."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 __all__ = ["DeadlineFamily", "number_of", "on_logs", "picture_of"]
 
 SERVICE = ("categories", "T-fixed", "T-random", "S", "K", "K-mixed")
-"""Experiments of the paper of 2004; the report and its extract have all others."""
+"""Experiments of the 2004 paper; all others belong to the report and its extract."""
 
 BOTH_LOGS = ("TR-C12",)
 """Claims that compare the two logs."""
 
 
 def on_logs(campaign: Any, order: Order, wanted: Sequence[str]) -> tuple[Any, dict[str, str], list[Absent]]:
-    """A campaign on those of its logs that are there and, for the others, on the model.
+    """Return a campaign on the available logs, with the model for the others.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def on_logs(campaign: Any, order: Order, wanted: Sequence[str]) -> tuple[Any, di
 
 
 def number_of(recipe: Recipe) -> str:
-    """What a figure is asked for by.
+    """Return the number by which a figure is requested.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def number_of(recipe: Recipe) -> str:
 
 
 def picture_of(recipe: Recipe, words: Words | None = None) -> Picture:
-    """A figure by its recipe; *words* say what its conditions are called."""
+    """Describe a figure by its recipe; *words* contains the labels of its conditions."""
     experiments = frozenset(panel.experiment for panel in recipe.panels)
     logs = frozenset(str(panel.where["log"]) for panel in recipe.panels)
     title = ": ".join(filter(None, (recipe.title, setting(recipe, words=words) if recipe.panels else "")))
@@ -98,11 +98,11 @@ class DeadlineFamily(Family):
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {"ctc-338": {"ctc_cores": 338}}
 
     def plan(self, paper: Paper, order: Order, pictures: Sequence[Picture] | None = None) -> Plan:
-        """The experiments of the paper, or those of some figures."""
+        """Select the experiments of the paper, or those of some figures."""
         service = paper.name == "service"
         wanted = DeadlineCampaign.from_toml(self.recipe, scale=order.scale, **self.changes(order.variant))
         campaign, stand_ins, absent = on_logs(wanted, order, wanted.logs[:1] if service else wanted.logs)
-        # The extract is drawn from the report's rows.
+        # The figures of the extract are drawn from the rows of the report.
         store = store_name("service" if service else "qops-report", order.variant, order.scale)
         if pictures is None:
             experiments = _of_paper(campaign, service=service)
@@ -122,11 +122,11 @@ class DeadlineFamily(Family):
                 yield picture_of(recipe)
 
     def results(self, paper: Paper, rows: Rows, plan: Plan) -> DeadlineResults:
-        """Rows, looked at."""
+        """Stored rows, indexed for judges."""
         return DeadlineResults(paper, rows, plan)
 
     def by_cases(self, ledger: Mapping[str, Entry], cases: Cases) -> Iterator[Judged]:
-        """Procedures hold where the runs of their policy in exact cases pass."""
+        """A procedure holds when the runs of its policy in exact cases pass."""
         for claim, entry in ledger.items():
             if entry.decided_by != "exact cases":
                 continue
@@ -145,7 +145,7 @@ class DeadlineFamily(Family):
 
 
 def _of_paper(campaign: DeadlineCampaign, *, service: bool) -> tuple[str, ...]:
-    """Those of the experiments of a campaign that a paper has; what is everything is said in its own patterns."""
+    """Experiments of a campaign that belong to a paper; a selection of all becomes the patterns of the paper."""
     names = {name for log in (*campaign.logs, *PACKED) for name in campaign.experiments_on(log)}
     own = {name for name in names if (name in SERVICE) == service}
     patterns: list[str] = []
@@ -158,21 +158,21 @@ def _of_paper(campaign: DeadlineCampaign, *, service: bool) -> tuple[str, ...]:
 
 
 def _standing_in(experiment: str, stand_ins: Iterable[str]) -> str:
-    """The experiment on the model in place of a log."""
+    """The experiment on the model instead of a log."""
     for log in stand_ins:
         experiment = experiment.replace(f"-{log}-", f"-{MODEL}-")
     return experiment
 
 
 def _runs(case: Case, algorithm: str) -> Iterator[Case]:
-    """The case with one run alone, for each run of a policy."""
+    """Split a case into cases with one run each, for each run of a policy."""
     for run in case["runs"]:
         if run["algorithm"] == algorithm:
             yield {**case, "runs": [run]}
 
 
 class DeadlineResults(Results):
-    """Rows of one of the papers."""
+    """Rows of one paper."""
 
     def __init__(self, paper: Paper, rows: Rows, plan: Plan) -> None:
         self._key = paper.key
@@ -182,7 +182,7 @@ class DeadlineResults(Results):
         self._stored: StoredRows | None = None
 
     def draw(self, number: str) -> Figure:
-        """By its recipe."""
+        """Draw a figure from its recipe."""
         recipe = self._recipes[number].standing_in(self._logs)
         if self._stored is None:
             self._stored = StoredRows(self._rows, recipe.usual)

@@ -1,7 +1,7 @@
-"""What the paper of 2004 claims about offers, slack, charges and killed jobs: the judges.
+"""Judges of the claims of the 2004 paper about offers, slack, charges and killed jobs.
 
-All on the log of CTC with same-arrival duplication, deadlines from the base run at stringency 0.2. The tolerance factor
-(TF) is the field ``tolerance``, the slack factor (SF) a parameter of ``fqops``.
+All claims use the CTC log with same-arrival duplication and deadlines from the base run at stringency 0.2. The
+tolerance factor (TF) is the field ``tolerance``; the slack factor (SF) is a parameter of ``fqops``.
 
 References
 ----------
@@ -40,7 +40,7 @@ CHARGES = {"resource charge": of("resource_charge"), "QoS charge": of("qos_charg
 
 
 def with_slack(factor: float, *, kill: bool = False) -> str:
-    """FQoPS with a slack factor, as rows name it in any order.
+    """Return the name of FQoPS with a slack factor; rows may contain its parameters in any order.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def with_slack(factor: float, *, kill: bool = False) -> str:
 
 
 def _factors(study: Study, place: Place, *, kill: bool = False) -> list[float]:
-    """Slack factors that were run; none where the usual one alone was."""
+    """Slack factors that were run; empty when only the default was run."""
     found = [factor for factor in FACTORS if study.ran(place, with_slack(factor, kill=kill))]
     return found if len(found) > 1 else []
 
@@ -77,7 +77,7 @@ def _at(study: Study, place: Place, tolerance: float, measure: Measure) -> Value
 
 
 def _dip(study: Study, place: Place) -> float:
-    """The inner tolerance at which fewest jobs are accepted on average."""
+    """The inner tolerance with the fewest accepted jobs on average."""
     inner = [level for level in _tolerances(study, place) if level > 1][:-1]
     if not inner:
         raise InputError("needs three tolerance factors, 1 among them", field="tolerance")
@@ -85,7 +85,7 @@ def _dip(study: Study, place: Place) -> float:
 
 
 def _dip_then_rise(study: Study) -> Finding:
-    """Fewer jobs are accepted with TF 2 than with 1, most with the largest; core-seconds rise with TF."""
+    """Fewer jobs are accepted with TF 2 than with 1, and most with the largest TF; core-seconds rise with TF."""
     falls, rises, work = [], [], []
     for place in _loads(study):
         levels = _tolerances(study, place)
@@ -101,7 +101,7 @@ def _dip_then_rise(study: Study) -> Finding:
 
 
 def _along_tolerance(study: Study, measure: Measure, words: str, wanted: int) -> list[Part]:
-    """A charge along the tolerance factor, fixed and random, at each load."""
+    """A charge by tolerance factor, fixed and random, at each load."""
     parts = []
     for random in (False, True):
         place = BASE._replace(tolerance=1.0, random_tolerance=random)
@@ -130,7 +130,7 @@ def _monotone(study: Study) -> Finding:
 
 
 def _along_slack(measure: Measure, words: str, wanted: int, *, universal: bool = False) -> Judge:
-    """A charge along the slack factor, for each tolerance factor above 1, at loads from 1.3."""
+    """A charge by slack factor, for each tolerance factor above 1, at loads from 1.3."""
 
     def judge(study: Study) -> Finding:
         parts = []
@@ -149,7 +149,7 @@ def _along_slack(measure: Measure, words: str, wanted: int, *, universal: bool =
 
 
 def _killing(study: Study, tolerance: float, measure: Measure, fraction: float, words: str) -> list[tuple[str, Values]]:
-    """Change that kill-and-restart makes to a charge, by slack factor."""
+    """Change of a charge caused by kill-and-restart, by slack factor."""
     place = BASE._replace(load=1.6, tolerance=tolerance, fraction=fraction)
     factors = _killing_factors(study, place)
     return [
@@ -166,7 +166,7 @@ def _killing(study: Study, tolerance: float, measure: Measure, fraction: float, 
 
 
 def _kills_matter_late(name: str, wanted: int) -> Judge:
-    """No difference with TF 2 (within the margin), one of the sign wanted with TF 4."""
+    """No difference with TF 2 (within the margin), and a difference of the claimed sign with TF 4."""
 
     def judge(study: Study) -> Finding:
         measure = CHARGES[name]
@@ -196,7 +196,7 @@ def _kills_pay(name: str) -> Judge:
 
 
 def _heavy_for_light(study: Study) -> Finding:
-    """From TF 1 to the dip more heavy and fewer light jobs are accepted."""
+    """From TF 1 to the minimum, more heavy and fewer light jobs are accepted."""
     heavy: list[tuple[str, Values]] = []
     light: list[tuple[str, Values]] = []
     for place in _loads(study, 1.3):
@@ -221,12 +221,12 @@ def _everything(study: Study) -> Finding:
 
 
 def _moved(part: Part, limit: float) -> Part:
-    """The same part, its effect shown as the number itself instead of its distance from a limit."""
+    """Return the same part with the number itself as its effect, instead of the distance from a limit."""
     return part._replace(effect=part.effect + limit, low=part.low + limit, high=part.high + limit)
 
 
 def _slack_undoes_tolerance(study: Study) -> Finding:
-    """Slopes over TF and over SF have opposite signs: a linear model in their logarithms, a unit at a time."""
+    """Slopes over TF and over SF have opposite signs, in a linear model of their logarithms fitted per unit."""
     measures = {"jobs accepted": ACCEPTED, "core-seconds accepted": WORK, **CHARGES}
     parts: list[Part] = []
     for name, measure in measures.items():
@@ -242,7 +242,7 @@ def _slack_undoes_tolerance(study: Study) -> Finding:
 
 
 def _partial(grid: Sequence[tuple[float, float]], numbers: Sequence[Values], axis: int) -> Values:
-    """Slope over the logarithm of one factor, the other held, relative to the mean."""
+    """Slope over the logarithm of one factor with the other constant, relative to the mean."""
     along = np.log(np.array(grid, dtype=np.float64))
     if len(grid) < 3 or (np.ptp(along, axis=0) == 0).any():
         raise InputError("needs two tolerance and two slack factors", field="tolerance")
@@ -256,7 +256,7 @@ def _partial(grid: Sequence[tuple[float, float]], numbers: Sequence[Values], axi
 
 
 def _opposite(family: Sequence[tuple[str, Sequence[Values]]]) -> list[Part]:
-    """Parts that are shown where both slopes are sure and of opposite signs, refuted where of equal ones."""
+    """Parts that are shown when both slopes are significant with opposite signs, and refuted with equal signs."""
     found = []
     for words, slopes in family:
         tolerance, slack = signed([("", values) for values in slopes], 1)
@@ -267,7 +267,7 @@ def _opposite(family: Sequence[tuple[str, Sequence[Values]]]) -> list[Part]:
 
 
 def _best_at_the_ends(study: Study) -> Finding:
-    """TF 1 gives the highest QoS charge, the largest TF the highest resource charge: against the best inner value."""
+    """TF 1 has the highest QoS charge, the largest TF the highest resource charge, against the best inner value."""
     parts: list[Part] = []
     for name, measure in CHARGES.items():
         family = []
@@ -286,7 +286,7 @@ def _best_at_the_ends(study: Study) -> Finding:
 
 
 def _larger_jobs_take_offers(study: Study) -> Finding:
-    """Jobs accepted by offer are a larger share of the core-seconds than of the jobs that ask for a deadline."""
+    """Jobs accepted by offer have a larger share of core-seconds than of jobs that request a deadline."""
     parts: list[Part] = []
     for tolerance in (2.0, 4.0):
         family = []
@@ -300,8 +300,8 @@ def _larger_jobs_take_offers(study: Study) -> Finding:
 
 
 def _loss_is_lost_work(study: Study) -> Finding:
-    """With TF 4, what the resource charge loses by kills goes with the core-seconds that they lost."""
-    from scipy import stats  # a second, for this test alone
+    """With TF 4, the loss of resource charge caused by kills correlates with the core-seconds lost to kills."""
+    from scipy import stats  # the import takes a second and only this test needs it
 
     place = BASE._replace(load=1.6, tolerance=4.0)
     losses, lost = [], []
@@ -334,7 +334,7 @@ def _few_kills(study: Study) -> Finding:
 
 
 def _categories(study: Study) -> Finding:
-    """Under EASY the slowdown of a category falls with its runtime class and rises with its core class."""
+    """Under EASY the slowdown of a category decreases with its runtime class and increases with its core class."""
     parts = []
     cells: dict[float, dict[tuple[int, int], Values]] = {}
     for metric, group in study.cells:
@@ -354,7 +354,7 @@ def _categories(study: Study) -> Finding:
 
 
 def _class_means(cells: dict[tuple[int, int], Values], axis: int) -> list[tuple[float, Values]]:
-    """Mean of logarithms over the categories of each class of one axis, for classes that all units have."""
+    """Mean of logarithms over the categories of each class of one axis, for classes present in all units."""
     units = {unit for values in cells.values() for unit in values}
     found: list[tuple[float, Values]] = []
     for level in sorted({key[axis] for key in cells}):
@@ -404,4 +404,4 @@ QUESTIONS: tuple[Question, ...] = (
     Question("P04-C09", _few_kills),
     Question("P04-C10", _categories),
 )
-"""Claims of 2004 that rows decide."""
+"""Claims of 2004 decided by stored rows."""

@@ -1,6 +1,6 @@
-"""Pictures of the study on promised deadlines: one function draws every figure from its recipe and stored rows.
+"""Figures of the study on guaranteed deadlines: one function draws every figure from its recipe and stored rows.
 
-Recipes are in `recipes`, their lines in `lines`; nothing is simulated or measured here.
+Recipes are in `recipes` and their lines in `lines`; this module simulates and measures nothing.
 """
 
 from __future__ import annotations
@@ -81,26 +81,26 @@ TITLES = {
     "qos_charge": "QoS charge",
     "promises_kept_share": "share of promises kept",
 }
-"""What axes say; other metrics have their names."""
+"""Labels of axes; other metrics are labelled with their names."""
 
 Words = Callable[[str, Any], str]
-"""What a condition and its value are called; empty for one that needs no mention."""
+"""Labels of conditions and their values; empty for a condition that needs no mention."""
 
 _SCALES = {"s": (3_600.0, "hours"), "core-seconds": (3_600.0, "core-hours")}
 _PANEL = (4.5, 2.9)
 _WIDE = 20.0
 _MARKERS = "osD^vPX"
 _PAPER: dict[Any, Any] = {"grid.alpha": 0.2}
-"""Lines of the grid on white paper."""
+"""Colour of grid lines on a white background."""
 
 
 def draw(recipe: Recipe, stored: StoredRows) -> Figure:
-    """The figure of a recipe: a set of axes a panel, one legend, what was run above and how often below.
+    """Draw a recipe: axes per panel, one legend, the conditions above and the number of runs below.
 
     Raises
     ------
     InputError
-        When a panel has no rows, naming the experiment to run.
+        When a panel has no rows; the message contains the experiment to run.
     """
     drawn = [(panel, lines_of(recipe.name, panel, stored)) for panel in recipe.panels]
     columns = min(2, len(drawn))
@@ -121,14 +121,14 @@ def draw(recipe: Recipe, stored: StoredRows) -> Figure:
 def panelled(
     panels: int, columns: int, above: str, below: str, *, size: tuple[float, float] = _PANEL
 ) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Axes row by row in the style of the house; on leaving, their legend under the text above them.
+    """Create axes row by row in the project's style; on exit, place their legend under the text above them.
 
     Parameters
     ----------
     size : tuple of float
         Width and height of a panel, inches.
     """
-    import matplotlib  # half a second: only where a figure is made
+    import matplotlib  # the import takes half a second, so it happens only when a figure is drawn
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -150,7 +150,7 @@ def panelled(
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as the ending of *path* says, ``.svg`` or ``.png``; the same bytes every time."""
+    """Write a figure as ``.svg`` or ``.png``, by the suffix of *path*, with reproducible bytes."""
     import matplotlib
 
     kind = path.suffix[1:]
@@ -161,21 +161,21 @@ def save(figure: Figure, path: Path) -> None:
 
 @contextmanager
 def on_paper() -> Iterator[None]:
-    """Figures that are drawn meanwhile have paler lines of the grid."""
-    import matplotlib  # half a second: only where a figure is made
+    """Use lighter grid lines for figures drawn within this context."""
+    import matplotlib  # the import takes half a second, so it happens only when a figure is drawn
 
     with matplotlib.rc_context(_PAPER):
         yield
 
 
 def heading(recipe: Recipe, words: Words | None = None) -> str:
-    """What a figure shows, and of what runs."""
+    """Describe the content of a figure and the runs that it is drawn from."""
     told = setting(recipe, words=words)
     return f"{recipe.name} · {recipe.title}" + (f"\n{told}" if told else "")
 
 
 def setting(recipe: Recipe, panel: Panel | None = None, *, words: Words | None = None) -> str:
-    """Conditions in words: those that all panels of a figure share or, of one *panel*, those in which they differ."""
+    """Describe the conditions shared by all panels of a figure or, for one *panel*, the conditions that differ."""
     say = words or _words
     first = recipe.panels[0].where
     shared = {name for name in first if all(name in it.where and it.where[name] == first[name] for it in recipe.panels)}
@@ -211,7 +211,7 @@ def _words(name: str, value: Any) -> str:
 
 
 def caption(recipe: Recipe, drawn: Sequence[tuple[Panel, Sequence[Line]]]) -> str:
-    """How many runs stand behind a point, what its interval is, and what is not there."""
+    """Describe the number of runs per point, the interval, and the missing lines and points."""
     points = [point.y for _, lines in drawn for line in lines for point in line.points]
     parts = [f"{recipe.source}.", _replicates(points)]
     for panel, lines in drawn:
@@ -272,7 +272,7 @@ def _panel(axes: Axes, panel: Panel, lines: Sequence[Line]) -> None:
 
 
 def _shift(index: int, count: int, places: Sequence[float], *, log: bool) -> float:
-    """Sideways by less than the space between places, so that bars of lines stand beside one another."""
+    """Shift points sideways by less than the distance between places, so that bars of lines do not overlap."""
     if len(places) < 2:
         return 0.0
     space = min(np.diff(np.log(places) if log else places))
@@ -280,7 +280,7 @@ def _shift(index: int, count: int, places: Sequence[float], *, log: bool) -> flo
 
 
 def _bars(axes: Axes, x: Any, y: Any, *, color: str, across: bool) -> None:
-    """Intervals as thin bars; across too where x was measured."""
+    """Draw intervals as thin bars, also horizontally when x was measured."""
     known = np.isfinite(y[:, 1])
     style: dict[str, Any] = {"color": color, "linewidth": 1.1}
     axes.vlines(x[known, 0], y[known, 1], y[known, 2], alpha=0.6, **style)
@@ -289,9 +289,10 @@ def _bars(axes: Axes, x: Any, y: Any, *, color: str, across: bool) -> None:
 
 
 def _scale_alike(every: Sequence[Axes], metric: str, lines: Sequence[Line]) -> None:
-    """The same axis for panels of one metric: logarithmic where one line would press the others to the ground.
+    """Use the same axis for panels of one metric, logarithmic when one line would compress the others.
 
-    From 0 where that is no waste, and for what is turned away; a share ends at 1 where intervals do not.
+    The axis starts at 0 unless that wastes space, and always for rejections. The axis of a share ends at 1 even if
+    intervals exceed 1.
     """
     means = np.array([point.y.mean for line in lines for point in line.points]) / _unit(metric)[0]
     of_whole = not metric_of(metric).unit and ("share" in metric or "utilisation" in metric)
@@ -311,7 +312,7 @@ def _scale_alike(every: Sequence[Axes], metric: str, lines: Sequence[Line]) -> N
 
 
 def _percent(value: float, _: object = None) -> str:
-    """A tick, with the decimals that its neighbours need."""
+    """Format a tick with the decimals that its neighbours need."""
     return f"{100 * value:.6g} %"
 
 
@@ -320,7 +321,7 @@ def _plain(value: float, _: object = None) -> str:
 
 
 def _style(condition: str, value: Any, index: int) -> dict[str, Any]:
-    """The same for a scheme in every figure; other lines in their order."""
+    """Return a fixed style for a scheme in every figure; other lines get styles in their order."""
     if condition == "scheme" and value in SCHEMES:
         index = list(SCHEMES).index(value)
     return {
@@ -333,7 +334,7 @@ def _style(condition: str, value: Any, index: int) -> dict[str, Any]:
 
 
 def _unit(name: str) -> tuple[float, str]:
-    """What a value is divided by for its axis, and the unit then."""
+    """Return the divisor of values on an axis, and the resulting unit."""
     if name in ("load", "tolerance", "slack_factor"):
         return 1.0, ""
     unit = metric_of(name).unit
@@ -347,7 +348,7 @@ def _axis_title(name: str) -> str:
 
 
 def _legend(figure: Figure, every: Sequence[Axes], place: tuple[float, float]) -> None:
-    """One for all panels, its left middle at *place*."""
+    """Draw one legend for all panels, with its left middle at *place*."""
     entries: dict[str, Any] = {}
     for axes in every:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -357,5 +358,5 @@ def _legend(figure: Figure, every: Sequence[Axes], place: tuple[float, float]) -
 
 
 def wrapped(text: str, width: float) -> str:
-    """A text in lines of so many characters; its own ends of lines stay."""
+    """Wrap a text to a number of characters per line; existing line breaks stay."""
     return "\n".join(textwrap.fill(line, int(width)) for line in text.split("\n"))

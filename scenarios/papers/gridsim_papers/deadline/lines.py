@@ -1,8 +1,8 @@
-"""Lines of the figures on promised deadlines: means and intervals of what a recipe asks for, among stored rows.
+"""Lines of the figures on guaranteed deadlines: means and intervals that recipes request, from stored rows.
 
 Rows are those of the study: ``log``, ``window``, ``stream``, ``method``, ``load``, ``stringency``, ``fraction``,
-``tolerance``, ``random_tolerance``, ``estimates``, ``scheme``, ``metric``, ``group``, ``value``. Nothing is drawn or
-simulated here.
+``tolerance``, ``random_tolerance``, ``estimates``, ``scheme``, ``metric``, ``group``, ``value``. This module draws and
+simulates nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit  # scipy.stats costs a second
+from scipy.special import stdtrit  # importing scipy.stats takes a second
 
 from gridsim import InputError
 from gridsim.registry import Spec, parse
@@ -26,7 +26,7 @@ Replicate = tuple[int, int]
 
 
 class Mean(NamedTuple):
-    """A mean over windows and its interval (NaN where there is one alone); windows, and most streams of one."""
+    """A mean over windows with its interval (NaN for a single one), windows, and the most streams of a window."""
 
     mean: float
     low: float
@@ -36,7 +36,7 @@ class Mean(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Where it stands along its line, and what is drawn there."""
+    """The place of a point along its line, and the drawn values."""
 
     place: Any
     x: Mean
@@ -44,7 +44,7 @@ class Point(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Points of one value of the condition that tells lines apart, in order of their places."""
+    """Points of one value of the condition that distinguishes lines, in order of their places."""
 
     value: Any
     points: tuple[Point, ...]
@@ -56,12 +56,12 @@ class StoredRows:
     Parameters
     ----------
     rows : iterable of mapping
-        Of the study; those of groups of jobs are left out.
+        Rows of the study; those of groups of jobs are ignored.
     usual : mapping
-        Conditions of recipes that need no mention. Parameters of schemes among them become conditions of their own:
+        Conditions of recipes that need no mention. Parameters of schemes among them become separate conditions:
         ``fqops?slack_factor=2`` is the scheme ``fqops`` with a slack factor of 2.
     conditions : mapping
-        Columns that say what was run; with ``group`` among them, rows of groups are kept.
+        Columns that describe a run; with ``group`` among them, rows of groups are kept.
 
     Raises
     ------
@@ -96,16 +96,16 @@ class StoredRows:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics that there are rows of."""
+        """Names of the metrics with rows."""
         return tuple(self._cells)
 
     def values(self, metric: str, where: Mapping[str, Any], *by: str) -> dict[Condition, dict[Replicate, float]]:
-        """Values of the runs that are as *where* says, for each value of the conditions *by*.
+        """Values of the runs that match *where*, for each value of the conditions *by*.
 
         Raises
         ------
         InputError
-            When the runs of one of these differ in what is neither in *where* nor in *by*.
+            When matching runs differ in a condition that is neither in *where* nor in *by*.
         """
         if metric in RATIOS and metric not in self._cells:
             return self._ratio(metric, where, *by)
@@ -151,17 +151,17 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def lines_of(name: str, panel: Panel, stored: StoredRows) -> list[Line]:
-    """Lines of a panel; one without rows has no points.
+    """Lines of a panel; a line without rows has no points.
 
     Parameters
     ----------
     name : str
-        Of the figure, for the error.
+        Name of the figure, for the error.
 
     Raises
     ------
     InputError
-        When no line has rows: which, and what to run.
+        When no line has rows; the message contains the figure and the experiment to run.
     """
     found = stored.values(panel.y, panel.where, panel.lines, panel.along)
     beside = found if panel.x == panel.along else stored.values(panel.x, panel.where, panel.lines, panel.along)
@@ -200,13 +200,13 @@ def mean_of_windows(values: Mapping[Replicate, float], confidence: float = 0.95)
     Parameters
     ----------
     values : mapping of (window, stream) to float
-        One a run, finite.
+        One finite value per run.
 
     Notes
     -----
-    Streams of one window duplicate the same jobs and are no independent runs, so the interval is that of the means of
-    windows. Where there is one window alone it is that of its streams: it says what another draw of the duplicates
-    would give, and nothing about other windows.
+    Streams of one window duplicate the same jobs and are not independent, so the interval is that of the means of
+    windows. For a single window, the interval is that of its streams. It then covers other draws of the duplicates,
+    but not other windows.
 
     Examples
     --------
@@ -225,14 +225,14 @@ def mean_of_windows(values: Mapping[Replicate, float], confidence: float = 0.95)
 
 
 def gaps(lines: Sequence[Line]) -> list[tuple[Any, list[Any]]]:
-    """Lines that lack points of others: the value of each and the places, none where the whole line is not there."""
+    """Lines that lack points of others: the value and the missing places of each, without places for a missing line."""
     places = sorted({point.place for line in lines for point in line.points})
     there = [(line.value, {point.place for point in line.points}) for line in lines]
     return [(value, [it for it in places if it not in own] if own else []) for value, own in there if own < {*places}]
 
 
 def written(where: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
-    """Conditions as a recipe has them, without what is usual."""
+    """Conditions in the form of a recipe, without the usual ones."""
     told = {name: value for name, value in where.items() if name not in usual or not _same(value, usual[name])}
     return ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in told.items()

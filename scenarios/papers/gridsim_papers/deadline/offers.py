@@ -1,7 +1,7 @@
-"""How far offered deadlines are from the earliest that can be granted: every deadline tried, on small workloads.
+"""Distance of offered deadlines from the earliest possible deadline, found by trying every deadline on small workloads.
 
-The search that makes an offer halves an interval a few times, and success of the inner admission is not monotone in the
-deadline, so an offer may be later than need be. No stored row tells; this runs small workloads of its own.
+The search for an offer bisects an interval a few times, and the success of the inner admission is not monotone in the
+deadline, so an offer may be later than necessary. Stored rows do not contain this, so this module runs small workloads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JOBS = 60
 LONGEST = 120
 WORKLOADS = 20
 LIMIT = 0.01
-"""Median gap, a part of the response asked for, above which the claim fails."""
+"""Median gap, as a part of the requested response, above which the claim fails."""
 
 
 @dataclass
@@ -52,18 +52,18 @@ class _Scanned:
 
     @property
     def left_shifted(self) -> bool:
-        """As its inner admission."""
+        """Inner admission policy."""
         return self.inner.left_shifted
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Scanned:
-        return _Scanned(copy.deepcopy(self.inner, memo), self.gaps)  # a run copies its policy; the gaps are ours
+        return _Scanned(copy.deepcopy(self.inner, memo), self.gaps)  # a copied policy shares its gaps
 
 
 def offer_gaps(seed: int, retry_count: int = 10) -> FloatArray:
-    """Offer less the earliest deadline that could be granted, over the response asked for: one an offer.
+    """Return offer minus earliest possible deadline, divided by the requested response, for each offer.
 
-    One workload of 60 jobs on 8 cores, eight in ten with deadlines from its EASY schedule at stringency
-    0.5: where all have tight ones, hardly any other offer is possible than a place behind the plan.
+    One workload has 60 jobs on 8 cores. 80 % of the jobs have deadlines from the EASY schedule at stringency 0.5. With
+    tight deadlines for all jobs, hardly any offer other than a place behind the plan is possible.
     """
     rng = stream(seed, "deadline", "offers")
     runtime = rng.integers(1, LONGEST + 1, JOBS)
@@ -82,12 +82,12 @@ def offer_gaps(seed: int, retry_count: int = 10) -> FloatArray:
 
 
 def offers_are_early(gaps: Sequence[FloatArray] | None = None) -> Finding:
-    """The median gap is at most 1 %; its interval is over resampled workloads.
+    """The median gap is at most 1 %, with an interval from resampled workloads.
 
     Parameters
     ----------
     gaps : sequence of arrays, optional
-        Of each workload; those of 20 workloads where left out.
+        Gaps of each workload; by default those of 20 workloads.
     """
     gaps = [offer_gaps(seed) for seed in range(WORKLOADS)] if gaps is None else gaps
     every = np.concatenate(gaps)

@@ -1,8 +1,8 @@
-"""A claim about the schemes judged in the usual reading and again in the others that the papers leave open.
+"""A claim about the schemes, judged in the usual interpretation and in the others that the papers allow.
 
-Each reading changes one thing: the order in which MRT and QoPS take jobs, the price of MSB, whether MRT fills holes,
-how many violations QoPS forgives, the relaxation of artificial deadlines. It is judged where a scheme that it changes
-was run; the other schemes stay as they are.
+Each interpretation changes one thing: the order in which MRT and QoPS take jobs, the price of MSB, whether MRT fills
+holes, how many violations QoPS allows, or the relaxation of artificial deadlines. It is judged when a scheme that it
+changes was run; the other schemes are unchanged.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ READINGS: Mapping[str, Mapping[str, str]] = {
     "R 2": {name: f"{name}?relaxation=2" for name in ("qops", "msb", "mrt")},
     "R 10": {name: f"{name}?relaxation=10" for name in ("qops", "msb", "mrt")},
 }
-"""Schemes that a reading puts in place of others.
+"""Schemes that an interpretation replaces.
 
-The usual one: least laxity first, price slack, holes filled, K 5, R 5.
+The usual interpretation: least laxity first, price slack, holes filled, K 5, R 5.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A claim by its identifier in the ledger, what decides it, and whether it is judged again as read otherwise."""
+    """A claim by its identifier in the ledger, its judge, and whether it is judged again in other interpretations."""
 
     id: str
     judge: Callable[[Study], Finding]
@@ -48,9 +48,9 @@ class Question:
 
 
 def answers(study: Study, questions: Sequence[Question]) -> list[Judged]:
-    """A verdict on each question, and the answers in the readings that were run.
+    """Return a verdict on each question, and the answers in the interpretations that were run.
 
-    *Not testable* where the rows that decide it are missing.
+    The verdict is *not testable* when the rows that decide it are missing.
     """
     ledger = read_ledger("deadline")
     margins = {claim: entry.margin for claim, entry in ledger.items()}
@@ -74,7 +74,7 @@ def _readings(study: Study, question: Question) -> Iterator[tuple[str, Answer]]:
 
 
 def _told(usual: Answer, others: Mapping[str, Answer]) -> str:
-    """Which readings agree, and what the others say."""
+    """Describe which interpretations agree, and the answers of the others."""
     if not others:
         return ""
     differing = [f"{name}: {answer}" for name, answer in others.items() if answer != usual]

@@ -1,6 +1,6 @@
-"""What the figures on promised deadlines show: recipes, read from a file.
+"""Recipes of the figures on guaranteed deadlines, read from a file.
 
-Their lines are found among stored rows in `lines`, and drawn in `figures`.
+`lines` finds their lines among stored rows, and `figures` draws them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Conditions = Mapping[str, Callable[[Any], Any]]
-"""Columns of rows that say what was run, and how their values are read."""
+"""Columns of rows that describe a run, and the parsers of their values."""
 
 CONDITIONS: Conditions = {
     "log": str,
@@ -41,7 +41,7 @@ CONDITIONS: Conditions = {
     "estimates": str,
     "scheme": str,
 }
-"""Those of the deadline studies; parameters of schemes join them."""
+"""Columns of the deadline studies; parameters of schemes are added to them."""
 
 RATIOS: Mapping[str, tuple[str, str, Metric]] = {
     "promises_kept_share": (
@@ -50,7 +50,7 @@ RATIOS: Mapping[str, tuple[str, str, Metric]] = {
         Metric("", "higher", "promises kept over promises made"),
     ),
 }
-"""Shares that no run stores: 1 - first / second, and what that is; of each run, not of means."""
+"""Shares that no run stores: 1 - first / second of each run, not of means, with a description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +60,21 @@ class Panel:
     Attributes
     ----------
     where : mapping
-        Conditions that hold for all of it.
+        Conditions of all rows of the panel.
     lines : str
-        Condition that tells the lines apart.
+        Condition that distinguishes the lines.
     values : tuple
-        Of that condition, in the order of the lines; empty for all there are.
+        Values of that condition, in the order of the lines; empty for all values.
     x : str
         Condition, or metric.
     along : str
-        Condition that tells the points of a line apart, in whose order they are joined: x, or the load.
+        Condition that distinguishes and orders the points of a line: x, or the load.
     places : tuple
-        Of that condition, those that are drawn; empty for all there are.
+        Drawn values of that condition; empty for all values.
     y : str
         Metric.
     experiment : str
-        What to run for its rows.
+        Experiment to run for the rows.
     against : str
         Scheme that y is compared with; empty for y itself.
     """
@@ -97,11 +97,11 @@ class Recipe:
     Attributes
     ----------
     name : str
-        Paper and number, as ``TR-F04``.
+        Paper and number, such as ``TR-F04``.
     source, title : str
-        Where it is from; what it shows.
+        Source of the figure, and its title.
     panels : tuple of Panel
-        None for pseudo-code.
+        Empty for pseudo-code.
     golden : tuple of str
         Golden cases that check the pseudo-code.
     usual : mapping
@@ -121,11 +121,11 @@ class Recipe:
         return self.name.partition("-")[0]
 
     def of_log(self, log: str) -> Recipe:
-        """The same from rows of another log."""
+        """The same figure from rows of another log."""
         return replace(self, panels=tuple(_of_log(panel, log) for panel in self.panels))
 
     def standing_in(self, logs: Mapping[str, str]) -> Recipe:
-        """The same with some logs in place of others."""
+        """The same panel with some logs replaced by others."""
         return replace(self, panels=tuple(_of_log(panel, logs.get(_log_of(panel), "")) for panel in self.panels))
 
 
@@ -145,7 +145,7 @@ _ENTRY = ("title", "source", "kind", "like", "golden", "panels", *_AXES)
 
 
 def read_recipes(path: str | Path, conditions: Conditions = CONDITIONS) -> dict[str, Recipe]:
-    """Figures of a file by name, in its order.
+    """Figures of a file by name, in file order.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def read_recipes(path: str | Path, conditions: Conditions = CONDITIONS) -> dict[
     Raises
     ------
     UnknownNameError
-        For a key, kind, experiment, metric or figure that is none.
+        For an unknown key, kind, experiment, metric or figure.
     InputError
         When a figure lacks an axis, a title, or both panels and golden cases.
     """
@@ -235,7 +235,7 @@ def _metrics() -> dict[str, Metric]:
 
 
 def metric_of(name: str) -> Metric:
-    """What a metric is, stored or a ratio of two."""
+    """Description of a metric, which is stored or a ratio of two."""
     known = _metrics()
     if name not in known:
         raise UnknownNameError("metric", name, known)
@@ -243,5 +243,5 @@ def metric_of(name: str) -> Metric:
 
 
 def readers(usual: Mapping[str, Any], conditions: Conditions = CONDITIONS) -> dict[str, Callable[[Any], Any]]:
-    """Conditions with how their values are read: columns of rows, then parameters of schemes with a usual value."""
+    """Conditions with their parsers: columns of rows, then parameters of schemes with a usual value."""
     return {**conditions, **{name: type(value) for name, value in usual.items() if name not in conditions}}

@@ -1,6 +1,6 @@
-"""One schedule of the campaigns on guaranteed deadlines: how its workload is made, and the numbers kept of it.
+"""One schedule of the campaigns on guaranteed deadlines: the construction of its workload, and its stored numbers.
 
-Which schedules there are is in `gridsim_papers.deadline.campaign`.
+The list of schedules is in `gridsim_papers.deadline.campaign`.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from gridsim_papers.windows import seed_of
 __all__ = ["BASELINES", "EXTRA_METRICS", "Point", "Replicate", "numbers_of", "of_single_cores", "row_of"]
 
 BASELINES = ("easy", "conservative")
-"""Policies that know no deadlines: of one trace they have one schedule, whatever deadlines its jobs ask for."""
+"""Policies that ignore deadlines: a trace has one schedule under each, whatever deadlines its jobs request."""
 
 _KEPT = (
     *("utilisation", "utilisation_arrivals", "offered_load", "makespan", "response_mean", "slowdown_mean"),
     *("bounded_slowdown_mean", "submitted", "completed", "killed_walltime", "unadmitted"),
 )
-"""Of `gridsim.metrics.summary.METRICS`; those about deadlines are all kept."""
+"""Stored metrics of `gridsim.metrics.summary.METRICS`; all metrics about deadlines are stored."""
 
 _OF_SERVICE = ("offers_made", "offers_taken", "kills", "lost_area", "resource_charge", "qos_charge")
-"""Those of them that only the 2004 paper asks for."""
+"""Metrics that only the 2004 paper needs."""
 
 _OF_GROUPS = (
     *("deadline_jobs", "deadline_area", "deadline_unadmitted", "deadline_unadmitted_share", "deadline_guaranteed"),
     *("deadline_guaranteed_share", "deadline_guaranteed_area", "offers_taken", "non_deadline_jobs"),
     *("non_deadline_response_mean", "non_deadline_slowdown_mean"),
 )
-"""Those kept of terciles, besides the means of response and slowdown."""
+"""Metrics stored for terciles, in addition to the means of response and slowdown."""
 
 EXTRA_METRICS = {
     "deadline_guaranteed_area_median": Metric(
@@ -58,24 +58,24 @@ EXTRA_METRICS = {
         "", "lower", "longest response of a job without a deadline over the artificial one, before any doubling"
     ),
 }
-"""Numbers that are kept besides, for single claims."""
+"""Additional numbers that are stored for single claims."""
 
 _TERCILES = {"runtime": ("short", "middle", "long"), "area": ("light", "middle", "heavy")}
 
 
 class Point(NamedTuple):
-    """One schedule of a unit, in the words of the rows.
+    """One schedule of a unit, with the fields of the rows.
 
     Attributes
     ----------
     method : str
-        How the load is raised: ``random-arrival`` and ``same-arrival`` duplication, ``expansion``.
+        Method to raise the load: ``random-arrival`` or ``same-arrival`` duplication, or ``expansion``.
     load : float
-        In multiples of the window's own.
+        In multiples of the window's original load.
     stringency, fraction, tolerance, random_tolerance
         Of the deadlines, as in `gridsim.workload.transform.deadlines.Deadlines`.
     estimates : str
-        ``exact``; ``logged``, where jobs are killed at their estimates; ``logged-extended``, where they run on.
+        ``exact``; ``logged`` (jobs are killed at their estimates); or ``logged-extended`` (jobs continue beyond them).
     scheme : str
         The policy.
     """
@@ -91,18 +91,18 @@ class Point(NamedTuple):
 
     @property
     def trace(self) -> tuple[str, float, str]:
-        """What the jobs without deadlines depend on: at load 1 they are those of the window, by any method."""
+        """Key of the jobs without deadlines: at load 1 they are those of the window, with any method."""
         return ("" if self.load == 1 else self.method), self.load, self.estimates
 
     @property
     def schedule(self) -> tuple[Any, ...]:
-        """What the schedule and its numbers depend on: only FQoPS asks how tolerant a user is."""
+        """Key of the schedule and its numbers: only FQoPS uses the tolerance of users."""
         alone = self if self.scheme.startswith("fqops") else self._replace(tolerance=1.0, random_tolerance=False)
         return self.trace, alone[2:]
 
 
 def of_single_cores(packed: Packed, seed: int) -> Workload:
-    """Every core packed by itself, with its share of the jobs: no job needs two."""
+    """Pack every core separately, with its share of the jobs: no job needs two cores."""
     one = replace(packed, cores=1, jobs=max(packed.jobs // packed.cores, 1))
     parts = [one.generate(seed_of(seed, "core", core)) for core in range(packed.cores)]
     submit, runtime, deadline = (
@@ -117,18 +117,18 @@ def of_single_cores(packed: Packed, seed: int) -> Workload:
 
 @dataclass(eq=False)
 class Replicate:
-    """The workloads of one unit, and their EASY schedules: deadlines and the prices of categories come from these.
+    """Workloads of one unit, and their EASY schedules, which determine deadlines and the prices of categories.
 
     Attributes
     ----------
     logged : Workload
         The window.
     cores : int
-        Of the machine.
+        Cores of the machine.
     seed : int
-        Of the random streams, each of which is named after the unit.
+        Seed of the random streams, each of which is named after the unit.
     unit : Unit
-        Whose workloads these are.
+        The unit of these workloads.
     """
 
     logged: Workload
@@ -140,7 +140,7 @@ class Replicate:
     _last: tuple[Any, Workload] | None = None
 
     def numbers(self, point: Point, kinds: set[str]) -> Iterator[tuple[str, str, float]]:
-        """Metric, group and value of one schedule, those that there are."""
+        """Metric, group and value of one schedule, for the defined values."""
         workload = self.workload(point)
         if point.scheme in BASELINES:
             record = replace(self.plain(point), workload=workload)
@@ -197,7 +197,7 @@ class Replicate:
         return self._traces[point.trace]
 
     def _raised(self, workload: Workload, point: Point) -> Workload:
-        """The load of a point, from a workload of load 1."""
+        """Jobs at the load of a point, generated from a workload of load 1."""
         if point.load == 1:
             return workload
         if point.method == "expansion":
@@ -210,7 +210,7 @@ class Replicate:
 
 
 def _keep_deadlines(workload: Workload, fraction: float, rng: np.random.Generator) -> Workload:
-    """The *workload* where only a share of the jobs keeps its deadline: copies of a job draw for themselves."""
+    """The *workload* with deadlines for only a share of its jobs; copies of a job are drawn independently."""
     if fraction == 1:
         return workload
     keeps = by_number(workload.job, rng) < fraction
@@ -220,7 +220,7 @@ def _keep_deadlines(workload: Workload, fraction: float, rng: np.random.Generato
 def numbers_of(
     record: Record, point: Point, kinds: Iterable[str] = (), slowdowns: CategorySlowdowns | None = None
 ) -> Iterator[tuple[str, str, float]]:
-    """Metric, group and value of all numbers of a schedule that are there (no NaN)."""
+    """Metric, group and value of all finite numbers of a schedule."""
     found = metrics(record, deadlines=True, slowdowns=slowdowns)
     unasked = () if point.method == "same-arrival" else _OF_SERVICE
     kept = {name: found[name] for name in (*_KEPT, *DEADLINE_METRICS) if name not in unasked}
@@ -261,7 +261,7 @@ def _extra(record: Record) -> dict[str, float]:
 
 
 def _thirds(record: Record, kind: str) -> Iterator[tuple[str, Record]]:
-    """Jobs by area, or those without a deadline by runtime: each third as a record of its own."""
+    """Terciles of jobs by core-seconds, or of jobs without a deadline by runtime, as one record each."""
     chosen = record.select(~asked(record)) if kind == "runtime" else record
     groups = terciles(chosen, kind)  # type: ignore[arg-type]  # one of _TERCILES
     words = dict(zip(groups.names, _TERCILES[kind], strict=True))
@@ -270,7 +270,7 @@ def _thirds(record: Record, kind: str) -> Iterator[tuple[str, Record]]:
 
 
 def _by_category(record: Record) -> Iterator[tuple[str, str, float]]:
-    """Jobs that ran and their mean slowdown, by class of runtime and class of cores."""
+    """Number and mean slowdown of jobs that ran, by class of runtime and class of cores."""
     found = category_slowdowns(record)
     for time_class, core_class in np.argwhere(found.jobs > 0).tolist():
         group = f"category:{time_class},{core_class}"

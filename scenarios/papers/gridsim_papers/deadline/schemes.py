@@ -1,6 +1,6 @@
-"""Judges of the figures of 2003: what admission refuses, how the machine is used, how other jobs fare, by scheme.
+"""Judges of the figures of 2003: rejections, utilisation, and performance of other jobs, by scheme.
 
-The claims that they judge are in `claims`.
+The claims are listed in `claims`.
 
 References
 ----------
@@ -123,7 +123,7 @@ def _closer(study: Study, place: Place, name: str, measure: Measure, other: str,
 def admittance(
     place: Place, start: float, *, closer: bool = False, measures: dict[str, Measure] | None = None
 ) -> Judge:
-    """QoPS refuses less than MRT and MSB from a load on; *closer*: with a smaller gap than at stringency 0.2."""
+    """QoPS rejects less than MRT and MSB from a load on; *closer*: the gap is smaller than at stringency 0.2."""
 
     def judge(study: Study) -> Finding:
         return decided(_refusals(study, place, start, closer, measures or UNADMITTED))
@@ -152,7 +152,7 @@ def _refusals(study: Study, place: Place, start: float, closer: bool, measures: 
 
 
 def _utilisation_at(study: Study, place: Place, baselines: Sequence[str]) -> list[Part]:
-    """At the highest load: the baselines above QoPS, QoPS as MSB, both above MRT."""
+    """At the highest load the baselines are above QoPS, QoPS equals MSB, and both are above MRT."""
     top = place._replace(load=1.6)
     parts: list[Part] = []
     for name, measure in UTILISATION.items():
@@ -172,7 +172,7 @@ def _utilisation_at(study: Study, place: Place, baselines: Sequence[str]) -> lis
 
 
 def utilisation(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
-    """Order of achieved utilisation at 1.6, and less of it with the higher stringency."""
+    """The order of achieved utilisation at load 1.6, and lower utilisation at the higher stringency."""
 
     def judge(study: Study) -> Finding:
         tight = place._replace(stringency=0.5)
@@ -219,9 +219,10 @@ def mixed_utilisation(place: Place) -> Judge:
 
 
 def responses(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
-    """Non-deadline jobs fare better than under the baselines; with 20 % deadline jobs QoPS is at most MSB too.
+    """Non-deadline jobs perform better than under the baselines; with 20 % deadline jobs QoPS is at most MSB too.
 
-    From load 1.2 on against the baselines; response against MSB up to 1.4, slowdown at all loads.
+    The comparison with the baselines covers loads from 1.2; that with MSB covers response up to 1.4 and slowdown at all
+    loads.
     """
 
     def judge(study: Study) -> Finding:
@@ -239,7 +240,7 @@ def responses(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
 
 
 def _area(study: Study, place: Place, measure: Measure, low: str, high: str) -> Values:
-    """*high* minus *low*, mean over the utilisation that both achieve at some load; NaN where they share none."""
+    """*high* minus *low*, averaged over the utilisation that both achieve at some load; NaN without a common range."""
     curves = []
     for scheme in (low, high):
         loads = [place._replace(load=load) for load in study.levels("load", "utilisation", place, scheme)]
@@ -257,7 +258,7 @@ def _area(study: Study, place: Place, measure: Measure, low: str, high: str) -> 
 
 
 def equal_utilisation(place: Place, others: Sequence[str] = ("msb", "mrt", *BASELINES)) -> Judge:
-    """Between the curves over achieved utilisation, QoPS lies below the other schemes."""
+    """Over their common range of achieved utilisation, the curve of QoPS is below those of the other schemes."""
 
     def judge(study: Study) -> Finding:
         parts = []
@@ -287,7 +288,7 @@ def trend_at_each(
     loads: Sequence[float] | None = None,
     least: float = 0.0,
 ) -> list[Part]:
-    """A number rises or falls along a field of the place, at each load."""
+    """A number increases or decreases along a field of the place, at each load."""
     if loads is None:
         loads = study.levels("load", "deadline_jobs", place, scheme)
     family = []

@@ -1,6 +1,6 @@
-"""Rows of the study of deadlines by what they are about, and numbers of units made of them.
+"""Rows of the deadline study, indexed by their conditions, and numbers per unit computed from them.
 
-What compares them is in `gridsim_papers.decisions`.
+Comparisons are in `gridsim_papers.decisions`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _USUAL = {
     "slack_factor": 1,
     "kill_restart": False,
 }
-"""Parameters as they are where nobody says otherwise."""
+"""Default parameters."""
 
 _TITLES = {"qops": "QoPS", "msb": "MSB", "mrt": "MRT", "fqops": "FQoPS", "easy": "EASY"}
 
@@ -41,13 +41,13 @@ def title(scheme: str) -> str:
 
 @cache
 def _scheme(text: str) -> Scheme:
-    """A scheme however it is written: parameters in any order, usual values said or not."""
+    """Return the normalised name of a scheme: parameters in any order, defaults given or omitted."""
     spec = parse(text)
     return spec.name, frozenset(pair for pair in spec.parameters.items() if _USUAL.get(pair[0]) != pair[1])
 
 
 class Place(NamedTuple):
-    """Where a schedule stands in the study, but for its scheme; names as in the stored rows."""
+    """Conditions of a schedule in the study except its scheme; names as in the stored rows."""
 
     log: str = "ctc"
     method: str = "random-arrival"
@@ -60,7 +60,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Place:
-        """Of a stored row, its entries as text or as numbers."""
+        """Parse the entries of a stored row, which are text or numbers."""
         load, stringency, fraction, tolerance = (
             float(row[name]) for name in ("load", "stringency", "fraction", "tolerance")
         )
@@ -74,22 +74,22 @@ _Cells = dict[tuple[Place, Scheme], dict[tuple[int, int], float]]
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Stored rows by what they are about.
+    """Stored rows by their conditions.
 
     Attributes
     ----------
     cells : mapping
         By metric and group: values of each place and scheme.
     logs : mapping of str to str
-        Logs that stand in for others.
+        Logs that replace others.
     reading : mapping of str to str
-        Schemes that stand in for others, where they were run.
+        Schemes that replace others, where they were run.
     taken : set of str
-        Those of them that were.
+        Replacements that were used.
     found_levels : dict
-        What `levels` has found before.
+        Cached results of `levels`.
     margin : float
-        Of the claim that is judged, by the ledger.
+        Margin of the claim that is judged, from the ledger.
     """
 
     cells: Mapping[tuple[str, str], _Cells]
@@ -101,12 +101,12 @@ class Study:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], logs: Mapping[str, str] | None = None) -> Study:
-        """Rows as stored.
+        """Index stored rows.
 
         Raises
         ------
         InputError
-            When a number is there twice.
+            When a number occurs twice.
         """
         cells: dict[tuple[str, str], _Cells] = {}
         for row in rows:
@@ -119,7 +119,7 @@ class Study:
         return cls(cells, logs or {})
 
     def read_as(self, reading: Mapping[str, str]) -> Study:
-        """The same with other schemes in place of some."""
+        """The same rows with some schemes replaced by others."""
         return replace(self, reading=reading, taken=set())
 
     def values(self, metric: str, place: Place, scheme: str, group: str = "") -> Values:
@@ -142,7 +142,7 @@ class Study:
         return found
 
     def scan(self, metric: str, group: str = "", **where: Any) -> Iterator[tuple[Place, Scheme, Values]]:
-        """Every place and scheme at which the fields of the place are as *where* says."""
+        """Every place and scheme whose fields match *where*."""
         if "log" in where:
             where["log"] = self.logs.get(where["log"], where["log"])
         for (place, scheme), values in self.cells.get((metric, group), {}).items():
@@ -150,7 +150,7 @@ class Study:
                 yield place, scheme, values
 
     def ran(self, place: Place, scheme: str) -> bool:
-        """Whether a scheme was run in a place."""
+        """Return whether a scheme was run in a place."""
         place = place._replace(log=self.logs.get(place.log, place.log))
         return (place, _scheme(scheme)) in self.cells.get(("deadline_jobs", ""), {})
 

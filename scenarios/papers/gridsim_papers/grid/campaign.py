@@ -1,8 +1,8 @@
-"""The published campaign on a grid: which schedules it has, and the numbers that are kept of each.
+"""The published campaign on a grid: its schedules, and the numbers stored of each.
 
-A *unit* is one workload at every load under every policy: its schedules are compared, so they are made together, and
-the cumulative completion of all policies at one load counts up to the longest of their makespans. Units know nothing
-of one another, and their numbers do not depend on who runs them or when.
+A *unit* is one workload at every load under every policy. The schedules of a unit are compared, so they are simulated
+together: the cumulative completion of all policies at one load counts up to the longest of their makespans. Units are
+independent, and their numbers do not depend on the process or the order of execution.
 
 References
 ----------
@@ -57,10 +57,10 @@ TABLE = Table(
 )
 
 COLUMNS = tuple(TABLE.columns)
-"""Of the stored rows; ``decile`` is empty for numbers of a whole schedule, ``policy`` for those of a workload."""
+"""Columns of the stored rows; ``decile`` is empty for whole schedules, ``policy`` for numbers of a workload."""
 
 WORKLOAD = ""
-"""Policy of the numbers that are of a workload and no schedule."""
+"""Policy of numbers that describe a workload instead of a schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +70,23 @@ class GridCampaign(Tabled):
     Parameters
     ----------
     workloads : int
-        Of each kind, numbered from 1.
+        Workloads of each kind, numbered from 1.
     kinds, policies : sequence of str
         Kinds of workloads; orderings.
     loads : sequence of float
-        Work that arrives over work that the grid could do.
+        Arriving work divided by the capacity of the grid.
     part : float
-        Jobs of a workload, and their total execution time, over those published: sizes of jobs stay as they are.
+        Number of jobs of a workload, and their total execution time, as a fraction of the published ones. Sizes of
+        jobs do not change.
     sizes : {"paper", "loguniform"}
         Job execution times as published, or over five decades, as in industrial logs, where the paper says ``log``.
     cluster_cores : int
         Cores of each of the four clusters.
     random_hold : bool
-        Whether what the policy ``random`` draws holds the head of the queue until it starts, or each pass draws anew,
-        as the published simulator does.
+        Whether the task drawn by the policy ``random`` stays first in the queue until it starts. Otherwise each
+        scheduling cycle draws again, as in the published simulator.
     seed : int
-        Of all random streams; each workload, and each run under the policy ``random``, has its own.
+        Seed of all random streams; each workload and each run under the policy ``random`` has a separate stream.
 
     Examples
     --------
@@ -118,23 +119,23 @@ class GridCampaign(Tabled):
 
     @property
     def schedules(self) -> int:
-        """How many there are."""
+        """The number of schedules."""
         return len(self.kinds) * self.workloads * len(self.loads) * len(self.policies)
 
     @property
     def platform(self) -> Platform:
-        """Three clusters of the first kind and one of the second; data of a fifth of the time of computing."""
+        """Three clusters of the first kind and one of the second; transfers take a fifth of the computing time."""
         kinds = (*3 * KINDS_OF_TASKS[:1], KINDS_OF_TASKS[1])
         clusters = [ClusterSpec(f"cluster{at}", self.cluster_cores, kind) for at, kind in enumerate(kinds, start=1)]
         return Platform(RouterSpec("root", tuple(clusters)), network=Network(ccr="1/5"))
 
     def units(self) -> list[Unit]:
-        """Workloads, the costliest kinds first."""
+        """Workloads, with the most expensive kinds first."""
         kinds = sorted(self.kinds, key=list(KINDS_OF_JOBS).index, reverse=True)
         return [Unit(kind, number) for kind in kinds for number in range(1, self.workloads + 1)]
 
     def workload(self, kind: str, number: int, load: float) -> Workload:
-        """One workload: at another load only its arrivals differ."""
+        """One workload, of which only the arrivals depend on the load."""
         return self._grid(kind, number, load).generate(self.seed)
 
     def _grid(self, kind: str, number: int, load: float) -> Grid:
@@ -151,7 +152,7 @@ class GridCampaign(Tabled):
         )
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
-        """Numbers of one unit: every load, every policy. No *data* is read."""
+        """Numbers of one unit: every load, every policy. *data* is not used."""
         grid = self._grid(unit.log, unit.window, 1.0)
         jobs = grid.generate(self.seed)
         return [
@@ -161,7 +162,7 @@ class GridCampaign(Tabled):
         ]
 
     def made(self, unit: Unit, data: Path | None = None) -> Made:
-        """Rows of one unit, as its file has them; its tasks are counted as jobs."""
+        """Rows of one unit, as in its file; its tasks are counted as jobs."""
         rows = self.rows(unit, data)
         tasks = sum(int(row["value"]) for row in rows if row["metric"] == "tasks") * len(self.policies)
         return Made(self.table.text(rows).encode(), {}, len(self.loads) * len(self.policies), tasks)
@@ -180,7 +181,7 @@ class GridCampaign(Tabled):
 
 
 def as_run(policy: str, *, random_hold: bool) -> str:
-    """A policy as it is run: rows know it by its name alone."""
+    """The policy that is run for the name in the rows."""
     return "random?hold=false" if policy == "random" and not random_hold else policy
 
 
@@ -190,7 +191,7 @@ def schedule_rows(records: Mapping[str, Record], names: Mapping[str, Any], *, ti
     Parameters
     ----------
     records : mapping of str to Record
-        By policy. Cumulative completion counts up to the longest of their makespans.
+        Records by policy. Cumulative completion counts up to the longest of their makespans.
     names : mapping
         ``kind``, ``workload`` and ``load`` of the rows.
     tick : int
@@ -215,7 +216,7 @@ def _row(names: Mapping[str, Any], policy: str, metric: str, value: float, decil
 
 
 def _of_workload(workload: Workload, platform: Platform) -> dict[str, float]:
-    """What arrives: load until the last arrival, all of it and by kind of task; cores of a task; tasks."""
+    """Numbers of a workload: load until the last arrival, in total and by kind of task; cores of a task; tasks."""
     tasks = workload.tasks
     assert tasks is not None
     arrived = tasks.job_rows() < len(workload) - 1
@@ -233,7 +234,7 @@ def _of_workload(workload: Workload, platform: Platform) -> dict[str, float]:
 
 
 def _queue(record: Record) -> dict[str, float]:
-    """Ready tasks that wait, mean and most, and gaps between completions, both from first to last arrival."""
+    """Mean and maximum of ready waiting tasks, and gaps between completions, both from first to last arrival."""
     workload, tasks = record.workload, record.tasks
     first, last = int(workload.submit[0]), int(workload.submit[-1])
     if tasks is None:
@@ -244,7 +245,7 @@ def _queue(record: Record) -> dict[str, float]:
         runtime = workload.tasks.runtime if workload.tasks is not None else workload.runtime
     waited = np.maximum(np.minimum(start, last) - np.clip(ready, first, last), 0)
     came = np.sort(ready)
-    instants = came[came <= last]  # in order: these are looked up in a fifth of the time
+    instants = came[came <= last]  # sort, so that the lookups take a fifth of the time
     level = np.searchsorted(came, instants, side="right")
     level -= np.searchsorted(np.sort(start), instants, side="right")
     gaps = [np.diff(np.sort(end[(cluster == one) & (end <= last)])) for one in np.unique(cluster)]

@@ -1,6 +1,7 @@
-"""What the grid paper claims, and which stored rows decide it.
+"""Claims of the grid paper, and the stored rows that decide each claim.
 
-Identifiers are those of the ledger of claims, which states each, and what decides those that no row does.
+Identifiers are those of the ledger of claims, which contains the statements and the evidence for claims that no row
+decides.
 
 References
 ----------
@@ -65,11 +66,11 @@ from gridsim_papers.verdicts import Answer, Finding, Part, decided, facts
 __all__ = ["CLAIMS", "INDUSTRIAL_CLAIMS"]
 
 FIVE = ("lrtf", "fair-share", "random", "fifo-task", "fifo-job")
-"""Those that P-SLR and SRTF are claimed to beat."""
+"""Policies that P-SLR and SRTF are claimed to beat."""
 
 
 def _level_at_each_load(metric: str) -> Evidence:
-    """P-SLR and SRTF are alike at every load."""
+    """P-SLR and SRTF perform equally at every load."""
 
     def evidence(stored: Stored) -> tuple[list[Part], str]:
         cells = at_each_load(stored, metric, "srtf")
@@ -85,7 +86,7 @@ def _at(one: PolicyComparison) -> str:
 
 
 def _srtf_gains_with_load(stored: Stored) -> tuple[list[Part], str]:
-    """Dominance over SRTF in mean SLR falls at each load, and P-SLR is worse at the highest."""
+    """Dominance over SRTF in mean SLR decreases at each load, and P-SLR is worse at the highest."""
     paired = stored.paired("mean_slr")
     wins = (paired.of("p-slr") <= paired.of("srtf")).astype(float)
     shares = wins.mean(axis=0)
@@ -109,7 +110,7 @@ def _srtf_better_at_high_loads(stored: Stored) -> tuple[list[Part], str]:
 
 
 def _grouping(_: Stored) -> Finding:
-    """Table 1, as the descriptions of the metrics have it."""
+    """Table 1, according to the descriptions of the metrics."""
     busy = ("makespan", "flow", "utilisation", "peak_in_flight")
     printed = {name: {"utilisation"} for name in busy}
     printed["cumulative_completion"] = {"utilisation", "responsiveness"}
@@ -137,7 +138,7 @@ def _least_slr(stored: Stored) -> Finding:
 
 
 def _published_size(stored: Stored) -> None:
-    """Raise `InputError` for a campaign with fewer jobs: numbers that grow with the grid say nothing there."""
+    """Raise `InputError` for a campaign with fewer jobs, where numbers that grow with the grid are meaningless."""
     if min(row["value"] for row in stored.of("jobs")) < 1_000:
         raise InputError("needs workloads and a grid of the published size", field="jobs")
 
@@ -151,7 +152,7 @@ def _by_workload(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, int], Flo
 
 
 def _resampled_median(words: str, values: FloatArray, least: float, most: float) -> Part:
-    """Whether the median over all workloads (the first axis) and what they have lies in a range."""
+    """Test whether the median over all workloads (the first axis) lies in a range."""
     draws = np.median(values[_drawn(len(values))].reshape(_DRAWS, -1), axis=1)
     return resampled(words, float(np.median(values)), draws, len(values), least, most)
 
@@ -176,7 +177,7 @@ def _completions(stored: Stored) -> Finding:
 
 
 def _mean_cores(stored: Stored) -> Finding:
-    """Over all tasks, resampled by workload, within half a core above 10."""
+    """The median over all tasks, resampled by workload, is within half a core above 10."""
     cores, tasks = (
         np.array([values.mean() for values in _by_workload(stored.of(metric)).values()])
         for metric in ("mean_cores", "tasks")
@@ -188,7 +189,7 @@ def _mean_cores(stored: Stored) -> Finding:
 
 
 def _lighter_side(stored: Stored) -> Finding:
-    """Load of each kind of cluster over the nominal one, mean over workloads: 1.067 and 0.80."""
+    """Load of each kind of cluster divided by the nominal one, mean over workloads: 1.067 and 0.80."""
     kinds = []
     for kind in (1, 2):
         over = [{**row, "value": row["value"] / row["load"]} for row in stored.of(f"offered_load_kind{kind}")]
@@ -207,7 +208,7 @@ def _nominal_load(stored: Stored) -> Finding:
 
 
 def _late_long_job(stored: Stored) -> Finding:
-    """Utilisation up to the makespan is low, that up to the last arrival far higher (by a fifth) from 100 % load on."""
+    """Utilisation up to the makespan is low; from 100 % load, that up to the last arrival is a fifth higher or more."""
     paired = stored.paired("utilisation")
     arrivals = stored.paired("utilisation_arrivals").values
     loads = [at for at, load in enumerate(paired.loads) if load >= 1]
@@ -215,7 +216,7 @@ def _late_long_job(stored: Stored) -> Finding:
         raise InputError("a load of 100 % or more is needed", field="load")
 
     def least_ratio(rows: IntArray) -> FloatArray:
-        """Of the medians over resampled workloads, at the load where it is least."""
+        """Medians over resampled workloads, at the load with the lowest median."""
         up_to, to_end = (np.median(values[:, loads][rows], axis=(-3, -1)) for values in (arrivals, paired.values))
         least: FloatArray = (up_to / to_end).min(axis=-1)
         return least
@@ -240,7 +241,7 @@ _UTILISATION: Mapping[str, Wanted] = {**dict.fromkeys(FIVE, "worse"), "srtf": "b
 
 
 def _cells(metric: str, first: int) -> list[Claim]:
-    """Rows of Tables 3 and 4 but SRTF's."""
+    """Rows of Tables 3 and 4 except SRTF's."""
     order = ("lrtf", "srtf", "random", "fifo-task", "fifo-job", "fair-share")
     return [
         Claim(f"G-{first + at}", pooled(as_printed(metric, other))) for at, other in enumerate(order) if other != "srtf"
@@ -325,7 +326,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("G-69", _peak_of_lrtf),
     Claim("G-70", pooled(_FAIRER, _RESPONSIVE, alike("worst_slr"), _LEVEL_UTILISATION)),
 )
-"""Claims that rows of the campaign decide."""
+"""Claims decided by rows of the campaign."""
 
 
 def _values(of: Averages) -> str:
@@ -334,7 +335,7 @@ def _values(of: Averages) -> str:
 
 
 class Range(NamedTuple):
-    """A number made of averages, and where it lies by a claim; *exact* if it is of policies that draw nothing."""
+    """A number computed from averages, and its claimed range; *exact* for policies without random draws."""
 
     number: Margin
     least: float
@@ -342,7 +343,7 @@ class Range(NamedTuple):
     exact: bool = False
 
     def part(self, words: str, of: Averages) -> Part:
-        """The part of the claim, from the values of each draw: a fact, or decided by resampling the draws."""
+        """The part of the claim from the values of each draw: a fact, or decided by resampling the draws."""
         if self.exact:
             value = float(self.number(of)[0])
             inside = self.least <= value <= self.most
@@ -353,7 +354,7 @@ class Range(NamedTuple):
 
 
 def _by_draw(stored: Stored, metric: str, deciles: Sequence[int | None]) -> Averages:
-    """Values of each draw on the industrial log; those of policies that draw nothing are the same in each."""
+    """Values of each draw on the industrial log; policies without random draws have the same values in each."""
     rows = [row for row in stored.of(metric) if row["decile"] in deciles]
     policies = tuple(dict.fromkeys(row["policy"] for row in rows))
     value = {(row["policy"], row["workload"], row["decile"]): row["value"] for row in rows}
@@ -393,7 +394,7 @@ def _most_spread(most: float) -> dict[str, Range]:
 
 
 ABOVE_ONE = float(np.nextafter(1.0, 2.0))
-"""Least ratio of a value to one that it is above."""
+"""Smallest ratio of a value to a value that should be lower."""
 
 SLIGHTLY_ABOVE = {"P-SLR/SRTF": Range(_ratio("p-slr", "srtf"), 1.0, 1.5, exact=True)}
 
@@ -477,4 +478,4 @@ INDUSTRIAL_CLAIMS: tuple[Claim, ...] = (
     Claim("G-98", on_log("mean_slr", _BY_DECILE, deciles=range(1, 11))),
     Claim("G-B8", _starts_equal),
 )
-"""Claims that rows of the industrial log decide."""
+"""Claims decided by rows of the industrial log."""

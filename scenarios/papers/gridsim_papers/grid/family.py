@@ -1,4 +1,4 @@
-"""The paper on ordering policies for list schedulers on a grid, done again."""
+"""Reproduction of the paper on ordering policies for list schedulers on a grid."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CAMPAIGN, INDUSTRIAL = "campaign", "industrial log"
 """Parts of the study."""
 
 AT_120 = "load 1.2"
-"""The one load that the figures by decile show."""
+"""The load of the figures by decile."""
 
 _TITLES = {
     "3": ("Graham's workload under two schedules", ""),
@@ -59,7 +59,7 @@ _TITLES = {
     "13c": ("Industrial log: worst SLR", INDUSTRIAL),
     "14": ("Industrial log: mean SLR by decile of execution time", INDUSTRIAL),
 }
-"""Figures with what they show, and the part of the study that they need."""
+"""Figures with their titles, and the part of the study that they need."""
 
 _TABLES = {
     "table-3": "Dominance of P-SLR in worst SLR",
@@ -68,7 +68,7 @@ _TABLES = {
 }
 
 _REFUTES = ("G-80",)
-"""Claims whose case shows the contrary: they fail where it passes."""
+"""Claims whose case shows the opposite: the claim fails when the case passes."""
 
 
 class GridFamily(Family):
@@ -81,7 +81,7 @@ class GridFamily(Family):
     }
 
     def plan(self, paper: Paper, order: Order, pictures: Sequence[Picture] | None = None) -> Plan:
-        """Synthetic workloads at all loads or one; the log but where job sizes are another law's."""
+        """Select synthetic workloads at all loads or one, and the log unless the law of job sizes is changed."""
         needed = {CAMPAIGN, INDUSTRIAL} if pictures is None else {one for it in pictures for one in it.experiments}
         parts = [self._campaign(order, needed)] if needed & {CAMPAIGN, AT_120} else []
         if INDUSTRIAL not in needed or order.variant == "loguniform":
@@ -92,7 +92,7 @@ class GridFamily(Family):
 
     def _campaign(self, order: Order, needed: set[str]) -> Part:
         campaign = GridCampaign.from_toml(self.recipe, scale=order.scale, **self.changes(order.variant))
-        # Small and full differ in the number of workloads alone, so that they share what they have.
+        # Small and full campaigns differ only in the number of workloads, so that they share units.
         scale = "" if replace(campaign, workloads=1) == self._published(order) else order.scale
         store = store_name("grid", order.variant, scale)
         if CAMPAIGN in needed:
@@ -117,15 +117,15 @@ class GridFamily(Family):
             yield Picture(number, title, frozenset({part} if part else ()), frozenset({part} & {INDUSTRIAL}))
 
     def results(self, paper: Paper, rows: Rows, plan: Plan) -> GridResults:
-        """Rows, looked at."""
+        """Stored rows, indexed for judges."""
         return GridResults(rows, plan)
 
     def synthetic(self, entry: Entry, plan: Plan) -> str:
-        """Of the industrial log alone: the campaign has synthetic jobs as it was published."""
+        """Only the industrial log is replaced: the campaign uses synthetic jobs as published."""
         return plan.synthetic if entry.decided_by == INDUSTRIAL else ""
 
     def by_cases(self, ledger: Mapping[str, Entry], cases: Cases) -> Iterator[Judged]:
-        """They hold where their cases pass."""
+        """Claims hold when their cases pass."""
         for claim, entry in ledger.items():
             if entry.decided_by != "exact cases":
                 continue

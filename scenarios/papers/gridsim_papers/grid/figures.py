@@ -1,4 +1,4 @@
-"""Pictures and tables of many schedules: one function a figure, drawn from stored rows. Nothing is simulated here.
+"""Figures and tables of many schedules: one function per figure, drawn from stored rows without simulation.
 
 Rows are those of `gridsim.metrics.campaign`: ``kind``, ``workload``, ``load``, ``policy``, ``metric``, ``value``, and
 ``decile`` for numbers by decile. `FIGURES` and `TABLES` name those of Burkimsher, Bate and Indrusiak.
@@ -61,7 +61,7 @@ TITLES = {
     "cumulative_completion": "cumulative completion",
     "peak_in_flight": "peak in-flight, jobs",
 }
-"""What axes say; other metrics have their names."""
+"""Labels of axes; other metrics are labelled with their names."""
 
 Average = Literal["mean", "geometric"]
 
@@ -72,12 +72,12 @@ _DECIMALS_UP_TO = 100_000
 def box_by_policy(
     rows: Rows, metric: str, *, policies: Sequence[str] | None = None, outliers: bool = False, log: bool = True
 ) -> Figure:
-    """Quartiles of a metric over all schedules of each policy; whiskers reach the last value within 1.5 IQR.
+    """Draw quartiles of a metric over all schedules of each policy; whiskers extend to the last value within 1.5 IQR.
 
     Parameters
     ----------
     policies : sequence of str, optional
-        Those to show, in this order; all where left out.
+        Policies to draw, in this order; by default all.
     outliers : bool
         Show the values beyond the whiskers.
     log : bool
@@ -117,12 +117,12 @@ def by_decile(
     average: Average = "mean",
     log: bool = True,
 ) -> Figure:
-    """A metric by decile of job execution time, a line a policy: the average over its schedules.
+    """Draw a metric by decile of job execution time, averaged over schedules, with a line per policy.
 
     Parameters
     ----------
     load : float, optional
-        Only schedules at this load ratio; all where left out.
+        Only schedules at this load ratio; by default all.
     average : {"mean", "geometric"}
         Over schedules.
     """
@@ -149,7 +149,7 @@ def against_load(
     average: Average = "mean",
     log: bool = True,
 ) -> Figure:
-    """Average of a metric over schedules against the load ratio, a line a policy."""
+    """Draw the average of a metric over schedules against the load ratio, with a line per policy."""
     chosen = list(tidy(rows, metric=metric, decile=None))
     loads = sorted({float(row["load"]) for row in chosen})
     with drawing() as (figure, axes):
@@ -164,7 +164,7 @@ def against_load(
 
 
 def bars(rows: Rows, metric: str, *, policies: Sequence[str] | None = None, log: bool = True) -> Figure:
-    """A metric of one schedule a policy, with its value; the mean where a policy has several (seeds of Random)."""
+    """Draw a metric of one schedule per policy, with its value; the mean of several (seeds of Random)."""
     values = {policy: float(column.mean()) for policy, column in _values(rows, metric, policies).items()}
     with drawing(height=0.9 + 0.34 * len(values)) as (figure, axes):
         colours = [_colour(policy, values) for policy in values]
@@ -185,10 +185,10 @@ def bars(rows: Rows, metric: str, *, policies: Sequence[str] | None = None, log:
 
 
 class DominanceRow(NamedTuple):
-    """A cell of Tables 3 and 4: how often the policy is no worse, and how sure it is that it differs.
+    """A cell of Tables 3 and 4: how often the policy is no worse, and whether the difference is significant.
 
     ``significant`` is the paper's t-test of the values at 0.05, ``significant_log`` that of log ratios after Holm's
-    correction; ``printed`` is the paper's number, None where it has none.
+    correction; ``printed`` is the paper's number, or None.
     """
 
     metric: str
@@ -219,7 +219,7 @@ def dominance_table(
     Parameters
     ----------
     rows : rows or sequence of PolicyComparison
-        Stored values, or what `compare_policies` found in them, which then is not computed again.
+        Stored values, or the result of `compare_policies` on them, which avoids computing it again.
     """
     if isinstance(rows, Sequence) and rows and isinstance(rows[0], PolicyComparison):
         found = [one for one in rows if isinstance(one, PolicyComparison)]
@@ -259,9 +259,9 @@ def _dominance_row(one: PolicyComparison, level: float) -> DominanceRow:
 
 
 def dominance_text(table: Sequence[DominanceRow]) -> list[list[str]]:
-    """The table as the paper lays it out, policies by loads, a heading first: share, interval, the paper's number.
+    """The table in the paper's layout, policies by loads with a heading: share, interval, the paper's number.
 
-    A cell ends in ``*`` where the log ratios differ significantly, in ``'`` where the paper's own test does.
+    A cell ends in ``*`` when the log ratios differ significantly, in ``'`` when the paper's test does.
     """
     loads = sorted({cell.load for cell in table})
     lines = [["", *(percent(load) for load in loads)]]
@@ -281,7 +281,7 @@ def _cell(cell: DominanceRow) -> str:
 def industrial_table(
     rows: Rows, metrics: Sequence[str] = ("utilisation", "cumulative_completion", "peak_in_flight")
 ) -> list[dict[str, Any]]:
-    """Table 5: a row a policy with its numbers and, as ``printed_…``, the paper's, which are of another log."""
+    """Table 5: a row per policy with its numbers and, as ``printed_…``, the paper's, which are from another log."""
     columns = {metric: _values(rows, metric, None) for metric in metrics}
     return [
         {
@@ -350,7 +350,7 @@ FIGURES: Mapping[str, Callable[[Rows], Figure]] = {
 }
 """Figures of the paper by name: 6 to 12 from the rows of the campaign, 13 and 14 from those of the industrial log.
 
-The paper announces the worst SLR by decile and shows the mean; ``figure-7-worst`` is what it announced.
+The paper announces the worst SLR by decile and shows the mean; ``figure-7-worst`` is the announced figure.
 """
 
 TABLES: Mapping[str, Callable[[Rows], Sequence[Any]]] = {
@@ -392,7 +392,7 @@ def _lines(
     policies: Sequence[str] | None,
     average: Average,
 ) -> None:
-    """A line a policy of the averages over schedules at each of the *places* of a *column*."""
+    """A line per policy of the averages over schedules at each of the *places* of a *column*."""
     values: dict[str, dict[Any, list[float]]] = {}
     for row in rows:
         if row.get(column) is not None:
@@ -411,7 +411,7 @@ def _averaged(values: Sequence[float], average: Average) -> float:
 
 
 def _colour(policy: str, shown: Mapping[str, Any]) -> str:
-    """The same for a policy in every figure; policies that the paper does not know take what is left."""
+    """A fixed style for a policy in every figure; policies that are not in the paper get the remaining styles."""
     known = list(POLICIES)
     others = [name for name in shown if name not in POLICIES]
     place = known.index(policy) if policy in POLICIES else len(known) + others.index(policy)
@@ -427,7 +427,7 @@ def _average_title(metric: str, average: Average) -> str:
 
 
 def _horizontal(axes: Axes, metric: str, *, log: bool) -> None:
-    """Axis of values below, and no lines or ticks between the policies."""
+    """Draw the value axis at the bottom, without lines or ticks between the policies."""
     axes.set_xlabel(TITLES.get(metric, metric) + _unit(metric))
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
@@ -444,7 +444,7 @@ def _unit(metric: str) -> str:
 
 
 def _log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Logarithmic, with plain numbers for ticks."""
+    """Use a logarithmic axis with plain numbers for ticks."""
     set_scale, get_limits = (axes.set_xscale, axes.get_xlim) if which == "x" else (axes.set_yscale, axes.get_ylim)
     set_ticks, set_limits = (axes.set_xticks, axes.set_xlim) if which == "x" else (axes.set_yticks, axes.set_ylim)
     set_scale("log")
@@ -456,7 +456,7 @@ def _log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Decades, or digits of each where these are fewer than four, coarse before fine.
+    """Ticks at decades, or at digits of each when there are fewer than four decades, coarse before fine.
 
     Examples
     --------
@@ -474,7 +474,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _power(value: float) -> str:
-    """A tick: plain up to 100,000, then as a power of ten.
+    """Format a tick: plain up to 100,000, then as a power of ten.
 
     Examples
     --------
@@ -490,7 +490,7 @@ def _power(value: float) -> str:
 
 
 def _number(value: float, metric: str) -> str:
-    """A value beside its bar."""
+    """Write a value next to its bar."""
     if metric in _SHARES:
         return percent(value)
     if value > _DECIMALS_UP_TO * 100:

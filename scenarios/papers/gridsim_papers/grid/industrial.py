@@ -1,4 +1,4 @@
-"""The published evaluation on an industrial log: one cluster, rigid jobs, the seven orderings, shares drawn at random.
+"""The published evaluation on an industrial log: one cluster, rigid jobs, seven orderings, randomly drawn shares.
 
 References
 ----------
@@ -25,31 +25,31 @@ from gridsim_papers.units import Table, Tabled, Unit
 __all__ = ["DRAWN", "KIND", "LOG", "MINUTES", "IndustrialCampaign", "industrial_rows", "with_shares"]
 
 LOG = Path("industrial-grid", "industrial-grid-5888.swf.gz")
-"""Where the industrial log is, in the folder of the archive's logs or beside it."""
+"""Path of the industrial log, in the folder of the archive's logs or next to it."""
 
 KIND = "industrial"
-"""Kind of the rows; ``workload`` counts the draws, 1 for policies that draw nothing."""
+"""Kind of the rows; ``workload`` numbers the draws and is 1 for policies without random draws."""
 
 MINUTES = "industrial-minutes"
 """Kind of the rows with a tick of one minute."""
 
 DRAWN = ("random", "fair-share")
-"""Policies whose schedule depends on what is drawn: the order, or the share of each job."""
+"""Policies with a random component: the order, or the share of each job."""
 
 SHARES = 5
 
 _MODEL_LOAD = 0.6
-"""What the synthetic jobs offer: as much as those of the log."""
+"""Offered load of the synthetic jobs, equal to that of the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndustrialCampaign(Tabled):
-    """The evaluation on one log, or on synthetic jobs where it is not there.
+    """The evaluation on one log, or on synthetic jobs when the log is absent.
 
     Parameters
     ----------
     log : {"industrial", "model"}
-        Where jobs are from; the model is that of Lublin and Feitelson.
+        Source of the jobs; the model is that of Lublin and Feitelson.
     seeds : int
         Draws of the order and of the shares.
     random_hold : bool
@@ -67,7 +67,7 @@ class IndustrialCampaign(Tabled):
     cores: int = 430
 
     def on(self, data: str | Path | None) -> IndustrialCampaign:
-        """This campaign on the log where it is there, else on the model."""
+        """This campaign on the log when it is available, otherwise on the model."""
         return replace(self, log="industrial" if _place(data) is not None else "model")
 
     def reads(self, data: Path | None) -> list[Path]:
@@ -76,7 +76,7 @@ class IndustrialCampaign(Tabled):
         return [place] if self.log == "industrial" and place is not None else []
 
     def units(self) -> list[Unit]:
-        """One."""
+        """The single unit."""
         return [Unit(self.log)]
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
@@ -85,7 +85,7 @@ class IndustrialCampaign(Tabled):
         return list(industrial_rows(workload, cores, seeds=self.seeds, random_hold=self.random_hold))
 
     def made(self, unit: Unit, data: Path | None = None) -> Made:
-        """Rows as their file has them; schedules and jobs are told of each policy and draw."""
+        """Rows as in their file; reports the schedules and jobs of each policy and draw."""
         rows = self.rows(unit, data)
         jobs = [int(row["value"]) for row in rows if row["metric"] == "jobs"]
         return Made(self.table.text(rows).encode(), schedules=len(jobs), jobs=sum(jobs))
@@ -102,7 +102,7 @@ class IndustrialCampaign(Tabled):
 
 
 def _whole_seconds(workload: Workload) -> Workload:
-    """Submits rounded down and runtimes up, as a log has them."""
+    """Submits rounded down and runtimes rounded up, as in a log."""
     runtime = -(-workload.runtime // MICROSECOND) * MICROSECOND
     return replace(
         workload, submit=workload.submit - workload.submit % MICROSECOND, runtime=runtime, estimate=runtime.copy()
@@ -116,7 +116,7 @@ def _place(data: str | Path | None) -> Path | None:
 
 
 def with_shares(workload: Workload, seed: int, shares: int = SHARES) -> Workload:
-    """Jobs dealt among equal shares at random, exact estimates."""
+    """Jobs assigned to equal shares at random, with exact estimates."""
     drawn = stream(seed, "industrial", "shares").integers(0, shares, len(workload))
     paths = tuple(f"/share{place}" for place in range(1, shares + 1))
     return replace(
@@ -128,10 +128,10 @@ def with_shares(workload: Workload, seed: int, shares: int = SHARES) -> Workload
 
 
 def industrial_rows(workload: Workload, cores: int, *, seeds: int = 30, random_hold: bool = True) -> Iterator[Row]:
-    """Rows of every policy, those of `DRAWN` for each of *seeds*; then P-SLR with a tick of one minute.
+    """Rows of every policy, for each of *seeds* under policies in `DRAWN`; then P-SLR with a tick of one minute.
 
-    Policy ``fifo-job`` has the further metric ``starts_equal``: the share of jobs that start when the log says, where
-    its waits are known.
+    Policy ``fifo-job`` has the further metric ``starts_equal``: the share of jobs that start at their logged start,
+    when the log contains waits.
 
     Parameters
     ----------

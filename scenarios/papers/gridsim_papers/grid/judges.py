@@ -1,4 +1,4 @@
-"""Judges of claims on stored rows of the grid campaign: parts of comparisons, of printed shares, and of figures."""
+"""Judges of claims on stored rows of the grid campaign: parts for comparisons, printed shares, and figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import bdtr, bdtrc  # scipy.stats costs a second
+from scipy.special import bdtr, bdtrc  # importing scipy.stats takes a second
 
 from gridsim import InputError
 from gridsim.metrics.campaign import Paired, PolicyComparison, Rows, compare_policies, tidy
@@ -44,14 +44,14 @@ Wanted = Literal["better", "worse"]
 
 @dataclass(slots=True)
 class Stored:
-    """Rows by metric, and what has been compared of them; a claim asks only for what it needs.
+    """Rows by metric, with cached comparisons, computed when a claim needs them.
 
-    Raises `InputError` for what is not there, and `verdicts` makes *not testable* of it.
+    Raises `InputError` for missing rows; `verdicts` converts it to *not testable*.
 
     Attributes
     ----------
     margin : float
-        Of the claim that is judged, by the ledger.
+        Margin of the claim that is judged, from the ledger.
     """
 
     rows: Rows
@@ -74,7 +74,7 @@ class Stored:
         return Paired.from_rows(self.of(metric), metric)
 
     def comparisons(self, metric: str, policy: str, *, at_loads: bool = False) -> dict[str, list[PolicyComparison]]:
-        """By other policy: the comparison over all loads, or one at each."""
+        """Comparisons by other policy: over all loads, or one at each load."""
         key = (metric, policy)
         if key not in self.compared:
             self.compared[key] = compare_policies(self.paired(metric), policy)
@@ -99,19 +99,19 @@ class Stored:
 Judge = Callable[[Stored], Finding]
 
 Evidence = Callable[[Stored], tuple[list[Part], str]]
-"""Parts of a claim, and a note on what was found."""
+"""Parts of a claim, and a note on the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim of the paper, by its identifier in the ledger, and what decides it."""
+    """A claim of the paper, by its identifier in the ledger, and its judge."""
 
     id: str
     judge: Judge
 
 
 def verdicts(rows: Rows, claims: Sequence[Claim]) -> list[Verdict]:
-    """A verdict on each claim; *not testable* where the rows that decide it are missing."""
+    """Return a verdict on each claim; *not testable* when the rows that decide it are missing."""
     stored, ledger = Stored(rows), read_ledger("grid")
     found = []
     for claim in claims:
@@ -140,7 +140,7 @@ def _pair(policy: str, other: str) -> str:
 
 
 def differs(metric: str, wanted: Mapping[str, Wanted], policies: Sequence[str] = ("p-slr",)) -> Evidence:
-    """Each of the *policies* against each other one, over all loads, comes out as wanted."""
+    """Each of the *policies* compared with each other one, over all loads, has the wanted result."""
 
     def evidence(stored: Stored) -> tuple[list[Part], str]:
         parts, theirs = [], 0
@@ -185,7 +185,7 @@ def _against(stored: Stored, metric: str, policy: str, others: Iterable[str]) ->
 
 
 def drawn(metric: str, figure: str, *, by_decile: bool = False) -> Judge:
-    """The figure can be drawn: its rows are there."""
+    """The figure can be drawn because its rows exist."""
 
     def judge(stored: Stored) -> Finding:
         rows = [row for row in stored.of(metric) if (row["decile"] is not None) == by_decile]

@@ -1,4 +1,4 @@
-"""Orders of averages over workloads, by decile or by load, and how sure they are: parts of the paper's claims."""
+"""Parts of the paper's claims: orders of averages over workloads, by decile or by load, and their certainty."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Averages:
 
 
 Margin = Callable[[Averages], FloatArray]
-"""By which factor a part of a claim holds: from 1 up it does."""
+"""Factor by which a part of a claim holds: it is true from 1 up."""
 
 Source = Callable[[Stored], tuple[tuple[str, ...], FloatArray]]
 """Policies, and values as (workloads, policies, places)."""
 
 
 def ordered(source: Source, parts: Mapping[str, Margin], *, geometric: bool = False) -> Evidence:
-    """Averages over workloads stand in an order, or within a factor: every margin is at least 1."""
+    """Test the order of averages over workloads, or a factor between them: every margin must be at least 1."""
 
     def evidence(stored: Stored) -> tuple[list[Part], str]:
         policies, values = source(stored)
@@ -101,7 +101,7 @@ def over_loads(metric: str) -> Source:
 
 
 def _most_of(margins: FloatArray, part: float) -> FloatArray:
-    """Margin that at least *part* of the places reach."""
+    """Margin reached by at least a share *part* of the places."""
     places = margins.shape[-1]
     needed = int(np.ceil(part * places - 1e-9))
     sorted_margins: FloatArray = np.sort(margins, axis=-1)
@@ -119,12 +119,12 @@ def highest(at: int, policy: str) -> Margin:
 
 
 def lowest_in(part: float, *policies: str) -> Margin:
-    """The policies are the lowest at this part of the places."""
+    """The policies are the lowest at this share of the places."""
     return lambda of: _most_of(of.others(*policies).min(axis=-2) / _highest_of(of, policies), part)
 
 
 def highest_in(part: float, policy: str) -> Margin:
-    """The policy is the highest at this part of the places."""
+    """The policy is the highest at this share of the places."""
     return lambda of: _most_of(of.of(policy) / of.others(policy).max(axis=-2), part)
 
 
@@ -160,7 +160,7 @@ def uptick(policy: str) -> Margin:
 
 
 def no_worse(policy: str, other: str, slack: float, part: float) -> Margin:
-    """The policy is at most *slack* times the other at this part of the places."""
+    """The policy is at most *slack* times the other at this share of the places."""
     return lambda of: _most_of(slack * of.of(other) / of.of(policy), part)
 
 

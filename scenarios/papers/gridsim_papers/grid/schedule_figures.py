@@ -1,6 +1,6 @@
-"""Gantt charts of small schedules, every task named: Figures 3, 4 and 5 of Burkimsher, Bate and Indrusiak.
+"""Gantt charts of small schedules with task names: Figures 3, 4 and 5 of Burkimsher, Bate and Indrusiak.
 
-For thousands of jobs there is `gridsim.report.gantt`, which the page draws.
+The chart for thousands of jobs is `gridsim.report.gantt`, which the report page uses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "PRINTED_SCHEDULES", "Example", "chart", "charts"]
 
 MOST_TASKS = 400
-"""Tasks that a chart with names has room for."""
+"""Maximum number of tasks in a chart with names."""
 
 
 class Example(NamedTuple):
@@ -38,21 +38,21 @@ class Example(NamedTuple):
 def chart(
     what: Schedule | Record, *, title: str = "", tasks: Sequence[str] = (), clusters: Sequence[int] = ()
 ) -> Figure:
-    """Gantt chart of one schedule: a row a core, a colour a job, a name in each task.
+    """Draw a Gantt chart of one schedule: a row per core, a colour per job, a name in each task.
 
     Parameters
     ----------
     what : Schedule or Record
-        A record is taken with a tick of one second.
+        A record is converted with a tick of one second.
     tasks : sequence of str
-        Names of the tasks in their order; job and task number where left out.
+        Names of the tasks in their order; by default the job and task numbers.
     clusters : sequence of int
-        Cores of each cluster, where a record has several; tasks keep to the cores of theirs.
+        Cores of each cluster of a record with several; tasks stay on the cores of their cluster.
 
     Raises
     ------
     InputError
-        For more tasks than can be named, or clusters that are not those of the record.
+        For more tasks than the chart can name, or clusters that do not match the record.
     """
     schedule, where = _with_clusters(what, clusters)
     example = Example(title, schedule, tuple(tasks) or _numbered(schedule))
@@ -63,8 +63,8 @@ def chart(
 
 
 def charts(examples: Sequence[Example]) -> Figure:
-    """Several schedules of one workload above one another, on the same axis of time."""
-    import matplotlib  # half a second: only where a figure is made
+    """Draw several schedules of one workload above one another, with a common time axis."""
+    import matplotlib  # the import takes half a second, so it happens only when a figure is drawn
     from matplotlib.figure import Figure
 
     heights = [_height(example.schedule) for example in examples]
@@ -82,7 +82,7 @@ def _height(schedule: Schedule) -> float:
 
 
 def _numbered(schedule: Schedule) -> tuple[str, ...]:
-    """Job and task, from 1: 2.3 is the third task of the second job; jobs of one task have its number alone."""
+    """Job and task numbers from 1: 2.3 is the third task of the second job; jobs with one task have one number."""
     counts = np.bincount(schedule.task_job, minlength=len(schedule))
     seen = np.zeros(len(schedule), dtype=np.int64)
     names = []
@@ -93,7 +93,7 @@ def _numbered(schedule: Schedule) -> tuple[str, ...]:
 
 
 def _with_clusters(what: Schedule | Record, clusters: Sequence[int]) -> tuple[Schedule, IntArray]:
-    """The schedule, and the cluster of each of its tasks; all in one where *clusters* are not told."""
+    """The schedule, and the cluster of each of its tasks; without *clusters*, all tasks are on one cluster."""
     schedule = what if isinstance(what, Schedule) else Schedule.from_record(what)
     where = np.zeros(len(schedule.task_job), dtype=np.int64)
     if clusters and isinstance(what, Record):
@@ -126,7 +126,7 @@ def _draw(axes: Axes, example: Example, where: IntArray, clusters: Sequence[int]
 
 
 def _task(axes: Axes, example: Example, row: int, low: int, size: int) -> None:
-    """One task, or the part of it that stands on neighbouring cores."""
+    """Draw one task, or the part of it on neighbouring cores."""
     schedule = example.schedule
     begin, end = int(schedule.task_start[row]), int(schedule.task_finish[row])
     colour = PALETTE[int(schedule.task_job[row]) % len(PALETTE)]
@@ -170,7 +170,7 @@ def _printed(title: str, rows: Sequence[tuple[int, int, int]], critical_paths: S
 
 
 def _graham() -> tuple[Example, Example]:
-    """Figure 3; its chart A is not in the text of the paper, but its numbers leave this alone, jobs 2 and 3 apart."""
+    """Figure 3; chart A is absent from the text of the paper, but its numbers imply this one, up to jobs 2 and 3."""
     a = [(1, 0, 3), (1, 5, 9), (2, 0, 2), (3, 3, 2), (4, 0, 2), (4, 2, 4), (4, 2, 4), (4, 6, 4), (4, 6, 4)]
     b = [(1, 0, 3), (1, 3, 9), (2, 0, 2), (3, 0, 2), (4, 2, 2), (4, 4, 4), (4, 4, 4), (4, 8, 4), (4, 8, 4)]
     paths = (12, 2, 2, 6)
@@ -178,14 +178,14 @@ def _graham() -> tuple[Example, Example]:
 
 
 def _alternating() -> tuple[Example, Example]:
-    """Figure 4: the tasks of two jobs in turn, and one job after the other."""
+    """Figure 4: the tasks of two jobs in alternation, and one job after the other."""
     a = [(1, 0, 1), (1, 2, 1), (1, 4, 1), (2, 1, 1), (2, 3, 1), (2, 5, 1)]
     b = [(1, 0, 1), (1, 1, 1), (1, 2, 1), (2, 3, 1), (2, 4, 1), (2, 5, 1)]
     return _printed("Schedule A", a, (2, 3), 1), _printed("Schedule B", b, (2, 3), 1)
 
 
 def _parallel() -> tuple[Example]:
-    """Figure 5: a job that could use several processors beside a chain, one processor each."""
+    """Figure 5: a job that could use several processors and a chain, with one processor each."""
     rows = [(job, start, 1) for job in (1, 2) for start in range(5)]
     return (_printed("Job 1: a fork into three and a join; job 2: a chain", rows, (3, 5), 2),)
 

@@ -1,6 +1,6 @@
-"""Judges of what weights, promises and sizes tried do to the base, and of readings that the paper leaves open.
+"""Judges of the effects of weights, promises and tried sizes on the base scheme, and of ambiguous points of the paper.
 
-The claims that they judge are in `claims`.
+The claims are listed in `claims`.
 
 References
 ----------
@@ -61,23 +61,23 @@ def _every_size(case: Case) -> list[Bars]:
 
 
 def all_sizes_hurt_light(case: Case) -> Finding:
-    """Categories 1 to 5 lose where every size is tried."""
+    """Responses of categories 1 to 5 get longer when every size is tried."""
     return decided([toward(bar, 1) for bars in _every_size(case) for bar in categories(bars, LIGHT)])
 
 
 def all_sizes_worse(case: Case) -> Finding:
-    """All jobs together lose where every size is tried."""
+    """The response of all jobs together gets longer when every size is tried."""
     return decided([toward(bars[""], 1) for bars in _every_size(case)])
 
 
 def balance(case: Case) -> Finding:
-    """No other number of sizes is better overall without degrading anybody."""
+    """No other number of sizes is better overall without degrading a category."""
     every = [case.bars(f"{case.combined}?choices={count}", case.combined) for count in (3, 6, 24, "all")]
     return decided([_beaten(bars, case.margin) for bars in every], universal=True)
 
 
 def _beaten(bars: Bars, margin: float) -> Part:
-    """Whether all jobs together gain no more than the margin, or somebody is harmed."""
+    """Test whether all jobs together gain no more than the margin, or a category is degraded."""
     overall = toward(bars[""], 1, margin)
     harmless = [unharmed(bar, margin) for bar in categories(bars, range(1, 11))]
     (harmed,) = at_least(1, [part._replace(a=part.b, b=part.a) for part in harmless])
@@ -85,7 +85,7 @@ def _beaten(bars: Bars, margin: float) -> Part:
 
 
 def strict_shares(case: Case) -> Finding:
-    """Heavy jobs (9, 10) gain and light ones (1, 2) lose against rigid ones."""
+    """Heavy jobs (9, 10) gain and light ones (1, 2) lose compared with rigid ones."""
     bars = case.bars(BASE)
     parts = [toward(bar, -1) for bar in categories(bars, (9, 10))]
     return decided([*parts, *(toward(bar, 1) for bar in categories(bars, (1, 2)))])
@@ -121,8 +121,8 @@ def together(case: Case) -> Finding:
 
 
 def light_first(case: Case) -> Finding:
-    """The median wait until a promise rises with the category: rank correlations, and Page's test in the note."""
-    from scipy import stats  # a second, for this test alone
+    """The median wait for a promise increases with the category: rank correlations, and Page's test in the note."""
+    from scipy import stats  # the import takes a second and only this test needs it
 
     parts, trend = [], []
     for log in case.logs:
@@ -139,7 +139,7 @@ def light_first(case: Case) -> Finding:
 
 
 def _page(groups: Sequence[str], medians: Any) -> str:
-    """Page's test over the windows in which every category that most have got promises."""
+    """Page's test over the windows in which every frequent category got promises."""
     most = max((len(medians[name]) for name in groups), default=0)
     levels: list[tuple[float, Values]] = [
         (float(at + 1), medians[name]) for at, name in enumerate(groups) if 2 * len(medians[name]) > most
@@ -156,7 +156,7 @@ def _at_both_loads(case: Case, scheme: str, against: str) -> list[Bars]:
 
 
 def light_lose_by_order(case: Case) -> Finding:
-    """Promises served in order of the queue: all jobs together lose, and categories 1 to 5."""
+    """With promises served in queue order, all jobs together lose, and categories 1 to 5 lose."""
     every = _at_both_loads(case, f"{COMBINED[0]}?promise_order=queue", COMBINED[0])
     parts: list[Part] = []
     for bars in every:
@@ -165,7 +165,7 @@ def light_lose_by_order(case: Case) -> Finding:
 
 
 def scraps(case: Case) -> Finding:
-    """Jobs that start on what is free now: categories 8 to 10 lose."""
+    """When jobs start on the currently free cores, categories 8 to 10 lose."""
     every = _at_both_loads(case, "moldable-start?backfill=now", "moldable-start")
     parts = [toward(bar, 1) for bars in every for bar in categories(bars, HEAVY)]
     return decided(parts)
@@ -179,14 +179,14 @@ def heavy_gain(case: Case) -> Finding:
 
 
 def scopes(case: Case) -> Finding:
-    """Shares among waiting jobs show what the paper says of the base and of all sizes; by what is left: a note."""
+    """Shares among waiting jobs reproduce the paper's results for the base and all sizes; the other scope: a note."""
     found = {scope: _scope(case, scope) for scope in ("queued", "remaining")}
     also = decided(found["remaining"])
     return decided(found["queued"], note=f"shares of what is left: {also.answer}, {also.note}")
 
 
 def _scope(case: Case, scope: str) -> list[Part]:
-    """Strict shares, and all sizes for the light, under another scope, on each log."""
+    """Strict shares, and all sizes for light jobs, under another scope, on each log."""
     parts = []
     for log in case.logs:
         bars = case.bars(f"{BASE}?scope={scope}", log=log)

@@ -1,9 +1,9 @@
-"""The published study of moldable jobs: which schedules it has, and the numbers that are kept of each.
+"""The published study of moldable jobs: its schedules, and the numbers stored of each.
 
-A *unit* is one window of a log at one base load, under everything that is asked of it: a workload is made once, and
-all policies meet the same jobs. A *point* is one schedule: how its workload is made, and its policy. The rigid
-baseline stands beside every setting, though its schedule depends on the load alone and is made once. Experiments are
-sets of points under the names of the claims; rows say what was run, and not what for.
+A *unit* is one window of a log at one base load, under all conditions: a workload is generated once, and all policies
+run the same jobs. A *point* is one schedule: the construction of its workload, and its policy. The rigid baseline
+belongs to every setting; its schedule depends only on the load and is simulated once. Experiments are sets of points
+under the names of the claims. Rows contain the conditions of a run, not its experiment.
 
 References
 ----------
@@ -50,10 +50,10 @@ __all__ = [
 ]
 
 BASELINE = "conservative"
-"""Rigid: every job on the cores that it asks for."""
+"""Rigid baseline: every job runs on its requested cores."""
 
 COMBINED = ("moldable-combined", "moldable-combined-2003")
-"""The paper's own scheme with weight factors 2 and 1."""
+"""The scheme proposed by the paper, with weight factors 2 and 1."""
 
 EARLIER = ("moldable-submit", "moldable-start")
 """Its predecessors, weight factor 2."""
@@ -61,10 +61,10 @@ EARLIER = ("moldable-submit", "moldable-start")
 GREEDY = "moldable-greedy?choices=all"
 
 LANES = tuple(f"moldable-base?reserve={rule}" for rule in ("category", "xfactor(k=4)", "xfactor(k=4,others=category)"))
-"""The base with a promise for each category, for those who have waited too long, and for both."""
+"""The base with a promise for each category, for jobs with a long wait, and for both."""
 
 WAITED = LANES[1]
-"""The one whose promises are looked at."""
+"""The scheme whose promises are analysed."""
 
 WEIGHTS = ("moldable-base?weight=sqrt", "moldable-base?weight=sqrt-parallel")
 
@@ -76,22 +76,22 @@ SETS: Mapping[str, Sequence[str]] = {
     "@waited": (WAITED,),
     "@weights": WEIGHTS,
 }
-"""What stands for several policies among the experiments."""
+"""Names for groups of policies in the experiments."""
 
 BASES = ("0.65", "as-logged")
 """Offered loads of the windows at load factor 100."""
 
 METHODS = ("gaps", "duplication", "expansion")
-"""How the load is raised: by shorter gaps between submits, by duplicates of jobs at random instants, by longer jobs."""
+"""Methods to raise the load: shorter gaps between submits, duplicates of jobs at random instants, or longer jobs."""
 
 PROFILES = ("npb-standin", "npb-measured")
-"""Tables of runtimes that jobs may borrow: shipped with gridsim, or measured, from the folder of the data."""
+"""Runtime tables assigned to jobs: shipped with gridsim, or measured, from the folder of the data."""
 
 MEASURED = Path("npb", "npb-pi4-cluster.csv")
-"""Where measured runs of the NAS Parallel Benchmarks are, in the folder of the logs or beside it."""
+"""Path of measured runs of the NAS Parallel Benchmarks, in the folder of the logs or next to it."""
 
 _MEASURED_ROWS = 3
-"""Applications with fewer rows that gain are left out of these."""
+"""Applications with fewer rows that gain are omitted."""
 
 TABLE = Table(
     {
@@ -103,7 +103,7 @@ TABLE = Table(
         "sigma": float,
         "range_factor": float,
         "profiles": str,
-        "scheme": lambda text: text.replace("besides=", "others="),  # in stores begun before it was called so
+        "scheme": lambda text: text.replace("besides=", "others="),  # the name in older stores
         "metric": str,
         "group": str,
         "value": float,
@@ -111,14 +111,14 @@ TABLE = Table(
 )
 
 COLUMNS = tuple(TABLE.columns)
-"""Of the stored rows; ``group`` is empty for all jobs, ``profiles`` where range factor and sigma hold for all jobs."""
+"""Columns of the rows; ``group`` is empty for all jobs, ``profiles`` if range factor and sigma apply to all jobs."""
 
 _MODEL_LOAD = 0.8
-"""What the windows of the model offer as they are: about as much as those of SDSC."""
+"""Offered load of the unscaled windows of the model, similar to that of SDSC."""
 
 
 class Point(NamedTuple):
-    """One schedule of a unit, in the words of the rows.
+    """One schedule of a unit, with the fields of the rows.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Point(NamedTuple):
     load_factor : float
         Percent.
     sigma, range_factor : float
-        As in `gridsim.workload.transform.moldable.MoldableJobs`; 0 and 1 where there are profiles.
+        As in `gridsim.workload.transform.moldable.MoldableJobs`; 0 and 1 with profiles.
     profiles : str
         One of `PROFILES`, or empty.
     scheme : str
@@ -143,7 +143,7 @@ class Point(NamedTuple):
 
     @property
     def trace(self) -> tuple[str, float]:
-        """What the rigid jobs depend on: at load factor 100 they are those of the window, by any method."""
+        """Key of the rigid jobs: at load factor 100 they are those of the window, with any method."""
         return ("" if self.load_factor == 100 else self.method), self.load_factor
 
 
@@ -154,23 +154,23 @@ class MoldableCampaign(Tabled):
     Parameters
     ----------
     logs : sequence of str
-        Of `gridsim_papers.windows.LOGS`.
+        Names from `gridsim_papers.windows.LOGS`.
     windows : int
-        Of each log, from its beginning, as far as it has so many.
+        Maximum number of windows of each log, from its beginning.
     jobs : int
-        Of a window.
+        Jobs of a window.
     bases : sequence of str
         Offered loads of each window at load factor 100: a number, or ``as-logged``.
     experiments : sequence of str
-        Their names, or patterns such as ``mold-fig*``.
+        Names of experiments, or patterns such as ``mold-fig*``.
     load_factors, sigmas, range_factors : sequence of float
-        Of the whole grid.
+        Values of the whole grid.
     profiles : sequence of str
-        Of `PROFILES`.
+        Names from `PROFILES`.
     ctc_cores : int
         Cores of CTC: 430 in studies of its time, 338 in the header of the log.
     seed : int
-        Of all random streams.
+        Seed of all random streams.
     """
 
     table: ClassVar[Table] = TABLE
@@ -206,21 +206,21 @@ class MoldableCampaign(Tabled):
                 raise UnknownNameError("experiment", pattern, known_experiments)
 
     def on(self, data: str | Path | None) -> MoldableCampaign:
-        """This campaign on those of its logs and profiles that are there; on the model where no log is."""
+        """This campaign on the available logs and profiles, or on the model when no log is available."""
         there = tuple(name for name in self.profiles if name != "npb-measured" or _measured(data) is not None)
         return replace(self, logs=logs_there(self.logs, data), profiles=there)
 
     def reads(self, data: Path | None) -> list[Path]:
-        """Logs and measured profiles."""
+        """Files of logs and measured profiles."""
         profiles = _measured(data) if "npb-measured" in self.profiles else None
         return [*log_files(self.logs, data), *([] if profiles is None else [profiles])]
 
     def experiments_wanted(self) -> dict[str, list[Point]]:
-        """Points of each experiment by its name, those asked for alone."""
+        """Points of each selected experiment, by its name."""
         return {name: points for name, points in self._all().items() if is_one_of(name, self.experiments)}
 
     def units(self) -> list[Unit]:
-        """In the order in which they are run."""
+        """Units in execution order."""
         return [
             Unit(log, window, base)
             for window in range(self.windows)
@@ -230,7 +230,7 @@ class MoldableCampaign(Tabled):
         ]
 
     def points(self) -> list[Point]:
-        """Schedules of a unit, each once, the baseline of each setting before the others."""
+        """Schedules of a unit without duplicates, with the baseline of each setting first."""
         points: dict[Point, None] = {}
         for wanted in self.experiments_wanted().values():
             for point in wanted:
@@ -277,7 +277,7 @@ class MoldableCampaign(Tabled):
         return rows
 
     def cores(self, log: str) -> int:
-        """Cores of the machine that a log is simulated on."""
+        """Cores of the simulated machine of a log."""
         return self.ctc_cores if log == "ctc" else LOGS[log].cores
 
 
@@ -300,9 +300,9 @@ class Replicate:
     Parameters
     ----------
     campaign : MoldableCampaign
-        Which windows and machines there are.
+        Definition of windows and machines.
     unit : Unit
-        Whose workloads these are.
+        The unit of these workloads.
     data : path or None
         Folder of the archive's logs.
     """
@@ -331,7 +331,7 @@ class Replicate:
         return simulate(workload, platform=self.platform, policy=point.scheme).record
 
     def workload(self, point: Point) -> Workload:
-        """Moldable jobs of a point; those of the last one are kept."""
+        """Moldable jobs of a point; the last result is cached."""
         point = point._replace(scheme="")
         if self._last is None or self._last[0] != point:
             self._last = point, self._molded(point)
@@ -365,12 +365,12 @@ class Replicate:
                 return LoadFactor(point.load_factor).apply(self.window)
 
     def _stream(self, role: str) -> np.random.Generator:
-        """The same for both base loads and every load factor: they have the same jobs."""
+        """Seed that both base loads and every load factor share, so that they have the same jobs."""
         return stream(self.seed, "moldable", self.unit.log, self.unit.window, role)
 
 
 def _numbers(record: Record, scheme: str) -> Iterator[tuple[str, str, float]]:
-    """Metric, group and value of all numbers of a schedule; categories of few jobs have no mean response."""
+    """Metric, group and value of all numbers of a schedule; categories with few jobs have no mean response."""
     yield "submitted", "", float(len(record))
     yield "completed", "", float(record.ran.sum())
     yield "response_mean", "", float(record.response[record.ran].mean())
@@ -386,7 +386,7 @@ def _numbers(record: Record, scheme: str) -> Iterator[tuple[str, str, float]]:
 
 
 def _promises(record: Record) -> Iterator[tuple[str, str, float]]:
-    """How many jobs got a promise by waiting, and the median wait until then, by category."""
+    """Number of jobs that got a promise by waiting, and their median wait until then, by category."""
     waits = promise_waits(record)
     for group, rows in categories(record, ~np.isnan(waits)).items():
         yield "promised", group, float(len(rows))

@@ -1,7 +1,7 @@
-"""What moldable jobs gain or lose: changes of the mean response by category of weight.
+"""Gains and losses of moldable jobs: changes of the mean response by category of weight.
 
-A change is the mean response under one policy over that under another, less 1: negative is better. Windows of a log
-are the sample; logarithms of the ratios are what is averaged and tested.
+A change is the mean response under one policy divided by that under another, minus 1: negative is better. Windows of a
+log are the sample; logarithms of the ratios are averaged and tested.
 
 References
 ----------
@@ -36,11 +36,11 @@ CATEGORIES = tuple(f"weight:{number}" for number in range(1, 11))
 """Names of the ten categories, the lightest first."""
 
 LEAST_JOBS = 10
-"""A category with fewer jobs is left out."""
+"""Minimum number of jobs in a category."""
 
 
 def categories(record: Record, rows: Any = None) -> dict[str, IntArray]:
-    """Rows of the jobs of each of `CATEGORIES` that has any; of those *rows* (mask, slice or indices) only.
+    """Rows of the jobs of each nonempty category in `CATEGORIES`, limited to *rows* (mask, slice or indices).
 
     Examples
     --------
@@ -52,23 +52,22 @@ def categories(record: Record, rows: Any = None) -> dict[str, IntArray]:
 
 
 def category_responses(record: Record) -> dict[str, tuple[int, float]]:
-    """Jobs that ran and their mean response, s, by category that has any."""
+    """Number of jobs that ran and their mean response, s, by nonempty category."""
     own = record.response
     return {name: (len(rows), float(own[rows].mean())) for name, rows in categories(record, record.ran).items()}
 
 
 class Change(NamedTuple):
-    """Of a mean response, over windows.
+    """Change of a mean response over windows.
 
     Attributes
     ----------
     change, low, high : float
-        Geometric mean of the ratios less 1, and its 95 % interval (Student's t on the logarithms); NaN where there is
-        none.
+        Geometric mean of the ratios minus 1, and its 95 % interval (Student's t on the logarithms); NaN if undefined.
     p : float
-        Two-sided, that there is no change.
+        Two-sided, for no change.
     windows : int
-        That have both means.
+        Windows with both means.
     """
 
     change: float
@@ -79,7 +78,7 @@ class Change(NamedTuple):
 
 
 def change(mine: FloatArray, theirs: FloatArray, *, confidence: float = 0.95) -> Change:
-    """Change from *theirs* to *mine*, one mean response a window; windows that lack one are left out.
+    """Change from *theirs* to *mine*, one mean response per window; windows that lack one are ignored.
 
     Examples
     --------
@@ -93,20 +92,20 @@ def change(mine: FloatArray, theirs: FloatArray, *, confidence: float = 0.95) ->
 
 
 def promise_waits(record: Record, k: float = 4.0) -> FloatArray:
-    """How long each job waited until it got a promise by its expansion factor, s; NaN for those that got none.
+    """Wait of each job until it got a promise by its expansion factor, s; NaN for jobs without one.
 
     Parameters
     ----------
     record : Record
-        Of a policy with ``reserve=xfactor``, whose other promise is the one of the oldest blocked job.
+        Of a policy with ``reserve=xfactor``, whose other promise belongs to the oldest blocked job.
     k : float
         The threshold.
 
     Notes
     -----
-    Nothing of this is in a record, but it follows: there is a pass at every arrival and every end, a job gets the
-    promise at the first pass after its expansion factor has crossed the threshold, and the other promise goes to the
-    oldest waiting job that has none, as soon as its holder has started.
+    Promises are not in a record, but they can be derived from it. A scheduling cycle runs at every arrival and every
+    end. A job gets the promise at the first cycle after its expansion factor has crossed the threshold. The other
+    promise is given to the oldest waiting job without one, as soon as its holder has started.
     """
     workload = record.workload
     scale = workload.cores if workload.moldable is None else workload.moldable.weight
@@ -116,14 +115,14 @@ def promise_waits(record: Record, k: float = 4.0) -> FloatArray:
     promised = np.where(after < len(passes), passes[np.minimum(after, len(passes) - 1)], np.iinfo(np.int64).max)
     due = (promised <= record.start_us) & record.ran
     promised = np.where(due, promised, np.iinfo(np.int64).max)
-    oldest = np.argsort(workload.submit, kind="stable")  # they are in this order but where users reacted
+    oldest = np.argsort(workload.submit, kind="stable")  # jobs are already in this order unless users reacted
     columns = (column[oldest].tolist() for column in (workload.submit, record.start_us, promised))
     due[oldest[_heads(passes.tolist(), *columns)]] = False
     return np.where(due, seconds(np.where(due, promised, 0) - workload.submit), np.nan)
 
 
 def _heads(passes: list[int], submit: list[int], start: list[int], promised: list[int]) -> list[int]:
-    """Jobs that held the promise of the oldest blocked one, in the order in which they got it."""
+    """Jobs that held the promise of the oldest blocked job, in the order in which they got it."""
     heads: list[int] = []
     free_at, oldest = -1, 0
     for now in passes:

@@ -1,7 +1,7 @@
-"""What the paper on moldable jobs claims, and which stored rows decide it, at which base load and weight factor.
+"""Claims of the paper on moldable jobs, with the stored rows, base load and weight factor that decide each claim.
 
-Identifiers are those of the ledger of claims, which states each. The judges are in `earlier`, `base` and `combined`,
-and of what no row decides in `exact`.
+Identifiers are those of the ledger of claims, which contains the statements. The judges are in `earlier`, `base` and
+`combined`; claims that no row decides are in `exact`.
 
 References
 ----------
@@ -29,14 +29,14 @@ from gridsim_papers.verdicts import Finding, Verdict
 __all__ = ["COLUMNS", "EXACT", "QUESTIONS", "Question", "answers", "figures"]
 
 COLUMNS = ("base load", "weight factor")
-"""Of verdicts, besides those that all have."""
+"""Columns of verdicts, in addition to the common ones."""
 
 BOTH = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A claim by its identifier in the ledger, what decides it, and the weight factors that it is judged at."""
+    """A claim by its identifier in the ledger, its judge, and the weight factors at which it is judged."""
 
     id: str
     judge: Judge
@@ -48,7 +48,7 @@ EXACT: Mapping[str, Callable[[], Finding]] = {
     "M15": exact.blocks_suffice,
     "M23": exact.corrected_limits,
 }
-"""Claims that properties of the code decide, by identifier; exact cases of the ledger do too."""
+"""Claims decided by properties of the code, by identifier; exact cases of the ledger also decide them."""
 
 CATEGORY, WAITED, TOGETHER = LANES
 
@@ -101,11 +101,11 @@ QUESTIONS = (
     Question("X04", base.heavy_gain),
     Question("X05", combined.other_loads, BOTH),
 )
-"""Claims that rows decide."""
+"""Claims decided by stored rows."""
 
 
 def figures(recipes: Mapping[str, Recipe]) -> list[Question]:
-    """The figures: each *holds* where it can be drawn at the base load, and its bars of all jobs are told."""
+    """The figures: each *holds* when it can be drawn at the base load; the note reports its bars of all jobs."""
     found = []
     for recipe in recipes.values():
         number = recipe.name.rpartition("-F")[2]
@@ -134,7 +134,7 @@ def _drawn(recipe: Recipe) -> Judge:
 
 
 def _what(where: Mapping[str, object], lines: str) -> str:
-    """What tells a panel from others of its base load."""
+    """Description of a panel among those of its base load."""
     told = [str(where[name]) for name in ("scheme", "profiles") if name != lines and where.get(name)]
     return f"{', '.join(SCHEMES.get(name, name) for name in told)}: " if told else ""
 
@@ -145,7 +145,7 @@ def _bar(bars: Bars) -> str:
 
 
 def answers(study: Study, questions: Iterable[Question], bases: Sequence[str] = BASES) -> list[Judged]:
-    """A verdict on each question at each base load and weight factor; *not testable* where rows are missing."""
+    """Return a verdict on each question at each base load and weight factor; *not testable* when rows are missing."""
     margins = {claim: entry.margin for claim, entry in read_ledger("moldable").items()}
     return [one for it in questions for one in _judged(study, it, bases, margins.get(it.id, MARGIN))]
 

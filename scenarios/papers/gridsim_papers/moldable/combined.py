@@ -1,6 +1,6 @@
-"""Judges of what the paper on moldable jobs says about its own scheme, and of results that must agree.
+"""Judges of the paper's claims about its proposed scheme, and of results that must agree.
 
-The claims that they judge are in `claims`.
+The claims are listed in `claims`.
 
 References
 ----------
@@ -43,7 +43,7 @@ _MANY_JOBS = 100
 
 
 def wide_ranges(case: Case) -> Finding:
-    """Range factors 5 and 8 are as 4 within the margin, overall and in every category of a hundred jobs or more."""
+    """Range factors 5 and 8 equal 4 within the margin, overall and in every category with a hundred jobs or more."""
     parts: list[Part] = []
     at_4 = case.setting(load_factor=125.0, range_factor=4.0)
     sizes = case.study.numbers("completed", at_4, BASELINE)
@@ -63,9 +63,9 @@ def _against_range(case: Case, setting: Setting, factor: float) -> Bars:
 
 
 def same_on_both_logs(case: Case) -> Finding:
-    """Three quarters of the categories at the settings of figures 6 to 11 change the same way on both logs.
+    """Three quarters of the categories at the settings of figures 6 to 11 change with the same sign on both logs.
 
-    So do all jobs together at every setting.
+    All jobs together change with the same sign at every setting.
     """
     if len(case.logs) < 2:
         raise InputError("one log stands in for both", field="log")
@@ -78,7 +78,7 @@ def same_on_both_logs(case: Case) -> Finding:
 
 
 def other_loads(case: Case) -> Finding:
-    """The same for duplicates and longer jobs against shorter gaps, at the settings of figures 8 and 10."""
+    """Duplicates and longer jobs have the same results as shorter gaps, at the settings of figures 8 and 10."""
     pairs = []
     for method, sigma, factor in product(METHODS[1:], (0.0, 1.0), RANGES):
         one, other = (
@@ -90,14 +90,14 @@ def other_loads(case: Case) -> Finding:
 
 
 def robust(*figures: tuple[float, float], lightest: bool = False) -> Judge:
-    """Better overall at every range factor on both logs, and nobody harmed.
+    """Better overall at every range factor on both logs, with no degraded category.
 
     Parameters
     ----------
     figures : (load factor, sigma)
         Of the settings.
     lightest : bool
-        Whether category 1 may be harmed at range factor 1.
+        Whether category 1 may be degraded at range factor 1.
     """
 
     def judge(case: Case) -> Finding:
@@ -113,21 +113,21 @@ def robust(*figures: tuple[float, float], lightest: bool = False) -> Judge:
 
 
 def _robust(every: Sequence[Bars], spared: Sequence[Bar], margin: float, note: str = "") -> Finding:
-    """Better overall everywhere, and nobody harmed but the bars *spared*."""
+    """Better overall everywhere, with no degraded category except the bars *spared*."""
     overall = [toward(bars[""], -1) for bars in every]
     bars = [bar for own in every for bar in categories(own, range(1, 11)) if bar not in spared]
     return decided([*overall, *(unharmed(bar, margin) for bar in bars)], universal=True, note=note)
 
 
 def _profiles(case: Case) -> tuple[tuple[str, ...], str]:
-    """Sets of profiles that were run (the first if none was, for the error), and a note on those that were not."""
+    """Sets of profiles that were run (the first if none was, for the error), and a note on the others."""
     there = tuple(name for name in PROFILES if case.has(case.combined, load_factor=LOADS[0], profiles=name))
     missing = [name for name in PROFILES if name not in there]
     return there or PROFILES[:1], f"{listed(missing)} not run" if missing else ""
 
 
 def robust_on_profiles(case: Case) -> Finding:
-    """The same with profiles, at every load."""
+    """The claim with profiles, at every load."""
     there, note = _profiles(case)
     every = [case.bars(case.combined, load_factor=load, profiles=profiles) for profiles, load in product(there, LOADS)]
     return _robust(every, (), case.margin, note)
@@ -161,7 +161,7 @@ def consistent(case: Case) -> Finding:
 
 
 def outperforms(case: Case) -> Finding:
-    """Fewer degraded categories over the grid than under either earlier scheme, and better overall in the mean."""
+    """Fewer degraded categories over the grid than under either earlier scheme, and better overall on average."""
     counts, means = [], []
     pairs: dict[str, int] = {}
     for log in case.logs:

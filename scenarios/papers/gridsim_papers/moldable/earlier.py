@@ -1,6 +1,6 @@
-"""Judges of what the paper on moldable jobs says about the schemes before its own.
+"""Judges of the paper's claims about the schemes before its own.
 
-The claims that they judge are in `claims`.
+The claims are listed in `claims`.
 
 References
 ----------
@@ -36,7 +36,7 @@ __all__ = [
 SUBMIT, START = EARLIER
 ALL = range(1, 11)
 SEVERAL = 3
-"""Categories from which on they are several."""
+"""Minimum number of categories that counts as several."""
 
 
 def saturated(case: Case) -> Finding:
@@ -75,13 +75,13 @@ def _first(case: Case, scheme: str, sigma: float = 0.0) -> Bars:
 
 
 def several_suffer(case: Case) -> Finding:
-    """At least three categories lose more than the margin by the sizes chosen at submission."""
+    """At least three categories lose more than the margin with sizes chosen at submission."""
     every = categories(_first(case, SUBMIT), ALL)
     return decided(at_least(SEVERAL, [degraded(bar, case.margin) for bar in every]))
 
 
 def all_gain(case: Case) -> Finding:
-    """Every category gains by the sizes chosen at the start."""
+    """Every category gains with sizes chosen at the start."""
     return decided([toward(bar, -1) for bar in categories(_first(case, START), ALL)], universal=True)
 
 
@@ -95,7 +95,7 @@ def light_suffer(case: Case) -> Finding:
 
 
 def inefficient(case: Case) -> Finding:
-    """At high load and poor scalability: several categories degraded, and nothing gained overall."""
+    """At high load and poor scalability, several categories are degraded, without an overall gain."""
     parts = []
     for scheme in EARLIER:
         bars = case.bars(scheme, log="sdsc", load_factor=125.0, sigma=2.0)
@@ -105,7 +105,7 @@ def inefficient(case: Case) -> Finding:
 
 
 def weight_factor(case: Case) -> Finding:
-    """Twice the share harms nobody at sigma 0, and the light categories at sigma 1 (and more than at 0)."""
+    """Twice the share degrades no category at sigma 0, degrades light ones at sigma 1, and degrades more than at 0."""
     parts = []
     for log in case.logs:
         linear, varied = (case.bars(START, "moldable-base", log=log, sigma=sigma) for sigma in (0.0, 1.0))
@@ -152,7 +152,7 @@ def _at(case: Case, scheme: str, load: float, sigma: float, factor: float) -> Ba
 
 
 def start_is_best(case: Case) -> Finding:
-    """Sizes chosen at the start are better overall than both at submission."""
+    """Sizes chosen at the start are better overall than both variants at submission."""
     settings = product(case.logs, (100.0, 125.0), (0.0, 1.0, 2.0), (SUBMIT, GREEDY))
     return decided(
         [
@@ -163,7 +163,7 @@ def start_is_best(case: Case) -> Finding:
 
 
 def hidden_losers(case: Case) -> Finding:
-    """Among the settings of figures 1 to 5 there are some that gain overall while a category is degraded."""
+    """At some of the settings of figures 1 to 5, all jobs together gain while a category is degraded."""
     shown = [
         *(_first(case, scheme, sigma) for sigma, scheme in product((0.0, 1.0), EARLIER)),
         *(case.bars(scheme, log="sdsc", load_factor=125.0, sigma=2.0) for scheme in EARLIER),
@@ -174,6 +174,6 @@ def hidden_losers(case: Case) -> Finding:
 
 
 def _hidden(bars: Bars, loses: Part) -> Part:
-    """Whether all jobs together gain, and one category loses; refuted where either surely is not so."""
+    """Test whether all jobs together gain and one category loses; refuted when either is significantly false."""
     gains = toward(bars[""], -1)
     return loses._replace(a=max(gains.a, loses.a), b=min(1.0, 2 * min(gains.b, loses.b)))

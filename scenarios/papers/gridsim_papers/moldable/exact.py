@@ -1,6 +1,6 @@
-"""Claims about moldable jobs that the code decides, on random speedups, profiles and queues: no row is needed.
+"""Claims about moldable jobs decided by the code, on random speedups, profiles and queues, without stored rows.
 
-Exact cases, where they are, decide them too: see `gridsim_papers.moldable.family`.
+Exact cases also decide them when available: see `gridsim_papers.moldable.family`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TOLERANCE = 1e-9
 
 
 def downey(speedup: type[Downey] = Downey) -> Finding:
-    """Continuous, never falling, at most min(n, A), the same in both regimes at sigma 1, saturated at A."""
+    """Continuous, never decreasing, at most min(n, A), the same in both regimes at sigma 1, saturated at A."""
     rng = stream(1, "claims", "downey")
     worst, checks = 0.0, 0
     for average, sigma in zip([1.0, 8.0, *rng.uniform(1, 200, 300)], [0.0, 1.0, *rng.uniform(0, 3, 300)], strict=True):
@@ -33,7 +33,7 @@ def downey(speedup: type[Downey] = Downey) -> Finding:
         law = speedup(parallelism=float(average), sigma=float(sigma))
         values = law.speedup(n)
         bound = 2 * average - 1 if sigma <= 1 else average + average * sigma - sigma
-        breaks: Any = np.array([average, bound])  # the formulas hold between whole numbers of cores too
+        breaks: Any = np.array([average, bound])  # the formulas also apply between whole numbers of cores
         one, beside = (speedup(parallelism=float(average), sigma=value).speedup(n) for value in (1.0, 1 + 1e-12))
         errors = (
             np.abs(law.speedup(breaks * (1 + 1e-13)) - law.speedup(breaks * (1 - 1e-13))),
@@ -49,14 +49,14 @@ def downey(speedup: type[Downey] = Downey) -> Finding:
 
 
 def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Finding:
-    """The choice over the blocks of free time is that of trying every size, where runtimes fall with cores.
+    """The choice over blocks of free time equals that of trying every size, when runtimes decrease with cores.
 
     Parameters
     ----------
     jobs : int
-        How many, each with a profile of its own, at each of three variations of parallelism.
+        Number of jobs, each with a separate profile, at each of three variations of parallelism.
     skipped : int
-        Blocks at the beginning that the choice does not see: for tests.
+        Blocks at the beginning that the choice ignores, for tests.
     """
     checked, different = choices_compared(jobs, skipped=skipped)
     note = f"{different} of {checked} choices differ in cores or start from those of trying every size"
@@ -64,7 +64,7 @@ def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Finding:
 
 
 def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Finding:
-    """No job that can run on several cores has a lower limit where sequential ones do not count."""
+    """A job that can run on several cores has no smaller limit when sequential jobs are not counted."""
     rng = stream(1, "claims", "limits")
     checked = lower = 0
     for _ in range(states):

@@ -1,4 +1,4 @@
-"""The paper on moldable jobs, done again."""
+"""Reproduction of the paper on moldable jobs."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class MoldableFamily(Family):
             yield picture_of(recipe, words_of(recipe))
 
     def results(self, paper: Paper, rows: Rows, plan: Plan) -> MoldableResults:
-        """Rows, looked at."""
+        """Stored rows, indexed for judges."""
         return MoldableResults(rows, plan)
 
     def by_cases(self, ledger: Mapping[str, Entry], cases: Cases) -> Iterator[Judged]:
-        """Properties of the code, which exact cases decide too where they are there."""
+        """Properties of the code, which exact cases also decide when available."""
         for claim, judge in EXACT.items():
             number = ledger[claim].what
             found = list(cases.of("moldable", f"{number}-*"))
@@ -95,13 +95,13 @@ class MoldableResults(Results):
         self._stored: StoredRows | None = None
 
     def draw(self, number: str) -> Figure:
-        """By its recipe."""
+        """Draw a figure from its recipe."""
         recipe = self._recipes[number].standing_in(self._logs)
         if self._stored is None:
             self._stored = StoredRows(self._rows, recipe.usual, CONDITIONS)
         return draw(recipe, self._stored)
 
     def judged(self) -> Iterator[Judged]:
-        """Claims that rows decide, in each of their circumstances."""
+        """Verdicts on the claims that rows decide, in each circumstance."""
         study = Study.from_rows(self._rows, self._logs)
         yield from answers(study, [*figures(_recipes()), *QUESTIONS])

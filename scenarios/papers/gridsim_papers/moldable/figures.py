@@ -1,7 +1,7 @@
-"""Pictures of the study on moldable jobs: who gains and who loses, by weight, at both base loads.
+"""Figures of the study on moldable jobs: gains and losses by weight, at both base loads.
 
-Recipes and stored rows are read as those of the deadline study; nothing is simulated here. A bar is the change of the
-mean response against another policy, over windows, as `gridsim_papers.moldable.changes` has it.
+Recipes and stored rows are read as in the deadline study; this module simulates nothing. A bar is the change of the
+mean response relative to another policy, over windows, as in `gridsim_papers.moldable.changes`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["CONDITIONS", "SCHEMES", "Bars", "bars_of", "caption", "draw", "words_of"]
 
 CONDITIONS = {name: read for name, read in TABLE.columns.items() if name not in ("window", "metric", "value")}
-"""Columns of rows that say what was run, and how their values are read."""
+"""Columns of rows that describe a run, and the parsers of their values."""
 
 SCHEMES = {
     "conservative": "rigid conservative backfilling",
@@ -45,7 +45,7 @@ SCHEMES = {
     "moldable-base?reserve=xfactor(k=4)": "expansion-factor promises",
     "moldable-base?reserve=xfactor(k=4,others=category)": "both",
 }
-"""Policies with what figures call them."""
+"""Policies with their names in figures."""
 
 _PROFILES = {"npb-standin": "profiles of the stand-in", "npb-measured": "measured profiles"}
 _METHODS = {"gaps": "shorter gaps", "duplication": "duplicates of jobs", "expansion": "longer runtimes"}
@@ -58,14 +58,14 @@ _TICKS_APART = 0.08
 
 
 class Bars(NamedTuple):
-    """Changes of one value of the condition that tells bars of a category apart.
+    """Changes of one value of the condition that distinguishes bars of a category.
 
     Attributes
     ----------
     value : object
         Of that condition.
     changes : mapping of str to Change
-        By category, of all jobs under the empty name; those that there are.
+        By category; all jobs have the empty name. Categories without data are absent.
     p_holm : mapping of str to float
         Two-sided, corrected for all of these.
     """
@@ -81,12 +81,12 @@ def bars_of(name: str, panel: Panel, stored: StoredRows) -> list[Bars]:
     Parameters
     ----------
     name : str
-        Of the figure, for the error.
+        Name of the figure, for the error.
 
     Raises
     ------
     InputError
-        When no value has rows: which, and what to run.
+        When no value has rows; the message contains the figure and the experiment to run.
     """
     found = stored.values(panel.y, panel.where, panel.lines, panel.along)
     others = {**panel.where, "scheme": panel.against}
@@ -109,7 +109,7 @@ def bars_of(name: str, panel: Panel, stored: StoredRows) -> list[Bars]:
 
 
 def draw(recipe: Recipe, stored: StoredRows) -> Figure:
-    """The figure of a recipe: a set of axes a panel that has rows, one legend, what was run above and how often below.
+    """Draw a recipe: axes per panel with rows, one legend, the conditions above and the number of runs below.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def draw(recipe: Recipe, stored: StoredRows) -> Figure:
 
 
 def _panels(recipe: Recipe, stored: StoredRows) -> tuple[list[tuple[Panel, list[Bars]]], list[Panel]]:
-    """Panels with their bars, and those that have none."""
+    """Panels with their bars, and panels without rows."""
     drawn, missing, error = [], [], None
     for panel in recipe.panels:
         try:
@@ -144,7 +144,7 @@ def _panels(recipe: Recipe, stored: StoredRows) -> tuple[list[tuple[Panel, list[
 
 
 def caption(recipe: Recipe, drawn: Sequence[tuple[Panel, Sequence[Bars]]], missing: Sequence[Panel] = ()) -> str:
-    """What a bar and its interval are, how many windows stand behind it, and what is not there."""
+    """Describe a bar and its interval, the number of windows per bar, and the missing panels and bars."""
     changes = [it for _, every in drawn for bars in every for it in bars.changes.values()]
     windows = sorted({it.windows for it in changes})
     counted = f"{windows[0]} to {windows[-1]} windows" if len(windows) > 1 else f"{windows[0]} window"
@@ -171,7 +171,7 @@ def caption(recipe: Recipe, drawn: Sequence[tuple[Panel, Sequence[Bars]]], missi
 
 
 def words_of(recipe: Recipe) -> Words:
-    """What conditions are called; where jobs have profiles, sigma and range factor play no part."""
+    """Describe conditions; with job profiles, sigma and range factor have no effect."""
     unsaid = ("sigma", "range_factor") if all(panel.where.get("profiles") for panel in recipe.panels) else ()
     return lambda name, value: "" if name in unsaid else _words(name, value)
 
@@ -196,7 +196,7 @@ def _words(name: str, value: Any) -> str:
 
 
 def _limits(panels: Iterable[Sequence[Bars]]) -> tuple[float, float]:
-    """Ratios at the edges: every bar, and of intervals what is not far beyond all bars."""
+    """Ratios at the edges: every bar, and the parts of intervals that are not far beyond all bars."""
     changes = [it for every in panels for bars in every for it in bars.changes.values()]
     bars = [1 + it.change for it in changes]
     low, high = min(0.95, *bars), max(1.05, *bars)
@@ -213,7 +213,7 @@ def _panel(axes: Axes, panel: Panel, every: Sequence[Bars], limits: tuple[float,
         colour = PALETTE[index % len(PALETTE)]
         sides = places + (index - (len(every) - 1) / 2) * width
         own = [(side, group) for side, group in zip(sides, groups, strict=True) if group in bars.changes]
-        # Where there is one window there is no test, and no reason for any to be paler than another.
+        # A single window allows no test, so no bar is drawn paler than another.
         colours = [_paler(colour) if bars.p_holm[group] >= _SURE else colour for _, group in own]
         changes = [bars.changes[group] for _, group in own]
         _bars(axes, [side for side, _ in own], changes, 0.92 * width, limits, color=colours)
@@ -233,20 +233,20 @@ def _panel(axes: Axes, panel: Panel, every: Sequence[Bars], limits: tuple[float,
 def _bars(
     axes: Axes, x: Sequence[float], changes: Sequence[Change], width: float, limits: tuple[float, float], **style: Any
 ) -> None:
-    """Bars from no change to each change, with their intervals."""
+    """Draw bars from no change to each change, with their intervals."""
     axes.bar(x, [it.change for it in changes], width, bottom=1.0, linewidth=0, zorder=2, **style)
     ends = np.clip(np.array([[1 + it.low, 1 + it.high] for it in changes]).reshape(-1, 2), *limits)
     axes.vlines(x, ends[:, 0], ends[:, 1], color="0.2", linewidth=0.8, zorder=3)
 
 
 def _paler(colour: str) -> str:
-    """The colour on white paper, thinned."""
+    """The colour on a white background, lightened."""
     parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return "#" + "".join(f"{round(255 - 0.38 * (255 - part)):02x}" for part in parts)
 
 
 def _ticks(axes: Axes, limits: tuple[float, float]) -> None:
-    """Ratios as per cent of change, the first of `_TICKS` first; no more than there is room for."""
+    """Write ratios as per cent of change, in the order of `_TICKS`, as many as fit."""
     apart = _TICKS_APART * math.log(limits[1] / limits[0])
     ticks: list[float] = []
     for tick in _TICKS:

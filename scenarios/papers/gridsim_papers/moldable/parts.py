@@ -1,4 +1,4 @@
-"""What bars say of parts of a claim: a sign, a loss or its absence, agreement of signs, counts."""
+"""Tests of bars for parts of a claim: a sign, a loss or its absence, agreement of signs, counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def categories(bars: Bars, numbers: Iterable[int]) -> list[Bar]:
-    """Bars of these categories, those that there are.
+    """Existing bars of these categories.
 
     Raises
     ------
@@ -43,23 +43,23 @@ def categories(bars: Bars, numbers: Iterable[int]) -> list[Bar]:
 
 
 def toward(bar: Bar, wanted: int, margin: float | None = None) -> Part:
-    """Whether a bar has the wanted sign, or is within a margin on the other side."""
+    """Test whether a bar has the wanted sign, or is within a margin on the other side."""
     return signed([(bar.words, bar.logs)], wanted, ratio=True, margin=margin)[0]
 
 
 def unharmed(bar: Bar, margin: float) -> Part:
-    """Whether nobody of a category is harmed: non-inferiority."""
+    """Test whether no category is degraded: non-inferiority."""
     return toward(bar, -1, margin)
 
 
 def degraded(bar: Bar, margin: float) -> Part:
-    """The contrary: responses are surely longer, by more than the margin; refuted where they surely are not."""
+    """Test the opposite: responses are significantly longer, by more than the margin; refuted if significantly not."""
     part = unharmed(bar, margin)
     return part._replace(a=part.b, b=part.a)
 
 
 def mean_of(bars: Iterable[Bar]) -> Values:
-    """Mean change of several bars in each window, of the logarithms."""
+    """Mean change of several bars in each window, on the logarithmic scale."""
     every = list(bars)
     units = sorted(set(chain.from_iterable(bar.logs for bar in every)))
     means = {}
@@ -71,14 +71,14 @@ def mean_of(bars: Iterable[Bar]) -> Values:
 
 
 def pooled(bars: Bars, numbers: Sequence[int], wanted: int) -> Part:
-    """Whether categories have the wanted sign in the mean."""
+    """Test whether categories have the wanted sign on average."""
     some = categories(bars, numbers)
     words = f"mean of categories {numbers[0]} to {numbers[-1]}, {some[0].scheme}, {some[0].setting}"
     return signed([(words, mean_of(some))], wanted, ratio=True)[0]
 
 
 def signs(pairs: Sequence[tuple[Bar, Bar]]) -> list[Part]:
-    """Whether bars of the same place agree in their signs: in three quarters of all places, and those of all jobs.
+    """Test whether bars of the same place agree in sign: in three quarters of all places, and for all jobs.
 
     The effect of the first part is the share that agrees, with Clopper and Pearson's interval; its tests are binomial.
 
@@ -87,7 +87,7 @@ def signs(pairs: Sequence[tuple[Bar, Bar]]) -> list[Part]:
     InputError
         When there is no pair.
     """
-    from scipy import stats  # a second, for this test alone
+    from scipy import stats  # the import takes a second and only this test needs it
 
     if not pairs:
         raise InputError("no bars to compare the signs of")
@@ -109,7 +109,7 @@ def _same_sign(one: Bar, other: Bar) -> Part:
 
 
 AGREE = 0.75
-"""Share of the signs from which on two studies tell the same."""
+"""Share of equal signs from which two studies agree."""
 
 
 def beyond(bars: Iterable[Bar], margin: float) -> Values:

@@ -1,6 +1,6 @@
-"""Rows of the study of moldable jobs by what they are about, and changes of the mean response made of them.
+"""Rows of the study of moldable jobs, indexed by their conditions, and changes of the mean response.
 
-What tells bars that are as claimed from others is in `parts`.
+Tests on the bars are in `parts`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ USUAL: Mapping[str, Any] = {"method": "gaps", "profiles": ""}
 """Conditions that need no mention."""
 
 MEAN = "response_mean"
-"""What is compared."""
+"""The compared metric."""
 
 
 class Setting(NamedTuple):
-    """Where a schedule stands in the study, but for its scheme; names as in the stored rows."""
+    """Conditions of a schedule in the study except its scheme; names as in the stored rows."""
 
     log: str = "sdsc"
     base: str = "0.65"
@@ -42,7 +42,7 @@ class Setting(NamedTuple):
     profiles: str = ""
 
     def __str__(self) -> str:
-        """What tells it from others of its base load."""
+        """Description of a setting among those of its base load."""
         if self.profiles:
             return f"{self.log} LF {self.load_factor:g} {self.profiles}"
         told = f"{self.log} LF {self.load_factor:g} sigma {self.sigma:g} RF {self.range_factor:g}"
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Change of the mean response of one category (of all jobs under the empty name) from one scheme to another.
+    """Change of the mean response of one category (all jobs: the empty name) from one scheme to another.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ class Bar(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it is a change of, and how large it is."""
+        """Description of the bar and the size of its change."""
         group = self.group.replace("weight:", "category ") or "overall"
         against = "" if self.against == BASELINE else f" against {_title(self.against)}"
         return f"{_title(self.scheme)}{against}, {self.setting}, {group} ({percent(self.change.change, sign=True)})"
 
 
 Bars = Mapping[str, Bar]
-"""By category, those that there are; of all jobs under the empty name."""
+"""Bars by existing category; all jobs have the empty name."""
 
 
 def _title(scheme: str) -> str:
@@ -90,13 +90,13 @@ class Study:
     Attributes
     ----------
     stored : StoredRows
-        As figures read them.
+        Rows as read for figures.
     logs : mapping of str to str
-        Logs that stand in for others.
+        Logs that replace others.
     cells : mapping
         By metric, setting and scheme: values of each group.
     found : dict
-        Bars made before.
+        Cached bars.
     """
 
     stored: StoredRows
@@ -106,12 +106,12 @@ class Study:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], logs: Mapping[str, str] | None = None) -> Study:
-        """Rows as stored.
+        """Index stored rows.
 
         Raises
         ------
         InputError
-            When a number is there twice, with two values.
+            When a number occurs twice, with different values.
         """
         stored = StoredRows(rows, USUAL, CONDITIONS)
         cells: dict[tuple[str, Setting, str], dict[str, Values]] = {}
@@ -123,7 +123,7 @@ class Study:
         return cls(stored, logs or {}, cells)
 
     def at(self, setting: Setting) -> Setting:
-        """The same on the log that stands in for its log."""
+        """The setting on the log that replaces its log."""
         return setting._replace(log=self.logs.get(setting.log, setting.log))
 
     def numbers(self, metric: str, setting: Setting, scheme: str) -> Mapping[str, Values]:
@@ -152,7 +152,7 @@ class Study:
 def between(
     mine: Mapping[str, Values], theirs: Mapping[str, Values], setting: Setting, scheme: str, against: str
 ) -> Bars:
-    """Changes by category, without those of too few windows to be tested.
+    """Changes by category, without those with too few windows for a test.
 
     Raises
     ------
@@ -185,9 +185,9 @@ class Case:
     base : str
         Offered load at load factor 100.
     factor : int
-        Weight factor of the combined scheme (and of the base, where the claim is about both), 1 or 2.
+        Weight factor of the combined scheme (and of the base, if the claim is about both), 1 or 2.
     margin : float
-        Of the claim, by the ledger: the ratio that does not matter.
+        Negligible ratio of the claim, from the ledger.
     """
 
     study: Study
@@ -207,25 +207,25 @@ class Case:
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """The paper's logs, those once that have the same stand-in."""
+        """The paper's logs; logs with the same replacement are listed once."""
         return tuple({self.study.logs.get(log, log): log for log in ("ctc", "sdsc")}.values())
 
     def name(self, log: str) -> str:
-        """The log itself, or what stands in for it."""
+        """The log itself, or its replacement."""
         return self.study.logs.get(log, log)
 
     def bars(self, scheme: str, against: str = BASELINE, **where: Any) -> Bars:
-        """Changes at the setting that *where* says."""
+        """Changes at the setting defined by *where*."""
         return self.study.bars(self.setting(**where), scheme, against)
 
     def has(self, scheme: str, **where: Any) -> bool:
-        """Whether a scheme was run at the setting that *where* says."""
+        """Return whether a scheme was run at the setting defined by *where*."""
         return (MEAN, self.study.at(self.setting(**where)), scheme) in self.study.cells
 
     def setting(self, **where: Any) -> Setting:
-        """The setting that *where* says, at this base load."""
+        """The setting defined by *where*, at this base load."""
         return Setting(base=self.base, **where)
 
 
 Judge = Callable[[Case], Finding]
-"""What decides a claim in given circumstances."""
+"""Judge of a claim in given circumstances."""
