@@ -348,9 +348,9 @@ def test_a_job_that_cannot_be_submitted_says_why() -> None:
     one = World(jobs(), gs.Platform.single(4), "easy", room=1)
     one.submit(job)
     for closed, told in (
-        (one, r"1 jobs have been submitted; a World\(…, room=…\)"),
+        (one, r"1 jobs have been submitted; World\(…, room=…\)"),
         (World(jobs(), gs.Platform.single(4), "easy", room=0), "no rows are reserved for jobs"),
-        (World(_chain(), gs.Platform.single(4), "fcfs"), "several tasks"),
+        (World(_chain(), gs.Platform.single(4), "fcfs"), "DAG jobs"),
         (World(reacting(), gs.Platform.single(4), "fcfs"), "users react"),
         (World(_of_sizes()[0], NODES, "moldable-base"), "sizes on machines of nodes"),
     ):
@@ -574,8 +574,8 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
         ("mrt", 1, 5, "keeps promises, which it would have to break"),
         ("moldable-base", 1, 5, "keeps promises, which it would have to break"),
         ("easy", 5, 5, "5 cores are requested of a machine with 4"),
-        ("easy", 1, 0, "expected an instant after 0.0 s"),
-        ("easy", 1, float("inf"), "expected an instant after 0.0 s"),
+        ("easy", 1, 0, "expected a time after 0.0 s"),
+        ("easy", 1, float("inf"), "expected a time after 0.0 s"),
     ],
 )
 def test_cores_that_cannot_be_held_say_why(policy: str, cores: int, until: float, told: str) -> None:

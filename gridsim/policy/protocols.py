@@ -427,7 +427,8 @@ class Capabilities:
 
         - ``site``: a `gridsim.model.site.Site` or None, whose names jobs may request;
         - ``timezone``: the zone of local dates in the files; where it is None, a run sets it to that of the workload;
-        dates outside a run and its longest walltime (whole microseconds);
+        - ``notices``: settings of the files that it does not follow, and ``outside(first, last, longest)``: notices of
+          dates outside a run and its longest walltime (whole microseconds);
         - ``machine()``, ``on_nodes()`` and ``pools(names)``: the `Platform` of the site as one pool of cores, with its
           nodes, and with some partitions as clusters (or `InputError`), and ``node_cores``;
         - ``sized(cores)`` and ``changed(change)``: the policy for another machine, after a

@@ -121,7 +121,7 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
         ),
         (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* follows what each share uses"),
         (JOBS, {"policy": Sidestepping()}, "Sidestepping.* has no compiled scheduling cycle"),
-        (JOBS, {"policy": "conservative?ordering=wfp3"}, "not compiled as a whole"),
+        (JOBS, {"policy": "conservative?ordering=wfp3"}, "no compiled scheduling cycle"),
         (JOBS, {"policy": "qops?unadmitted=best-effort"}, "jobs stay without any promise"),
         (JOBS, {"policy": "msb?partition=greedy"}, "Greedy.* chooses sizes"),
         (JOBS, {"policy": "fqops?ordering=wfp3"}, "Wfp3.* is asked at each compression"),
