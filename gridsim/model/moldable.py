@@ -151,9 +151,7 @@ class Moldable:
         for name in ("minimum", "maximum", "curve", "weight"):
             if len(getattr(self, name)) != len(cores):
                 rows = len(getattr(self, name))
-                raise InputError(
-                    f"column has {rows} rows, the workload has {len(cores)} requests for cores", field=name
-                )
+                raise InputError(f"column has {rows} rows, the workload {len(cores)} requests", field=name)
         _check_ranges(self.minimum, self.maximum, names)
         length = np.diff(self.first)[self.curve]
         for name, bad, rule in (

@@ -159,7 +159,7 @@ def test_of_jobs_with_several_tasks_every_task_has_a_range() -> None:
     last.check()
     assert last.moldable is not None
     assert last.moldable.minimum.tolist() == [3]
-    with pytest.raises(InputError, match="column has 1 rows, the workload has 3 requests for cores"):
+    with pytest.raises(InputError, match="column has 1 rows, the workload 3 requests"):
         replace(workload, moldable=last.moldable).check()
 
 
