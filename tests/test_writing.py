@@ -81,7 +81,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/metrics": 4,
     "gridsim/metrics: texts": 26,
     "gridsim/model": 4,
-    "gridsim/model: texts": 2,
+    "gridsim/model: texts": 1,
     "gridsim/policy": 9,
     "gridsim/policy: texts": 33,
     "gridsim/questions": 21,

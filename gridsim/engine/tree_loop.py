@@ -66,7 +66,7 @@ request of an arriving job and the last + 1; the next cluster that may close the
 whether it does."""
 
 _AT = 0
-_NOBODY = -1
+_NONE = -1
 _NEXT, _FIRST, _LAST = range(3)
 
 
@@ -178,7 +178,7 @@ def run_tree(work, events, states):  # type: ignore[no-untyped-def]
     clusters, where = routes[2], routes[9]
     while work > 0 and numbers[FAILED] < 0:
         work -= 1
-        ready = due = _NOBODY
+        ready = due = _NONE
         if numbers[EDGE] < numbers[LAST_EDGE]:
             edge = numbers[EDGE]
             numbers[EDGE] += 1
@@ -186,7 +186,7 @@ def run_tree(work, events, states):  # type: ignore[no-untyped-def]
                 ready = _count_down(edge_to[edge], numbers, missing, where, expected, routes[10:14])
             else:
                 ready = _send(edge, edge_to[edge], numbers, missing, where, expected, routes[10:12])
-        elif numbers[NEWS] != _NOBODY:
+        elif numbers[NEWS] != _NONE:
             row = numbers[NEWS]
             numbers[NEWS] = news[_NEXT, row]
             numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = row, edge_first[row], edge_first[row + 1]
@@ -204,24 +204,24 @@ def run_tree(work, events, states):  # type: ignore[no-untyped-def]
             what, due = _next(events, states)
             if numbers[OVER]:
                 break
-            if what != _NOBODY:
+            if what != _NONE:
                 missing[what] -= 1
-                ready = what if missing[what] == 0 else _NOBODY
-        if ready != _NOBODY:
+                ready = what if missing[what] == 0 else _NONE
+        if ready != _NONE:
             _join(ready, numbers, jobs, where, clusters, states.queue.table)
-            due = _NOBODY if numbers[BATCHED] else where[ready]
-        if due != _NOBODY:
+            due = _NONE if numbers[BATCHED] else where[ready]
+        if due != _NONE:
             _decide(numbers[NOW], due, events, states)
 
 
 @inline
 def _next(events, states):  # type: ignore[no-untyped-def]
-    """Process the next event; return the request that gets data and the cluster that decides at once, or `_NOBODY`."""
+    """Process the next event; return the request that gets data and the cluster that decides at once, or `_NONE`."""
     numbers, jobs, come, expected, looks, first, edge_first, _, _, job_of, news, routes, ends = events
     batched, n = numbers[BATCHED], jobs.shape[1]
     now = _next_instant(numbers, come, expected, looks, routes[2])
     if numbers[OVER]:
-        return _NOBODY, _NOBODY
+        return _NONE, _NONE
     numbers[NOW] = now
     looks_due = numbers[LOOKS] > 0 and looks[_AT, 0] == now
     comes = numbers[NEXT] < numbers[COME] and come[0, numbers[NEXT]] == now
@@ -231,17 +231,17 @@ def _next(events, states):  # type: ignore[no-untyped-def]
         numbers[OPEN] |= batched
         if what >= 2 * n:
             numbers[NEWS] = news[_FIRST, what - 2 * n]
-            news[_FIRST, what - 2 * n] = _NOBODY
-            return _NOBODY, _NOBODY
+            news[_FIRST, what - 2 * n] = _NONE
+            return _NONE, _NONE
         if what >= n:
-            return what - n, _NOBODY
+            return what - n, _NONE
         k = _finish(what, jobs, routes[9], routes[2], states.moves)
         if batched:
             numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = what, edge_first[what], edge_first[what + 1]
-            return _NOBODY, _NOBODY
+            return _NONE, _NONE
         if first[job_of[what] + 1] - first[job_of[what]] > 1:
             _note(what, job_of[what], numbers, news, expected, n)
-        return _NOBODY, k
+        return _NONE, k
     if looks_due:
         numbers[OPEN] = 1
         _look(now, events, states)
@@ -257,7 +257,7 @@ def _next(events, states):  # type: ignore[no-untyped-def]
             numbers[CLOSING], numbers[CLOSES] = 0, DIRTY
     else:
         numbers[OPEN], numbers[CLOSING], numbers[CLOSES] = 0, 0, DIRTY if batched else RUNG
-    return _NOBODY, _NOBODY
+    return _NONE, _NONE
 
 
 @njit_noalloc
@@ -317,8 +317,8 @@ def _finish(row, jobs, where, clusters, moves):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def _note(row, job, numbers, news, expected, n):  # type: ignore[no-untyped-def]
     """Add an ended request to the notifications of its job, which follow the previously scheduled events."""
-    news[_NEXT, row] = _NOBODY
-    if news[_FIRST, job] == _NOBODY:
+    news[_NEXT, row] = _NONE
+    if news[_FIRST, job] == _NONE:
         news[_FIRST, job] = row
         expect(numbers[NOW], 2 * n + job, expected, numbers)
     else:
@@ -333,9 +333,9 @@ def _send(edge, successor, numbers, missing, where, expected, ways):  # type: ig
     source, target = where[numbers[SOURCE]], where[successor]
     if source != target and not numbers[AT_ONCE]:
         expect(numbers[NOW] + delays[level[source, target], edge], missing.shape[0] + successor, expected, numbers)
-        return _NOBODY
+        return _NONE
     missing[successor] -= 1
-    return successor if missing[successor] == 0 else _NOBODY
+    return successor if missing[successor] == 0 else _NONE
 
 
 @njit_noalloc
@@ -344,14 +344,14 @@ def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[n
     delays, level, needs, first = ways
     missing[row] -= 1
     if missing[row]:
-        return _NOBODY
+        return _NONE
     for k in range(first[row], first[row + 1]):
         source = where[needs[1, k]]
         if source != where[row]:
             missing[row] += 1
             at = numbers[NOW] + delays[level[source, where[row]], needs[0, k]]
             expect(at, missing.shape[0] + row, expected, numbers)
-    return row if missing[row] == 0 else _NOBODY
+    return row if missing[row] == 0 else _NONE
 
 
 @njit_noalloc

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Beyond, Promises, Reasons, Record, Refusal, Status
@@ -177,13 +177,13 @@ def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]
 def _chain(asked: Workload, number: IntArray, last: Any) -> Reactions:
     """Submit each piece after the end of the previous one; jobs that wait for a job wait for its last piece."""
     n, known = len(asked), asked.reactions
-    nobody: IntArray = np.full(n, NOBODY, dtype=np.int64)
+    none: IntArray = np.full(n, NONE, dtype=np.int64)
     if known is None:
-        known = Reactions(nobody, nobody, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
+        known = Reactions(none, none, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
     columns = [known.batch, known.before, *([] if known.then is None else [known.then])]
     free = max(int(column.max(initial=-1)) for column in columns) + 1
     later = np.flatnonzero(number > 0)
-    batch, before = known.batch.copy(), np.where(last, known.before, NOBODY)
+    batch, before = known.batch.copy(), np.where(last, known.before, NONE)
     batch[later] = free + np.arange(len(later))
     before[later - 1] = batch[later]
     return replace(
@@ -192,6 +192,6 @@ def _chain(asked: Workload, number: IntArray, last: Any) -> Reactions:
         before=before,
         delay=np.where(number > 0, 0, known.delay),
         opens=known.opens & (number == 0),
-        then=None if known.then is None else np.where(last, known.then, NOBODY),
+        then=None if known.then is None else np.where(last, known.then, NONE),
         stated_from=min(known.stated_from, free),
     )

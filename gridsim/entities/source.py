@@ -9,7 +9,7 @@ from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
 from gridsim.entities.router import Root
-from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 
@@ -90,7 +90,7 @@ class Reacting:
         self._due: dict[int, list[int]] = {}
         self._released = self._told = 0
         self._expect_batches(requests, reactions)
-        alone = np.flatnonzero(reactions.batch == NOBODY)
+        alone = np.flatnonzero(reactions.batch == NONE)
         self._own: Iterator[tuple[int, int]] = zip(requests.submit[alone].tolist(), alone.tolist(), strict=True)
         self._next = next(self._own, None)
         self._until = -1  # instant up to which independent jobs are scheduled
@@ -121,7 +121,7 @@ class Reacting:
         """Submit the batches whose last awaited request has ended or was rejected."""
         for column in self._waiting:
             batch = column[request]
-            if batch == NOBODY:
+            if batch == NONE:
                 continue
             self._ended[batch] = int(self._env.now)
             self._missing[batch] -= 1

@@ -19,7 +19,7 @@ FINE = 2**33
 """Scale of scores that are not whole numbers: scores that differ by less than about 1e-9 are equal."""
 
 KIND, _ROUGH, _COUNT, _UNIT, _SUM = range(5)
-_NOBODY = -1
+_NONE = -1
 
 
 class Rule(NamedTuple):
@@ -234,8 +234,8 @@ def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-de
 
 @njit_noalloc
 def _winner(scores, one, other):  # type: ignore[no-untyped-def]
-    """Return the node with the lower score, of equal ones the left, which has the lower number; `_NOBODY` loses."""
-    if one == _NOBODY or (other != _NOBODY and scores[other] < scores[one]):
+    """Return the node with the lower score, of equal ones the left, which has the lower number; `_NONE` loses."""
+    if one == _NONE or (other != _NONE and scores[other] < scores[one]):
         return other
     return one
 
@@ -245,7 +245,7 @@ def _enter(sketch, n, able):  # type: ignore[no-untyped-def]
     """Set the leaf of a node in the tournament tree: its new score, or removed if it is not *able*."""
     tree = sketch.tree
     i = tree.shape[0] // 2 + n
-    tree[i] = n if able else _NOBODY
+    tree[i] = n if able else _NONE
     i >>= 1
     while i > 0:
         tree[i] = _winner(sketch.scores, tree[2 * i], tree[2 * i + 1])
@@ -323,7 +323,7 @@ def _draw(sketch):  # type: ignore[no-untyped-def]
     tree = sketch.tree
     half = tree.shape[0] // 2
     for n in range(half):
-        tree[half + n] = n if n < sketch.fits.shape[0] and sketch.fits[n] > 0 else _NOBODY
+        tree[half + n] = n if n < sketch.fits.shape[0] and sketch.fits[n] > 0 else _NONE
     for i in range(half - 1, 0, -1):
         tree[i] = _winner(sketch.scores, tree[2 * i], tree[2 * i + 1])
 
@@ -331,10 +331,10 @@ def _draw(sketch):  # type: ignore[no-untyped-def]
 @njit_noalloc
 def _best(sketch, shape, left, used, slack, others):  # type: ignore[no-untyped-def]
     """Return the node of lowest score among those that may take the next task."""
-    best = _NOBODY
+    best = _NONE
     for n in range(sketch.fits.shape[0]):
         if may_take(sketch, shape, n, left, used, slack, others):
-            best = n if best == _NOBODY or sketch.scores[n] < sketch.scores[best] else best
+            best = n if best == _NONE or sketch.scores[n] < sketch.scores[best] else best
     return best
 
 

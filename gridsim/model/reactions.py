@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import NEVER, IntArray
 
-NOBODY = -1
+NONE = -1
 """Number that means no batch."""
 
 
@@ -24,7 +24,7 @@ class Batches(NamedTuple):
     first : (b + 1,) int64
         The rows of batch ``i`` are ``rows[first[i]:first[i + 1]]``, in order of submission.
     before, then : (n,) int64
-        Batches that wait for the end of each job; `NOBODY` for no existing one. *then* is None if no job has one.
+        Batches that wait for the end of each job; `NONE` for no existing one. *then* is None if no job has one.
     waited : (b,) int64
         Number of jobs that each batch waits for.
     follows : (b,) bool
@@ -49,16 +49,16 @@ class Reactions:
     Attributes
     ----------
     batch : (n,) int64
-        Number of the batch of the job, ascending with the batches of a user; `NOBODY` for a job that keeps its submit
+        Number of the batch of the job, ascending with the batches of a user; `NONE` for a job that keeps its submit
         time in any case.
     before : (n,) int64
-        Number of the batch that waits for the end of this job; `NOBODY` if there is none.
+        Number of the batch that waits for the end of this job; `NONE` if there is none.
     delay : (n,) int64
         For reactions, time from the last end that the batch waits for to the submission, whole microseconds.
     opens : (n,) bool
         Whether the batch opens a session, which keeps its submit times or is later if it has to wait.
     then : (n,) int64 or None
-        Number of the batch that follows this job according to the log (SWF's preceding job); `NOBODY` for none, None
+        Number of the batch that follows this job according to the log (SWF's preceding job); `NONE` for none, None
         if the log has no preceding jobs.
     stated_from : int
         Smallest number of a batch with a logged preceding job. These batches react to one job, independently of other
@@ -81,7 +81,7 @@ class Reactions:
     stated_from: int = NEVER
 
     def __repr__(self) -> str:
-        return f"<Reactions: {len(self.batch):,} jobs in {len(np.unique(self.batch[self.batch != NOBODY])):,} batches>"
+        return f"<Reactions: {len(self.batch):,} jobs in {len(np.unique(self.batch[self.batch != NONE])):,} batches>"
 
     def select(self, rows: Any) -> Reactions:
         """Return the reactions of some jobs (mask, slice or indices)."""
@@ -101,7 +101,7 @@ class Reactions:
         then = None if self.then is None else self.then.copy()
         for column in (batch, before, then):
             if column is not None:
-                column[rows] = NOBODY
+                column[rows] = NONE
         return replace(self, batch=batch, before=before, then=then)
 
     @property
@@ -110,21 +110,21 @@ class Reactions:
         waits: npt.NDArray[np.bool_] = np.isin(self.batch, self.before)
         if self.then is not None:
             waits |= np.isin(self.batch, self.then)
-        waits &= (self.batch != NOBODY) & ~self.opens
+        waits &= (self.batch != NONE) & ~self.opens
         return waits
 
     def batches(self, user: IntArray | None) -> Batches:
         """Return the existing batches, consecutive for each user; *user* is None if no job has one."""
-        rows = np.flatnonzero(self.batch != NOBODY)
+        rows = np.flatnonzero(self.batch != NONE)
         rows = rows[np.argsort(self.batch[rows], kind="stable")]
-        first = np.flatnonzero(np.diff(self.batch[rows], prepend=NOBODY))
+        first = np.flatnonzero(np.diff(self.batch[rows], prepend=NONE))
         number = self.batch[rows[first]]
         before = _places(self.before, number)
         then = None if self.then is None else _places(self.then, number)
         waited = np.zeros(len(number), dtype=np.int64)
         for column in (before, then):
             if column is not None:
-                waited += np.bincount(column[column != NOBODY], minlength=len(number))
+                waited += np.bincount(column[column != NONE], minlength=len(number))
         follows = np.zeros(len(number), dtype=np.bool_)
         if user is not None:
             owner = user[rows[first]]
@@ -166,6 +166,6 @@ class Reactions:
 
 
 def _places(numbers: IntArray, known: IntArray) -> IntArray:
-    """Return the positions of batch numbers in the ascending *known* ones; `NOBODY` for others."""
+    """Return the positions of batch numbers in the ascending *known* ones; `NONE` for others."""
     places = np.minimum(np.searchsorted(known, numbers), max(len(known) - 1, 0))
-    return np.where(np.isin(numbers, known), places, NOBODY)
+    return np.where(np.isin(numbers, known), places, NONE)

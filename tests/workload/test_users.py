@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.workload.transform.duplicate import Duplicate
@@ -35,13 +35,13 @@ def test_a_submit_within_the_think_time_of_an_end_is_a_reaction_to_it():
 def test_a_session_waits_for_what_ended_before_it_all_the_same():
     reactions, _ = found((7, 0, 10), (7, 99, 110))
     assert reactions.opens.tolist() == [True, True]
-    assert reactions.before.tolist() == [reactions.batch[1], NOBODY]
+    assert reactions.before.tolist() == [reactions.batch[1], NONE]
 
 
 def test_a_batch_waits_for_all_that_ended_since_the_last_submit_and_counts_from_the_last_end():
     reactions, _ = found((7, 0, 10), (7, 1, 15), (7, 2, 90), (7, 18, 40))
     assert len(set(reactions.batch[:3].tolist())) == 1
-    assert reactions.before.tolist() == [reactions.batch[3], reactions.batch[3], NOBODY, NOBODY]
+    assert reactions.before.tolist() == [reactions.batch[3], reactions.batch[3], NONE, NONE]
     assert reactions.delay[3] == 3
 
 
@@ -74,8 +74,8 @@ def test_users_do_not_wait_for_each_other():
 
 def test_jobs_of_unknown_users_and_unknown_ends_are_waited_for_by_nobody():
     reactions, _ = found((-1, 0, 10), (-1, 12, 20), (7, 0, None), (7, 12, 20))
-    assert (reactions.before == NOBODY).all()
-    assert reactions.batch.tolist()[:2] == [NOBODY, NOBODY]
+    assert (reactions.before == NONE).all()
+    assert reactions.batch.tolist()[:2] == [NONE, NONE]
 
 
 def log(**columns: list[float]) -> Workload:
@@ -116,8 +116,8 @@ def test_random_copies_wait_for_nothing_and_copies_beside_their_originals_do_as_
     rng = np.random.default_rng(1)
     random = Duplicate(load=2, arrival="random").apply(React().apply(log()), rng)
     assert random.reactions is not None
-    assert (random.reactions.batch[random.job > 3] == NOBODY).all()
-    assert (random.reactions.before[random.job > 3] == NOBODY).all()
+    assert (random.reactions.batch[random.job > 3] == NONE).all()
+    assert (random.reactions.before[random.job > 3] == NONE).all()
     beside = Duplicate(load=2, arrival="same").apply(React().apply(log()), rng)
     assert beside.reactions is not None
     assert beside.reactions.batch[::2].tolist() == beside.reactions.batch[1::2].tolist()
@@ -180,9 +180,9 @@ def test_a_job_comes_its_stated_think_time_after_the_job_that_the_log_names():
     changed = React(think=5).apply(stated(-1, -1, 1, think=[np.nan, np.nan, 7]))
     assert changed.reactions is not None
     assert changed.reactions.then is not None
-    assert changed.reactions.then.tolist() == [changed.reactions.batch[2], NOBODY, NOBODY]
+    assert changed.reactions.then.tolist() == [changed.reactions.batch[2], NONE, NONE]
     assert (changed.reactions.delay / MICROSECOND).tolist() == [0, 3, 7]
-    assert changed.reactions.before.tolist() == [changed.reactions.batch[1], NOBODY, NOBODY]
+    assert changed.reactions.before.tolist() == [changed.reactions.batch[1], NONE, NONE]
     entry = changed.provenance["transforms"][-1]
     assert (entry["stated"], entry["reacting"], entry["sessions"]) == (1, 2, 1)
     assert "preceding_unknown" not in entry
@@ -227,11 +227,11 @@ def test_random_copies_do_not_come_after_what_the_log_states():
     copied = Duplicate(load=2).apply(React(think=5).apply(stated(-1, -1, 1)), np.random.default_rng(1)).reactions
     assert copied is not None
     assert copied.then is not None
-    assert np.count_nonzero(copied.then != NOBODY) == 1
+    assert np.count_nonzero(copied.then != NONE) == 1
 
 
 def test_a_job_that_ends_as_it_comes_is_waited_for_by_the_next_and_not_by_itself():
     reactions, _ = found((7, 0, 10), (7, 12, 12), (7, 12, 30))
-    assert reactions.before.tolist() == [reactions.batch[1], reactions.batch[2], NOBODY]
+    assert reactions.before.tolist() == [reactions.batch[1], reactions.batch[2], NONE]
     assert reactions.batch[1] != reactions.batch[2]
     assert reactions.delay.tolist() == [0, 2, 0]

@@ -49,8 +49,8 @@ LAXITY, DEADLINE, ARRIVAL, PLANNED = range(4)
 
 SUBMIT, REQUESTED, RESPONSE, KILLS_OF, RESTARTABLE = range(5)
 
-NOBODY = -1
-TURNED_AWAY = -2
+NONE = -1
+REJECTED = -2
 
 
 # -- an admission as numbers -------------------------------------------------------------------------------------------
@@ -188,16 +188,16 @@ def _asked_for(request, now, state, trial, asked, how):  # type: ignore[no-untyp
     deadline = asked[REQUESTED][request]
     rows, starts = _searched(request, deadline, now, state, asked, how)
     if rows.shape[0]:
-        return deadline, NOBODY, rows, starts
+        return deadline, NONE, rows, starts
     if how[KILLS]:
         victim, rows, starts = _rescued(request, deadline, now, state, trial, asked, how)
         if victim >= 0:
             return deadline, victim, rows, starts
     if not how[FEEDBACK]:
-        return NEVER, NOBODY, rows, starts
+        return NEVER, NONE, rows, starts
     found = _appended(request, now, state)
     if found <= deadline:
-        return deadline, NOBODY, rows, starts
+        return deadline, NONE, rows, starts
     refused, tick = deadline, how[TICK]
     for _ in range(how[RETRIES]):
         if found - refused <= tick:
@@ -208,7 +208,7 @@ def _asked_for(request, now, state, trial, asked, how):  # type: ignore[no-untyp
             found, rows, starts = middle, other, places
         else:
             refused = middle
-    return with_slack(found, asked[SUBMIT][request], how[TICK], how[SLACK], how[SLACK_OF]), NOBODY, rows, starts
+    return with_slack(found, asked[SUBMIT][request], how[TICK], how[SLACK], how[SLACK_OF]), NONE, rows, starts
 
 
 @njit_noalloc
@@ -239,7 +239,7 @@ def _artificial(request, now, state, asked, how):  # type: ignore[no-untyped-def
 
 @njit
 def _rescued(request, deadline, now, state, trial, asked, how):  # type: ignore[no-untyped-def]
-    """Return a running request to kill, and the plan in which both end in time; `NOBODY` if no kill helps."""
+    """Return a running request to kill, and the plan in which both end in time; `NONE` if no kill helps."""
     queue, machine = trial
     granted, running = queue.granted, state[0].running[1, : state[0].meta[RUNNING]]
     found = victims(
@@ -259,7 +259,7 @@ def _rescued(request, deadline, now, state, trial, asked, how):  # type: ignore[
         for k in range(rows.shape[0]):
             if rows[k] == victim and starts[k] > now:
                 return victim, rows, starts
-    return NOBODY, found[:0], found[:0]
+    return NONE, found[:0], found[:0]
 
 
 @njit_noalloc
@@ -282,12 +282,12 @@ def _copy(state, trial):  # type: ignore[no-untyped-def]
 
 @njit
 def admit(request, now, state, trial, asked, answers, how):  # type: ignore[no-untyped-def]
-    """Answer a request and admit it if its user accepts; return the request to kill, `NOBODY` or `TURNED_AWAY`.
+    """Answer a request and admit it if its user accepts; return the request to kill, `NONE` or `REJECTED`.
 
     *answers* is a `gridsim.policy.protocols.Answers` as a plain tuple, *trial* a second ``state`` for trial kills.
     """
     granted, offer, doublings, refused, takes, _, _ = answers
-    victim, doubled = NOBODY, 0
+    victim, doubled = NONE, 0
     if asked[REQUESTED][request] >= NEVER:
         end, doubled, rows, starts = _artificial(request, now, state, asked, how)
     else:
@@ -296,7 +296,7 @@ def admit(request, now, state, trial, asked, answers, how):  # type: ignore[no-u
         offer[request] = end
     if end >= NEVER or end > takes[request]:
         refused[request] = True
-        return TURNED_AWAY
+        return REJECTED
     granted[request], doublings[request] = end, doubled
     _take(request, now, end, victim, rows, starts, state, asked)
     return victim

@@ -29,7 +29,7 @@ initial number of holders; whether a request has a start and cores, but does not
 
 LANE, DUE, HOLDS, ALLOWED, LIMIT, START, WIDTH, HELD, STARTING, CORES = ROWS = range(10)
 
-NOBODY, IN_LANE, ALONE, STARTS = range(4)
+NO_HOLD, IN_LANE, ALONE, STARTS = range(4)
 
 
 class MoldableQueue(NamedTuple):
@@ -118,7 +118,7 @@ def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
     for i in range(rows.shape[0]):
         row = rows[i]
         table[ALLOWED, row] = limits.allowed[i]
-        if table[HOLDS, row] != NOBODY or table[DUE, row] >= now:
+        if table[HOLDS, row] != NO_HOLD or table[DUE, row] >= now:
             continue
         k = meta[HOLDERS]
         while k > known and before(table[DUE], queue.ties, row, table[HELD, k - 1]):
@@ -130,7 +130,7 @@ def _begin(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-def]
     if meta[BY_QUEUE]:
         k = 0
         for row in rows:
-            if table[HOLDS, row] != NOBODY:
+            if table[HOLDS, row] != NO_HOLD:
                 table[HELD, k] = row
                 k += 1
     if meta[BY_QUEUE] or not verbs.keeps_reservations(machine):
@@ -161,7 +161,7 @@ def _next_other(now, rows, queue, sizes, machine):  # type: ignore[no-untyped-de
     table, meta, capacity = queue.table, queue.meta, queue.capacity
     for i in range(meta[AT] - meta[HELD_BEFORE], rows.shape[0]):
         row = rows[i]
-        if table[HOLDS, row] != NOBODY:
+        if table[HOLDS, row] != NO_HOLD:
             continue
         start = now
         if capacity[table[LANE, row]] > 0:
@@ -186,7 +186,7 @@ def _account(now, row, start, cores, queue):  # type: ignore[no-untyped-def]
         table[STARTING, meta[STARTED]], table[CORES, meta[STARTED]] = row, cores
         meta[STARTED] += 1
         return
-    if table[HOLDS, row] == NOBODY:
+    if table[HOLDS, row] == NO_HOLD:
         queue.capacity[table[LANE, row]] -= 1
         table[HOLDS, row] = IN_LANE
     table[LIMIT, row] = table[ALLOWED, row]
@@ -199,7 +199,7 @@ def _start_all(now, queue, sizes):  # type: ignore[no-untyped-def]
     """Remove the requests that start from the queue, and start them."""
     for k in range(queue.meta[STARTED]):
         row, cores = queue.table[STARTING, k], queue.table[CORES, k]
-        queue.table[HOLDS, row] = NOBODY
+        queue.table[HOLDS, row] = NO_HOLD
         take_out(queue.waiting, queue.meta, index_of(queue.waiting, queue.meta, row))
         queue.cores[row], queue.began[row] = cores, now
         end = now + on(sizes.table, sizes.relative, row, cores)

@@ -18,7 +18,7 @@ from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler import linear_priority, list_cycle
 from gridsim.policy.scheduler.list_state import ListState, Order
 from gridsim.policy.scheduler.random_selection import drawing, nothing_drawn
-from gridsim.policy.scheduler.sequential_selection import NOBODY
+from gridsim.policy.scheduler.sequential_selection import NONE
 
 Cycle = Callable[[int], Sequence[int]]
 """A scheduling cycle at an instant: the requests that it starts."""
@@ -180,10 +180,10 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
     If it *holds*, a request that does not fit is also the next one of the following cycle. The queue stays in job
     order.
     """
-    held = NOBODY
+    held = NONE
     draws = drawing(ordering.stream) if draws_alone(ordering) else None
     if draws is not None and state.plain:
-        how, none = np.array([NOBODY, holds, 0], dtype=np.int64), np.zeros(0, dtype=np.int64)
+        how, none = np.array([NONE, holds, 0], dtype=np.int64), np.zeros(0, dtype=np.int64)
         state.hand_over("selected", (draws, none, np.zeros((3, 0), dtype=np.int64), how))
 
     def index_at(now: int, started: int) -> int:
@@ -193,7 +193,7 @@ def _picked(ordering: Any, state: ListState, *, holds: bool) -> Cycle:
         index = where[0] if len(where) else call(ordering, "pick", state.queue(rows), now / 1e6)
         if not isinstance(index, int | np.integer) or not 0 <= index < len(rows):
             raise PolicyError(f"{name_of(ordering)} picked number {index!r} of {len(rows)} requests")
-        held = int(rows[index]) if holds else NOBODY
+        held = int(rows[index]) if holds else NONE
         return int(index)
 
     return _selecting(state, index_at)
@@ -224,7 +224,7 @@ def _grouped(ordering: Any, state: ListState) -> Cycle:
     if counts_in_columns(ordering) and state.plain:
         weights = ordering.column
         shares = np.stack([np.zeros_like(weights), weights, weights])
-        how = np.array([NOBODY, 0, ordering.changes == "start"], dtype=np.int64)
+        how = np.array([NONE, 0, ordering.changes == "start"], dtype=np.int64)
         state.hand_over("selected", (nothing_drawn(), np.ascontiguousarray(group), shares, how))
     place: IntArray = np.zeros(0, dtype=np.int64)
 

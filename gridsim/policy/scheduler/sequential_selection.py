@@ -12,7 +12,7 @@ from gridsim.model.time import IntArray
 from gridsim.policy.scheduler.list_cycle import CORES, QUEUE, begin_at, first_of_groups, take_in
 from gridsim.policy.scheduler.random_selection import draw_below
 
-NOBODY = -1
+NONE = -1
 NEXT, HOLDS, AGAIN = range(3)
 _USED, _WEIGHT, _PLACE = range(3)
 
@@ -29,7 +29,7 @@ class Selection(NamedTuple):
     shares : (3, leaves) int64
         Cores in use, weights and workspace; no leaves if requests are drawn.
     how : (3,) int64
-        The next request of the following cycle, or `NOBODY`; whether a request that does not fit becomes that; whether
+        The next request of the following cycle, or `NONE`; whether a request that does not fit becomes that; whether
         shares are ordered again after each start, else once per cycle.
     """
 
@@ -67,15 +67,15 @@ def run_selection(now, ended, tail, queue, selection):  # type: ignore[no-untype
                 for leaf in range(leaves):
                     shares[_PLACE, leaf] = shares[_USED, leaf] * shares[_WEIGHT, leaf]
             index = first_of_groups(table, meta, group, shares[_PLACE])
-        elif how[NEXT] == NOBODY:
+        elif how[NEXT] == NONE:
             index = draw_below(draws, meta[TAIL] - meta[HEAD])
         else:
             index = index_of(table[QUEUE], meta, how[NEXT])
         row = table[QUEUE, meta[HEAD] + index]
         if not begin_at(now, index, table, running, meta):
-            how[NEXT] = row if how[HOLDS] else NOBODY
+            how[NEXT] = row if how[HOLDS] else NONE
             break
-        how[NEXT] = NOBODY
+        how[NEXT] = NONE
         if leaves:
             shares[_USED, group[row]] += table[CORES, row]
         moves[0, count] = row

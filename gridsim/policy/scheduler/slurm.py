@@ -73,7 +73,7 @@ from gridsim.words import between, when
 LATER = SECOND // 4
 """Delay of the priority calculation after the backfill cycle of the same second, as on a real Slurm 22.05."""
 
-NOBODY: IntArray = np.zeros(0, dtype=np.int64)
+NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 
 @dataclass
@@ -328,7 +328,7 @@ class Slurm:
         self._gives_way = bool(self._rules.may.any())
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
-        compile_ahead(backfill_pass, self._backfill_arguments(0, NOBODY))
+        compile_ahead(backfill_pass, self._backfill_arguments(0, NO_ROWS))
 
     def _lay_out(self, spending: Site) -> Requests:
         """Create the columns of all requests known by now, in their initial state; return the requests used for that.
@@ -547,7 +547,7 @@ class Slurm:
 
     def _backfill_arguments(self, now: int, order: IntArray) -> tuple[Any, ...]:
         """Return the arguments of a backfill cycle over entries in *order*."""
-        arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons)
+        arrays = (*self._prepare(now), self._started, self._numbers, NO_ROWS, self._diary.reasons)
         return now, order, self._backfill_parameters, *arrays, self._room(order)
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
@@ -565,7 +565,7 @@ class Slurm:
         """Return which entries may block others (``bf_min_age_reserve``, ``bf_min_prio_reserve``); empty: all."""
         scheduling = self._site.scheduling
         if not scheduling.least_age and not scheduling.least_priority:
-            return NOBODY
+            return NO_ROWS
         old = now - self._priorities.since >= scheduling.least_age
         return (old & (self._priorities.priority >= scheduling.least_priority)).astype(np.int64)
 

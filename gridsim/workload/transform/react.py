@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 from gridsim.record import Record
@@ -28,7 +28,7 @@ class Stated(NamedTuple):
     Attributes
     ----------
     after : (n,) int64
-        Row of the earlier job that each job follows; `NOBODY` where the log names none.
+        Row of the earlier job that each job follows; `NONE` where the log names none.
     pause : (n,) int64
         Time from the end of that job to the submission of this one, whole microseconds.
     """
@@ -81,7 +81,7 @@ def habits(
     """
     known = user != UNKNOWN
     ended = np.flatnonzero(known & (end < NEVER))
-    rows = np.flatnonzero(known if stated is None else known & (stated.after == NOBODY))
+    rows = np.flatnonzero(known if stated is None else known & (stated.after == NONE))
     rows = rows[np.lexsort((rows, submit[rows], user[rows]))]  # grouped by user, in order of submission
     opener, last_end = _next_submits(user, submit, end, ended, rows)
     first = np.ones(len(rows), dtype=np.bool_)
@@ -93,12 +93,12 @@ def habits(
     number = np.cumsum(opens_session | reacts) - 1  # of the batch; includes the batches that open sessions
     leader = np.flatnonzero(opens_session | reacts)
     of_reaction = reacts[leader][number]
-    batch, delay = np.full(len(user), NOBODY, dtype=np.int64), np.zeros(len(user), dtype=np.int64)
+    batch, delay = np.full(len(user), NONE, dtype=np.int64), np.zeros(len(user), dtype=np.int64)
     opens = np.zeros(len(user), dtype=np.bool_)
     batch[rows], opens[rows] = number, ~of_reaction
     delay[rows] = np.where(of_reaction, submit[rows] - last_end[rows[leader]][number], 0)
-    waited_for = opener != NOBODY
-    before = np.full(len(user), NOBODY, dtype=np.int64)
+    waited_for = opener != NONE
+    before = np.full(len(user), NONE, dtype=np.int64)
     before[waited_for] = batch[opener[waited_for]]
     reactions = Reactions(batch, before, delay, opens)
     if stated is not None:
@@ -108,9 +108,9 @@ def habits(
 
 def _with_stated(reactions: Reactions, stated: Stated, number: int) -> Reactions:
     """Add one batch for all jobs that follow the same job; the first of these batches has this *number*."""
-    rows = np.flatnonzero(stated.after != NOBODY)
+    rows = np.flatnonzero(stated.after != NONE)
     reasons, place = np.unique(stated.after[rows], return_inverse=True)
-    then = np.full(len(stated.after), NOBODY, dtype=np.int64)
+    then = np.full(len(stated.after), NONE, dtype=np.int64)
     then[reasons] = number + np.arange(len(reasons))
     reactions.batch[rows], reactions.delay[rows] = number + place, stated.pause[rows]
     return replace(reactions, then=then, stated_from=number)
@@ -121,7 +121,7 @@ def _next_submits(
 ) -> tuple[IntArray, IntArray]:
     """Return the user's first submission in *rows* at or after the end of each job, and the last such end of each one.
 
-    The value is `NOBODY` if there is no such submission.
+    The value is `NONE` if there is no such submission.
     """
     at_once = end[ended] <= submit[ended]
     end = np.maximum(end, submit)
@@ -130,14 +130,14 @@ def _next_submits(
     is_submit = np.arange(len(times)) >= len(ended)
     # Ends precede submissions of the same instant, except ends of jobs that end at their submission. Of several
     # submissions at one instant, the first in the log reacts.
-    behind = np.concatenate([np.where(at_once, ended, NOBODY), rows])
+    behind = np.concatenate([np.where(at_once, ended, NONE), rows])
     order = np.lexsort((~is_submit, behind, times, user[whose]))
     place = np.where(is_submit[order], np.arange(len(order)), len(order))
     following = np.minimum.accumulate(place[::-1])[::-1]
     at = np.flatnonzero(~is_submit[order] & (following < len(order)))
     job, answer = whose[order[at]], whose[order[following[at]]]
     same = user[job] == user[answer]
-    opener = np.full(len(user), NOBODY, dtype=np.int64)
+    opener = np.full(len(user), NONE, dtype=np.int64)
     opener[job[same]] = answer[same]
     last_end = np.full(len(user), _BEFORE_ALL, dtype=np.int64)
     np.maximum.at(last_end, answer[same], end[job[same]])
@@ -220,7 +220,7 @@ class React:
         facts: dict[str, int] = {"sessions": found.sessions}
         facts["reacting"] = int(np.count_nonzero(found.reactions.answers))
         if stated is not None:
-            facts["stated"] = int(np.count_nonzero(stated.after != NOBODY))
+            facts["stated"] = int(np.count_nonzero(stated.after != NONE))
         if lost:
             facts["preceding_unknown"] = lost
         reference_named = None if self.reference is None else str(self.reference)
@@ -251,7 +251,7 @@ def _stated(workload: Workload, end: IntArray) -> tuple[Stated | None, int]:
     place = order[np.minimum(np.searchsorted(workload.job, preceding, sorter=order), len(order) - 1)]
     named = preceding != UNKNOWN
     known = named & (workload.job[place] == preceding) & (place < np.arange(len(workload)))
-    after = np.where(known, place, NOBODY)
+    after = np.where(known, place, NONE)
     apart = np.where(known & (end[place] <= workload.submit), workload.submit - end[place], 0)
     think = whole(np.asarray(workload.logged["think"], dtype=np.float64))
     lost = int(np.count_nonzero(named & ~known))

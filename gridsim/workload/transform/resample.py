@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.errors import InputError, check_parameters
 from gridsim.model.dates import calendar_of
-from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.reactions import NONE, Reactions
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.model.workload import UNKNOWN, Workload, recorded
 
@@ -260,14 +260,14 @@ def _renumbered(named: IntArray, job: IntArray, copy: IntArray) -> tuple[IntArra
 def _reactions(reactions: Reactions, chosen: _Chosen, copies: int) -> Reactions:
     """Return reactions with separate batches per copy; wrapped jobs are first and are no reaction to the others."""
     known = [column for column in (reactions.batch, reactions.before, reactions.then) if column is not None]
-    count = max(int(column.max(initial=NOBODY)) for column in known) + 1
+    count = max(int(column.max(initial=NONE)) for column in known) + 1
     stated = min(reactions.stated_from, count)
     part = 2 * chosen.copy + (chosen.round_the_end == 0)  # each job of a copy wraps at most once
 
     def numbered(column: IntArray) -> IntArray:
         own = part * stated + column
         said = 2 * copies * stated + part * (count - stated) + (column - stated)
-        found: IntArray = np.where(column == NOBODY, NOBODY, np.where(column < stated, own, said))
+        found: IntArray = np.where(column == NONE, NONE, np.where(column < stated, own, said))
         return found
 
     then = None if reactions.then is None else numbered(reactions.then)
