@@ -126,8 +126,7 @@ def _machines(info: Mapping[str, Any]) -> list[str]:
     >>> bigger = {"cores": 40, "nodes": [{"more": 2, "node": node}], "pools": {}}
     >>> for line in _machines({"machines": {"now": {"cores": 32, "nodes": [], "pools": {}}, "bigger": bigger}}):
     ...     print(line)
-    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is of each policy's
-    own.
+    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is of each policy's own.
     Compared with now, the machine of bigger has 2 more nodes of 4 cores, in partition batch.
     """
     machines = info.get("machines", {})
