@@ -272,14 +272,17 @@ def _on_disk(stem: str) -> bool:
     return any(Path(_FOLDER).rglob(f"{stem}*.py{version}.nbi"))
 
 
+def as_python(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the Python function of a loop, which accepts objects and integers of any size."""
+    return getattr(loop, "py_func", loop)
+
+
 def pays(loop: Any, many: bool) -> bool:
     """Return whether a compiled loop is faster than slower code without it, compile and import time included.
 
     *many* states that the loop has so much work that compilation is always faster.
     """
-    if getattr(loop, "py_func", None) is None:
-        return False  # not compiled
-    return many or (not isinstance(loop, Loop) and is_kept(loop))
+    return as_python(loop) is not loop and (many or (not isinstance(loop, Loop) and is_kept(loop)))
 
 
 class _Hearing:

@@ -268,7 +268,6 @@ ALLOWED = {
     "files.py",  # numbers
     "model/platform_file.py",  # operating system errors
     "model/speedup.py",  # speedup laws
-    "policy/admission/trial_on_nodes.py",  # source of a search
     "registry.py",  # modules and classes
     "workers.py",  # operating system
     "scenario.py",  # transforms

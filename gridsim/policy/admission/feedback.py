@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.njit import as_python, njit_noalloc
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan, offer_of
@@ -31,7 +31,6 @@ class Feedback:
         Whether a running job may be killed first, so that the requested deadline can be kept.
     max_kills : int, optional
         Maximum number of kills of one job; unlimited if omitted.
-        How often one job may be killed; any number of times where left out.
 
     Notes
     -----
@@ -81,8 +80,8 @@ class Feedback:
             else:
                 found, best = middle, offer
         slack, submit = exact(self.slack_factor, "slack_factor"), int(plan.requests.submit[request])
-        exactly = getattr(with_slack, "py_func", with_slack)  # with integers of any size
-        return best._replace(granted=exactly(found, submit, plan.tick, slack.numerator, slack.denominator))
+        ratio = (slack.numerator, slack.denominator)
+        return best._replace(granted=as_python(with_slack)(found, submit, plan.tick, *ratio))
 
 
 @njit_noalloc

@@ -12,7 +12,7 @@ import numpy as np
 
 from gridsim.machine.allocations import Holdings
 from gridsim.machine.feasibility import can_place, first_place
-from gridsim.machine.njit import njit_noalloc
+from gridsim.machine.njit import as_python, njit_noalloc
 from gridsim.machine.node_profile import Classes, NodeProfile, Workspace, hold
 from gridsim.machine.placing import KIND, OUTSIDE, lay
 from gridsim.machine.queue_order import in_order
@@ -57,7 +57,7 @@ class NodeSearch(NamedTuple):
     def run(self, search: Callable[..., float], *arguments: Any) -> Offer | None:
         """Return the offer for the new request with the plan that a compiled search finds."""
         tried = NodeTrial(self)
-        price = getattr(search, "py_func", search)(tried, *arguments)
+        price = as_python(search)(tried, *arguments)
         if price == np.inf:
             return None
         starts, holdings = tried.found
