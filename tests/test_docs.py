@@ -172,12 +172,11 @@ def having_steps() -> Iterator[Any]:
     for page, name in zip(PAGES, names(PAGES), strict=True):
         steps = [block.needs_parquet for block, _ in gridsim_steps(page.read_text(encoding="utf-8"), parquet=True)]
         if not all(steps):
-            yield pytest.param(page, False, id=name)
+            yield pytest.param(page, False, id=name, marks=() if name == "tutorial.md" else pytest.mark.long)
         if any(steps):
-            yield pytest.param(page, True, id=f"{name}-parquet", marks=pytest.mark.parquet)
+            yield pytest.param(page, True, id=f"{name}-parquet", marks=(pytest.mark.long, pytest.mark.parquet))
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("page", "parquet"), [*having_steps()])
 def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> None:
     with workshop():
@@ -189,6 +188,7 @@ def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> 
 
 
 @pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("page", having("pycon"), ids=names(having("pycon")))
 def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from gridsim.record import Record
 from gridsim.scenario import Scenario
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+pytestmark = [pytest.mark.long, pytest.mark.parquet]
 COLUMNS = ("start_us", "end_us", "status", "cluster")
 OF_JOBS = ("job", "submit", "runtime", "estimate", "cores", "deadline")
 

@@ -217,6 +217,7 @@ def test_the_table_of_a_run_is_a_log_that_streams(tmp_path: Path) -> None:
     check_folders(tmp_path / "second", tmp_path / "whole")
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_a_record_that_is_there_is_not_simulated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SCENARIO.stream(tmp_path)
@@ -253,6 +254,7 @@ def first_told(folder: Path) -> int:
     return told[0]
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_a_run_that_is_stopped_leaves_nothing_that_looks_done(tmp_path: Path) -> None:
     replace(SCENARIO, policy="fcfs").stream(tmp_path)
@@ -375,6 +377,7 @@ def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_a_job_that_starves_does_not_hold_back_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """First-fit delays the wide job to the end: the others are written as they end, and sorted at the end."""

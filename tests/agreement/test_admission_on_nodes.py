@@ -19,6 +19,8 @@ from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.translated import platform_of, workload_of
 
+pytestmark = pytest.mark.long
+
 MACHINES = {"usual": 12, "search": 200, "thorough": 2000}[os.environ.get("GRIDSIM_HYPOTHESIS", "usual")]
 """Random machines of each algorithm."""
 

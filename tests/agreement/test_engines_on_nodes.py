@@ -29,6 +29,8 @@ from tests.oracles.machine.parts import Machine
 from tests.oracles.machine.rules import RULES, Rule
 from tests.oracles.machine.translated import platform_of, workload_of
 
+pytestmark = pytest.mark.long
+
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")
 AT_EACH_PASS = (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from numpy.random import Generator
@@ -35,6 +36,8 @@ from gridsim.record import Promises, Record
 from gridsim.simulation import simulate
 from gridsim.world import World
 from tests.oracles.slurm.run import Run, schedule
+
+pytestmark = pytest.mark.long
 
 SECOND = 1_000_000
 FEW = settings(max_examples=max(25, settings.default.max_examples // 2))  # type: ignore[union-attr]

@@ -37,6 +37,7 @@ def test_the_engines_make_the_same_starts(tmp_path: Path) -> None:
     assert all(line.endswith("300 starts as by SimPy") for line in told.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_a_generated_log_is_simulated_once() -> None:
     words = [sys.executable, str(SCRIPT), "--stream", "--jobs", "300"]

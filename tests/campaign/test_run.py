@@ -453,6 +453,7 @@ def test_a_driver_without_workers_that_is_interrupted_keeps_what_is_done(
     completes(place, contents, left=4)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_is_replaced_and_nothing_fails(place: Any, wait_until: Any, contents: Any) -> None:
     driver = half_done(place, wait_until)
     met = place.met()

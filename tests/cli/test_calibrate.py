@@ -78,6 +78,7 @@ def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(
     assert "has 64 cores; the nodes of the site have 32" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_every_verb_takes_the_site_s_own_policy(site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["compare", str(LOG), "--policy", "easy", "--policy", site, "--out", str(out)]) == 0

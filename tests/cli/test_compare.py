@@ -196,6 +196,7 @@ def test_run_json_tells_the_folder_of_each_policy(tmp_path: Path) -> None:
     assert told["policies"]["fcfs"] == "Backfilling(ordering=Fifo(), reserve=Strict())"
 
 
+@pytest.mark.long
 def test_what_an_earlier_compare_wrote_goes_where_a_later_one_does_not_write_it(tmp_path: Path) -> None:
     assert compare("--jobs", "100", "--policy", "fcfs", "--policy", "sjf", "--policy", "easy", out=tmp_path) == 0
     (tmp_path / "sjf" / "notes.txt").write_text("mine")
@@ -207,6 +208,7 @@ def test_what_an_earlier_compare_wrote_goes_where_a_later_one_does_not_write_it(
     assert "report.html" not in names(tmp_path)
 
 
+@pytest.mark.long
 def test_runs_that_were_killed_go_with_the_rest_of_a_policy(tmp_path: Path) -> None:
     words = ["--jobs", "400", "--load", "1.2", "--transform", "deadlines?stringency=0.3"]
     assert compare(*words, "--policy", "easy", "--policy", "fqops?kill_restart=true", out=tmp_path) == 0
@@ -261,6 +263,7 @@ def test_files_of_numbers_that_a_later_compare_has_not_go(log: Path, tmp_path: P
     assert not {"fairness.csv", "deadlines.csv"} & names(tmp_path / "out")
 
 
+@pytest.mark.long
 def test_the_page_links_to_the_numbers_of_its_pictures(tmp_path: Path) -> None:
     assert compare("--jobs", "300", "--policy", "easy", "--policy", "fcfs", out=tmp_path) == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -269,6 +272,7 @@ def test_the_page_links_to_the_numbers_of_its_pictures(tmp_path: Path) -> None:
     assert text.count("Numbers: <a") == text.count("<figcaption>")
 
 
+@pytest.mark.long
 def test_a_real_log_is_told_how_far_it_is_from_what_happened(tmp_path: Path) -> None:
     logged = re.sub(r"(?m)^(\d+ \d+) -1", r"\1 7", LOG)
     (tmp_path / "log.swf").write_text(logged)
@@ -421,6 +425,7 @@ def test_a_published_workflow_is_compared(
     assert f"{tasks} tasks" in page
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_figures_for_a_paper_are_written_and_those_of_an_earlier_run_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

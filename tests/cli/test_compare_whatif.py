@@ -13,6 +13,7 @@ SITE = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.sw
 COMPARE = ["compare", str(SITE), "--policy", "fcfs", "--policy", "easy"]
 
 
+@pytest.mark.long
 def test_the_table_is_asked_for_and_goes_with_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMPARE, "--what-if", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())

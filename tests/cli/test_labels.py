@@ -21,6 +21,7 @@ def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long
 def test_a_comparison_speaks_of_labels_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policies = ["today=easy?reserve=depth(k=2)", "short <b>first</b>=easy?ordering=sjf", "fcfs"]
     words = [word for policy in policies for word in ("--policy", policy)]

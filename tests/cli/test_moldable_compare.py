@@ -21,6 +21,7 @@ def fits(printed: str) -> bool:
     return bool(told) and all(len(line) <= 80 for line in told.splitlines())
 
 
+@pytest.mark.long
 def test_the_answer_has_the_changes_by_weight_and_one_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_program_gets_the_same_as_json(tmp_path: Path, capsys: pytest.CaptureF
     assert {row["metric"] for row in found["differences"]} == {"response", "wait"}
 
 
+@pytest.mark.long
 def test_many_policies_still_fit_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["easy", "moldable-greedy", "moldable-submit", "moldable-start", "moldable-base", "moldable-base?wf=2"]
     policies = [word for name in names for word in ("--policy", name)]

@@ -12,6 +12,8 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.model.demand import Demands
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -58,6 +58,7 @@ def test_the_page_has_the_numbers_of_a_comparison(
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.long
 @needs_duckdb
 def test_a_streamed_record_makes_the_same_page(runs: Path, known: Path, tmp_path: Path) -> None:
     for policy in POLICIES:
@@ -73,6 +74,7 @@ def test_a_streamed_record_makes_the_same_page(runs: Path, known: Path, tmp_path
     assert pages == first
 
 
+@pytest.mark.long
 def test_a_page_that_was_stopped_goes_on(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["report", str(runs / "easy"), f"other={runs / 'fcfs'}", "--out", str(tmp_path)]
     with monkeypatch.context() as patched:
@@ -90,6 +92,7 @@ def test_a_page_that_was_stopped_goes_on(runs: Path, tmp_path: Path, monkeypatch
     assert not parts.exists()
 
 
+@pytest.mark.long
 def test_parts_of_other_records_are_not_taken(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = ["--out", str(tmp_path)]
     with monkeypatch.context() as patched:

@@ -44,6 +44,7 @@ def test_the_machine_grows_by_whole_nodes_and_says_what_it_made_of_other_sizes(
     assert waits[2] < waits[0]
 
 
+@pytest.mark.long
 def test_halving_is_told_in_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     now, more, _ = changes(["--halve"], capsys).values()
     assert more["metrics"]["wait_mean"] <= now["metrics"]["wait_mean"] / 2
@@ -61,6 +62,7 @@ def test_a_step_that_is_no_node_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert "6 cores at a time; the nodes of the site have 4" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_what_if_of_a_comparison_asks_the_same_sizes_of_both_policies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +103,7 @@ def as_of(seconds: int, path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = str(as_of(600, tmp_path / "now.txt"))
     # Alice's share is used up, so her job is behind the queue. A job without a user starts at 655 s with any queue.
@@ -118,6 +121,7 @@ def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "repaired: the job runs for as long as it asked for (--on-still-waiting repair)" in told
 
 
+@pytest.mark.long
 def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     starts = {}
     for user in ("alice", "frank"):
@@ -236,6 +240,7 @@ def test_limits_of_the_partition_that_is_asked_for_hold(capsys: pytest.CaptureFi
     assert refused["answers"][0]["start"] is None  # 16 cores exceed its cores, and 5 min exceeds its time limit
 
 
+@pytest.mark.long
 def test_the_owner_is_told_and_names_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["quote", str(LOG), "--at", "900", *QUOTE[:-1]]
     assert main([*words, "--user", "alice", "--account", "physics"]) == 0
@@ -254,6 +259,7 @@ def misspelt(tmp_path: Path) -> str:
 UNKNOWN = "Slurm knows no PriorityWeigthAge (did you mean PriorityWeightAge?)"
 
 
+@pytest.mark.long
 def test_a_misspelt_key_and_one_that_is_not_modelled_stand_beside_the_answer_and_on_the_page(
     misspelt: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -287,6 +293,7 @@ BOOT = "&boot=2026-11-21T06:53:40"
 RESERVATION = "ReservationName={name} StartTime={start} EndTime={end} Nodes=n1 Flags=MAINT Users=root\n\n"
 
 
+@pytest.mark.long
 def test_local_dates_beside_unix_times_need_the_zone_of_the_site(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,6 +311,7 @@ def test_local_dates_beside_unix_times_need_the_zone_of_the_site(
     assert answer(words, capsys)["submitted"] == "2026-11-21 00:56:32"
 
 
+@pytest.mark.long
 def test_reservations_are_read_in_the_zone_of_the_log_and_named_where_they_lie_outside(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -130,6 +130,7 @@ def test_tables_that_were_deleted_are_written_again() -> None:
     assert table() == before
 
 
+@pytest.mark.long
 def test_a_sweep_that_grew_keeps_its_finished_runs() -> None:
     sweep()
     before = {path: path.stat().st_mtime_ns for path in Path("campaign-results/runs").rglob("*.json")}
@@ -307,6 +308,7 @@ def test_a_table_that_is_damaged_or_was_deleted_is_written_again(damage: Callabl
     assert contents(Path("campaign-results")) == before
 
 
+@pytest.mark.long
 def test_tables_of_falsified_results_are_made_again() -> None:
     """Results of an earlier version, which did not verify them."""
     sweep()
@@ -418,6 +420,7 @@ def test_one_campaign_at_a_time_is_taken(capsys: pytest.CaptureFixture[str]) -> 
 # Parts
 
 
+@pytest.mark.long
 def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     for number in (1, 2):
         assert sweep("--shard", f"{number}/2", "--out", f"part-{number}") == 0
@@ -433,6 +436,7 @@ def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     assert table("whole") == table()
 
 
+@pytest.mark.long
 def test_damaged_results_are_not_merged(capsys: pytest.CaptureFixture[str]) -> None:
     for part in (1, 2):
         sweep("--shard", f"{part}/2", "--out", f"part-{part}")

@@ -55,6 +55,7 @@ def test_compare_lets_users_react_and_writes_what_validate_accepts(
     assert main(["validate", str(out / "easy")]) == 0
 
 
+@pytest.mark.long
 def test_users_of_a_slurm_site_react_to_its_own_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini"
     slurm = f"slurm?conf={site / 'slurm.conf'}&assoc={site / 'assoc.cfg'}&qos={site / 'qos.txt'}"
@@ -70,6 +71,7 @@ def test_users_of_a_slurm_site_react_to_its_own_policy(tmp_path: Path, capsys: p
     assert main(["validate", str(out / "slurm")]) == 0
 
 
+@pytest.mark.long
 def test_the_page_of_users_who_react_is_made_with_what_if(tmp_path: Path) -> None:
     """Policies with different submission times of jobs have the same periods of fairness."""
     site = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"

@@ -11,6 +11,8 @@ import pytest
 
 from gridsim.cli import main
 
+pytestmark = pytest.mark.long
+
 SITE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "gpus"
 GPU_NODES = "1 node of 8 cores and 2 GPUs (a100), in partition gpu"
 

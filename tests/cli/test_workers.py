@@ -21,6 +21,7 @@ def written(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -127,6 +128,7 @@ def test_the_command_that_is_kept_is_without_workers(given: list[str]) -> None:
     assert source.command(["compare", *given, "--warmup", "2d"]) == "gridsim compare --warmup 2d"
 
 
+@pytest.mark.long
 def test_a_compile_in_a_worker_is_announced_with_its_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +184,7 @@ class Slower(Slow):
 """
 
 
+@pytest.mark.long
 def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     words = [*LOG, "--policy", "slow.py:Slow", "--policy", "slow.py:Slower", "--workers", "2"]

@@ -13,6 +13,8 @@ import pytest
 from gridsim.cli import main
 from gridsim.workload.read import read_workload
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "scenarios" / "examples" / "site.swf"
 KEY = "0123456789abcdef-not-a-key"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -158,6 +159,7 @@ def test_where_a_profile_falls_says_the_same_of_what_is_free_now(
     assert found == plain.fits(plain.now, cores, duration)
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(profiles(), st.data())
 def test_a_planned_job_moves_to_the_earliest_place_beside_all_others(

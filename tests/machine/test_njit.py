@@ -282,6 +282,7 @@ print(doubled(21))
 """
 
 
+@pytest.mark.long
 def test_a_source_of_the_same_size_and_time_is_another_by_its_content(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     for source, answer in ((SOURCE, "42"), (SOURCE.replace("2 *", "3 *"), "63")):
@@ -291,6 +292,7 @@ def test_a_source_of_the_same_size_and_time_is_another_by_its_content(tmp_path: 
         assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == answer
 
 
+@pytest.mark.long
 def test_a_loop_of_no_file_is_compiled_and_not_kept(tmp_path: Path) -> None:
     words = [sys.executable, "-", str(tmp_path / "kept")]
     done = subprocess.run(words, input=SOURCE, capture_output=True, text=True, check=True)
@@ -309,6 +311,7 @@ print(squared(np.arange(4.0)))
 """
 
 
+@pytest.mark.long
 def test_no_loop_waits_for_linear_algebra_and_whoever_wants_it_has_it() -> None:
     told = subprocess.run([sys.executable, "-c", DOT], capture_output=True, text=True, check=True).stdout
     assert told == "14.0\n"

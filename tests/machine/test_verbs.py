@@ -56,6 +56,7 @@ def output(tmp_path: Path, *more: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_compiled_and_plain_loops_call_the_implementation_of_the_class_else_the_default(tmp_path: Path) -> None:
     assert output(tmp_path, NUMBA_DISABLE_JIT="1") == "-1991 plain"
     assert output(tmp_path) == "-1991 0"

@@ -39,6 +39,7 @@ def holds(found: list[Any], false: float) -> None:
     assert false <= FALSE + 2 * math.sqrt(FALSE * (1 - FALSE) / found[0].workloads)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("jobs", "load", "workloads"),
     [

@@ -72,6 +72,7 @@ def test_what_is_stranded_and_fragmented_is_what_a_slow_count_finds() -> None:
     assert found > 20
 
 
+@pytest.mark.long
 def test_what_waiting_jobs_are_short_of_is_what_trying_finds() -> None:
     words: set[str] = set()
     for machine, jobs, record in drawn(3, 150):

@@ -26,17 +26,8 @@ def call(out: Path, *words: str) -> int:
     return main(["reproduce", *words, "--scale", "tiny", "--out", str(out)])
 
 
-@pytest.mark.parametrize(
-    ("paper", "figures"),
-    [
-        ("qops-report", 57),  # the next command continues from it
-        ("service", 9),
-        *(
-            pytest.param(*paper, marks=pytest.mark.long)  # seconds each; other tests cover campaigns and claims
-            for paper in [("grid", 15), ("moldable", 14)]
-        ),
-    ],
-)
+@pytest.mark.long  # seconds each; other tests cover campaigns and claims
+@pytest.mark.parametrize(("paper", "figures"), [("qops-report", 57), ("service", 9), ("grid", 15), ("moldable", 14)])
 @pytest.mark.usefixtures("undrawn")
 def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(out, paper) == 0
@@ -57,6 +48,7 @@ def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pyte
     assert "Synthetic jobs instead of" in page
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_what_is_there_is_not_run_again_and_papers_share_a_page(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """After the report: its extract has the same rows."""

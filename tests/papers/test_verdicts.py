@@ -118,6 +118,7 @@ def test_a_folder_without_the_cases_is_named(tmp_path: Path) -> None:
         list(Cases(tmp_path, passes).of("grid-dag", "m5-figure5"))
 
 
+@pytest.mark.long
 def test_what_the_code_decides_is_told_with_its_case() -> None:
     paper = PAPERS["moldable"]
     for cases, told in ((Cases(), "give --cases"), (Cases(CASES, passes), "as expected")):

@@ -26,6 +26,8 @@ from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.translated import platform_of, workload_of
 from tests.properties.test_guarantees import CONTROLLERS, CORES, QUICK, demanding
 
+pytestmark = pytest.mark.long
+
 
 def simulate(workload: Workload, policy: str, platform: Platform, **options: Any) -> Record:
     policy += ("&" if "?" in policy else "?") + QUICK

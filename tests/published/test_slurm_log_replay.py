@@ -30,6 +30,8 @@ from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
 
+pytestmark = pytest.mark.long
+
 BOOT = "2026-11-21T06:53:40"
 """``BOOT_TIME`` in ``scontrol show config``."""
 

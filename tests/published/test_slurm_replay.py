@@ -238,6 +238,7 @@ def test_over_all_phases_of_its_clock_it_comes_near_the_bar(jobs: Workload, site
     assert np.mean([each.within_5 for each in found]) >= 0.45
 
 
+@pytest.mark.long
 def test_the_model_is_as_near_to_five_runs_of_the_same_slurm_as_they_are_to_one_another(
     first: Run, jobs: Workload, site: Site
 ) -> None:

@@ -37,12 +37,14 @@ def differing(log: Path, site: str, moments: int) -> list[tuple[float, object, o
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moments", [23, pytest.param(300, marks=pytest.mark.long)])
 def test_jobs_run_and_wait_as_in_the_log(moments: int) -> None:
     site = f"{MINI}/slurm.conf&assoc={MINI}/assoc.cfg&qos={MINI}/qos.txt"
     assert differing(MINI / "sacct.txt", site, moments) == []
 
 
+@pytest.mark.long
 def test_jobs_of_several_runs_wait_until_the_last_one(run_a: Path) -> None:
     log = run_a / "logs" / "sacct_P_X_duplicates.txt.gz"
     assert differing(log, f"{run_a}/config/slurm.conf", 40) == []

@@ -255,6 +255,7 @@ def test_files_and_json_hold_the_numbers_of_admission(told: Comparison, tmp_path
     assert json.loads(json.dumps(told.to_dict(), allow_nan=False))["metrics"]["keeper"]["qos_charge"] is None
 
 
+@pytest.mark.long
 def test_the_page_with_jobs_turned_away_is_made(told: Comparison, tmp_path: Path) -> None:
     text = told.page(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "What becomes of the deadlines asked for" in text
@@ -266,6 +267,7 @@ def test_the_page_with_jobs_turned_away_is_made(told: Comparison, tmp_path: Path
     assert gantt.pack(told.records)["jobs"] == 900
 
 
+@pytest.mark.long
 def test_the_page_of_a_policy_that_turns_everybody_away_is_made(
     pair: dict[str, Record], comparing: Comparing, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def test_records_of_different_machines_or_of_none_are_not_drawn_by_node(records:
     assert gantt_rows.by_node({"easy": smaller}) == ()
 
 
+@pytest.mark.long
 def test_the_page_shows_nodes_their_resources_and_what_a_job_held(
     browser: Any,
     visit: Callable[..., Any],

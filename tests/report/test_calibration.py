@@ -112,6 +112,7 @@ def test_a_log_of_slurm_says_how_it_is_replayed_by_slurm_s_rules(log: Workload) 
     assert "More: gridsim calibrate" in trust_of(results, own="easy").sentences[0]
 
 
+@pytest.mark.long
 def test_a_policy_of_the_site_that_is_far_from_the_log_is_warned_of_before_the_answer(log: Workload) -> None:
     slow = replace(log, logged={"wait": log.logged["wait"] * 5 + 600})
     found = gs.compare(slow, {"today": "easy", "new": "conservative"}, platform=HERE, own="today")

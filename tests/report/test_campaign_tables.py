@@ -354,5 +354,6 @@ def test_the_page_shows_the_main_comparison(found: Comparisons, text: str) -> No
     assert drawn == [it.test.ratio for it in rows]
 
 
+@pytest.mark.long
 def test_figures_of_a_campaign_are_written_for_a_paper(found: Comparisons, tmp_path: Path) -> None:
     assert [path.name for path in figures(found).save(tmp_path, "pdf")] == ["wait-mean.pdf", "utilisation.pdf"]

@@ -304,6 +304,7 @@ def test_the_page_of_a_grid_needs_no_sideways_scrolling(
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.long
 def test_every_sentence_of_dags_is_on_the_page(comparison: Comparison) -> None:
     text = page.render(comparison)
     assert "Schedule lengths, waits, grid and queue" in text

@@ -32,6 +32,7 @@ def test_the_chart_says_of_which_dates_its_jobs_are(jobs: Workload) -> None:
     assert re.search(rf"those submitted from {DATE} to ({DATE}|\d\d:\d\d), the stretch", note)
 
 
+@pytest.mark.long
 def test_the_page_and_the_cuts_name_dates(jobs: Workload) -> None:
     found = gs.compare(jobs, ["fcfs", "easy"], platform=HERE, warmup=7200)
     assert re.search(

@@ -16,6 +16,8 @@ from gridsim.report.comparison import Comparison
 from gridsim.report.gallery import save
 from gridsim.simulation import simulate
 
+pytestmark = pytest.mark.long
+
 JOBS = Workload.from_columns(
     submit=range(40), runtime=[10, 30, 5, 20] * 10, cores=[1, 4, 2, 3] * 10, labels={"user": [1, 2] * 20}
 )

@@ -28,6 +28,8 @@ from gridsim.report.comparison import Comparison
 from gridsim.report.tables import changed
 from gridsim.workload.transform.moldable import MoldableJobs
 
+pytestmark = pytest.mark.long
+
 CORES = 64
 POLICIES = ["conservative", "moldable-combined", "moldable-greedy"]
 

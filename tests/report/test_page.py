@@ -59,6 +59,7 @@ def test_what_was_left_out_of_the_log_is_listed_with_its_rule(text: str) -> None
     assert "batched: one decision after all ends and arrivals of an instant" in read
 
 
+@pytest.mark.long
 def test_nothing_from_a_log_or_a_command_is_markup(
     records: dict[str, Record], comparing: Callable[..., Comparison]
 ) -> None:
@@ -73,6 +74,7 @@ def test_nothing_from_a_log_or_a_command_is_markup(
     assert html.escape(evil, quote=False).split("'")[0] in text
 
 
+@pytest.mark.long
 def test_one_policy_makes_a_page_without_differences(
     records: dict[str, Record], comparing: Callable[..., Comparison]
 ) -> None:
@@ -82,15 +84,18 @@ def test_one_policy_makes_a_page_without_differences(
     assert "How sure" not in read
 
 
+@pytest.mark.long
 def test_differences_in_seconds_are_at_the_mean_wait_of_the_log(comparison: Comparison) -> None:
     assert "Differences in seconds are at this log's mean wait" in words(page.render(comparison))
 
 
+@pytest.mark.long
 def test_one_job_makes_a_page(comparing: Callable[..., Comparison]) -> None:
     record = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 1}], cores=4)
     assert "No job waits" in page.render(comparing({"a": record, "b": record}))
 
 
+@pytest.mark.long
 def test_the_page_is_written_whole_or_not_at_all(comparison: Comparison, tmp_path: Path) -> None:
     broken = replace(comparison, info={"workload": {"problems": [{"kind": "no-such-kind"}]}})
     with pytest.raises(KeyError):
@@ -146,6 +151,7 @@ def chart(browser: Any, address: str) -> Any:
     return opened(browser, address)
 
 
+@pytest.mark.long
 def test_nothing_is_complained_about_and_nothing_is_fetched(chart: Any) -> None:
     assert chart.get_log("browser") == []
     assert chart.execute_script("return performance.getEntriesByType('resource').map((it) => it.name)") == []

@@ -14,6 +14,8 @@ from gridsim.record import Record
 from gridsim.report.comparison import Comparison
 from gridsim.words import when
 
+pytestmark = pytest.mark.long
+
 SPRING = 1_774_652_400
 """Midnight of 28 March 2026 in Berlin, a day before clocks were put forward."""
 

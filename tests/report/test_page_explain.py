@@ -32,6 +32,8 @@ from gridsim.report.explain_text import sentences
 from gridsim.simulation import simulate
 from gridsim.words import duration, number, percent
 
+pytestmark = pytest.mark.long
+
 Visit = Callable[[Any, str], Any]
 HOSTILE = "<script>window.hacked = 1</script>"
 

@@ -13,6 +13,8 @@ from gridsim.record import Record
 from gridsim.report import figures
 from gridsim.report.comparison import Comparison
 
+pytestmark = pytest.mark.long
+
 LONG = "slurm?conf={}.conf&assoc=assoc.cfg&qos=qos.txt&reservations=reservations.txt"
 LABELS = {
     "variants": [

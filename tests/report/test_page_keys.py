@@ -15,6 +15,8 @@ from gridsim.report.comparison import Comparison
 from gridsim.report.whatif_page import render
 from gridsim.workload.synthetic.lublin import default_workload
 
+pytestmark = pytest.mark.long
+
 TAB, ENTER = "\ue004", "\ue007"
 FOCUSED = """
     const it = document.activeElement, style = getComputedStyle(it);

@@ -27,6 +27,8 @@ from gridsim.workload.read import read_workload
 from tests.entities.test_limited import HOUR, site
 from tests.policy.slurm.running import SECOND
 
+pytestmark = pytest.mark.long
+
 JOBS = {
     "submit": [60 * row for row in range(40)],
     "runtime": [6 * HOUR if row % 4 == 0 else 600 for row in range(40)],

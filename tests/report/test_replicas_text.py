@@ -19,6 +19,7 @@ from gridsim.report.comparison import Comparison
 SHAKEN = ["compare", "--jobs", "80", "--load", "0.9", "--policy", "fcfs", "--policy", "easy", "--shake", "4"]
 
 
+@pytest.mark.long
 def test_the_share_that_agrees_is_part_of_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SHAKEN, "--shake-by", "5", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())

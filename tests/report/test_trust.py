@@ -19,6 +19,7 @@ def test_without_logged_waits_nothing_is_told(comparison: Comparison) -> None:
     assert 'class="trust"' not in page.render(comparison)
 
 
+@pytest.mark.long
 def test_what_a_comparison_carries_is_told_below_the_answer(comparison: Comparison) -> None:
     far = agreement(comparison.records["fcfs"], comparison.records["greedy"].start_us)
     carrying = replace(comparison, replay=Replay("fcfs", replace(far, median=6.0)))

@@ -149,6 +149,7 @@ def unpacked(column: dict[str, Any]) -> np.ndarray[Any, np.dtype[Any]]:
     return np.frombuffer(base64.b64decode(column["data"]), dtype=f"<{column['type']}").astype(np.int64)
 
 
+@pytest.mark.long
 def test_the_page_explains_waits_by_the_submits_of_each_policy(
     reacting: Comparison, browser: Any, visit: Callable[..., Any], tmp_path: Path
 ) -> None:

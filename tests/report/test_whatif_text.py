@@ -105,6 +105,7 @@ def test_the_file_has_a_row_a_policy_and_change(asked: Comparison, tmp_path: Pat
     assert float(rows[1]["ratio_low"]) <= float(rows[1]["ratio"]) <= float(rows[1]["ratio_high"])
 
 
+@pytest.mark.long
 def test_a_page_has_the_table_and_links_to_its_numbers(asked: Comparison, tmp_path: Path) -> None:
     asked.write(tmp_path)
     text = asked.page(tmp_path / "report.html").read_text()

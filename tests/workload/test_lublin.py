@@ -131,6 +131,7 @@ def test_another_machine_moves_the_stages_and_the_tie_to_runtimes() -> None:
     assert ALL.on(128) == ALL
 
 
+@pytest.mark.long
 def test_closed_form_of_the_mean_exponential_is_the_integral() -> None:
     for truncated in (ALL.short, ALL.long, ALL.log_gap, BATCH.short, BATCH.long, INTERACTIVE.log_gap):
         probability = (np.arange(400_000) + 0.5) / 400_000

@@ -485,6 +485,7 @@ def workloads(draw):
     )
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(workloads(), st.sampled_from(["log.swf", "log.swf.gz", "log.swf.xz"]))
 def test_what_was_written_is_read_back(tmp_path_factory, workload, name):

@@ -33,6 +33,8 @@ from gridsim_papers.paper import RECIPES
 from gridsim_papers.units import Row, Unit
 from gridsim_papers.windows import LOGS
 
+pytestmark = pytest.mark.long
+
 RECIPE = RECIPES / "deadline.toml"
 MODEL = Unit("model", 0, 0)
 TINY = DeadlineCampaign(logs=("model",), windows=1, jobs=60, loads=(1.0, 1.6), experiments=("A-model-dup",))

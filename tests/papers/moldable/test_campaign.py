@@ -39,6 +39,8 @@ from gridsim_papers.moldable.figures import CONDITIONS, bars_of
 from gridsim_papers.paper import RECIPES
 from gridsim_papers.units import Row, Unit
 
+pytestmark = pytest.mark.long
+
 RECIPE = RECIPES / "moldable.toml"
 STANDIN = ("npb-standin",)
 UNIT = Unit("model", 0, "0.65")

@@ -249,6 +249,7 @@ def test_figures_are_drawn_where_their_rows_are() -> None:
     assert re.search(r"fair share at start -1[789] %$", found[0].verdict.note)
 
 
+@pytest.mark.long
 def test_a_log_may_stand_in_for_both_but_not_agree_with_itself() -> None:
     model = Study(study("as claimed").stored, {"sdsc": "ctc"}, study("as claimed").cells)
     found = {one.verdict.claim: one.verdict for one in answers(model, QUESTIONS, (LOAD,))}

@@ -126,6 +126,7 @@ rows_of_jobs = st.lists(
 quiet = settings(deadline=None, max_examples=60)
 
 
+@pytest.mark.long
 @quiet
 @given(rows_of_jobs)
 def test_a_depth_of_one_is_easy(rows: Sequence[Row]) -> None:
@@ -140,6 +141,7 @@ def test_without_waiting_jobs_every_rule_is_the_same(rows: Sequence[Row]) -> Non
         assert starts(rows, policy, cores=100) == sorted(row[0] for row in rows)
 
 
+@pytest.mark.long
 @quiet
 @given(rows_of_jobs, st.sampled_from(["fifo", "sjf", "ljf", "saf", "laf", "narrowest", "widest"]))
 def test_an_ordering_asked_once_gives_what_it_gives_when_asked_at_each_pass(rows: Sequence[Row], name: str) -> None:

@@ -188,6 +188,7 @@ def test_no_promise_is_broken_while_runtimes_respect_the_estimates(
     assert WATCHED[0].broken == []
 
 
+@pytest.mark.long
 @quiet
 @given(rows_of_jobs)
 def test_with_exact_estimates_compression_changes_nothing(rows: Sequence[Row]) -> None:

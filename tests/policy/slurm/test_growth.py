@@ -118,24 +118,28 @@ def assert_same(data: st.DataObject, workload: Workload, site: Site, boot: float
     assert told(submitting(workload, site, first, boot=boot, **options)) == told(expected)
 
 
+@pytest.mark.long
 @SOME
 @given(data=st.data(), site=sites(limits=True), boot=BOOTS)
 def test_limits(data: st.DataObject, site: Site, boot: float | None) -> None:
     assert_same(data, data.draw(workloads(site)), site, boot)
 
 
+@pytest.mark.long
 @SOME
 @given(data=st.data(), site=sites(preempts=True), boot=BOOTS)
 def test_preemption(data: st.DataObject, site: Site, boot: float | None) -> None:
     assert_same(data, data.draw(workloads(site)), site, boot)
 
 
+@pytest.mark.long
 @SOME
 @given(data=st.data(), site=sites(reserves=True), boot=BOOTS)
 def test_reservations(data: st.DataObject, site: Site, boot: float | None) -> None:
     assert_same(data, data.draw(workloads(site)), site, boot)
 
 
+@pytest.mark.long
 @SOME
 @given(data=st.data(), site=sites(), boot=BOOTS)
 def test_nodes_partitions_and_both_passes(data: st.DataObject, site: Site, boot: float | None) -> None:

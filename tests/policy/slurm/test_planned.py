@@ -49,6 +49,7 @@ def intervals(plan: Plan) -> list[tuple[int, int, tuple[int, ...]]]:
     return [(begin, end, nodes) for (begin, end), nodes in zip(pairwise(begins), taken, strict=True)]
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(RESERVATIONS)
 def test_intervals_follow_one_another_and_are_as_few_as_can_be(reservations: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ def test_the_order_is_that_of_merged_halves(drawn: tuple[Precedence, list[int]])
     assert in_order(np.array(rows, dtype=np.int64), queue).tolist() == _merged(natural, queue)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(queues())
 def test_where_there_are_levels_the_quick_order_is_the_same_and_entries_can_be_put_in(

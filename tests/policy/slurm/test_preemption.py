@@ -250,6 +250,7 @@ def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> Non
     assert record.start.tolist() == [0, 25, 30, 20]
 
 
+@pytest.mark.long
 def test_what_goes_on_for_ever_is_an_error() -> None:
     # A job that needs both nodes keeps no freed node (bf_min_prio_reserve): each of the other jobs is restarted before
     # the grace period of the other one is over.
@@ -311,6 +312,7 @@ FOR_EVER: dict[str, Any] = {
 """Regression: jobs preempted one another endlessly if the queue order ignored preemption."""
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @example(FOR_EVER, "qos", 9, 12, True)
 @given(mixed(), st.sampled_from(["partition", "qos"]), st.sampled_from([0, 9]), st.sampled_from([0, 12]), st.booleans())

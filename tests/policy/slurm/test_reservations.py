@@ -262,6 +262,7 @@ def mixed(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(mixed(), st.sampled_from([None, Preemption("partition", "REQUEUE", delay=15 * SECOND)]))
 def test_nobody_else_holds_what_is_reserved(columns: dict[str, Any], preemption: Preemption | None) -> None:

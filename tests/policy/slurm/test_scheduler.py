@@ -344,6 +344,7 @@ def _site() -> Site:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(workloads())
 def test_no_node_is_overfull_no_limit_broken_and_nobody_starts_too_soon(columns: dict[str, Any]) -> None:

@@ -224,6 +224,7 @@ def test_commas_between_columns_are_told_from_those_in_them(log):
     assert workload.logged["memory"].tolist() == [2048]
 
 
+@pytest.mark.long
 def test_a_record_over_the_edge_of_a_block_is_one(tmp_path):
     path = tmp_path / "log"
     path.write_text(text(*(job(k, JobName=f"a\nb|{k}" if k % 3 else "plain") for k in range(1, 9000))))
@@ -781,6 +782,7 @@ _PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.integers(0, len(SOUND)), st.integers(0, 12), st.one_of(_PIECES, st.binary(max_size=6)))))
 def test_damage_anywhere_is_counted_or_refused(edits):
     content = SOUND
