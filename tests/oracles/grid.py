@@ -1,4 +1,4 @@
-"""Jobs on a tree of routers and clusters: routing, delays of data, and a list scheduler on each cluster; slow reference.
+"""Jobs on a tree of routers and clusters: routing, delays of data, and list schedulers; slow reference.
 
 The implementation follows the specification of the grid family; comments cite its sections. The scheduling cycle of a
 cluster is that of `tests.oracles.backfilling`; the module imports nothing from the core.

@@ -46,13 +46,10 @@ from tests.oracles.backfilling import (
 )
 from tests.oracles.grid import BALANCERS, Balancer, Tree, fair_share
 
-__all__ = ["MOST", "MOST_TASKS", "compared", "deadlines_compared", "grid_compared", "of_list"]
+__all__ = ["MOST", "compared", "deadlines_compared", "grid_compared", "of_list"]
 
 MOST = 30
 """Number of jobs above which the oracles are slow."""
-
-MOST_TASKS = 40
-"""Number of tasks on a tree above which the oracle is slow."""
 
 
 PROMISED = ("granted_us", "offer_us", "doublings", "broken", "killed", "killed_start_us", "killed_end_us")
@@ -163,8 +160,9 @@ def _names(thing: Any) -> tuple[str, ...]:
     return (name_of(type(thing)), *getattr(thing, "aliases", ()))
 
 
-def _draws(options: dict[str, Any]) -> Any:
-    return stream(options.get("seed", 1), "cluster", 0)
+def _draws(options: dict[str, Any], *names: str | int) -> Any:
+    """Return the random numbers of a run for a purpose; those of the first cluster by default."""
+    return stream(options.get("seed", 1), *(names or ("cluster", 0)))
 
 
 def _rule(reserve: Any) -> Rule | None:
@@ -221,11 +219,8 @@ def grid_compared(record: Record, workload: Workload, platform: Platform, policy
     """
     scheduler, draws = scheduler_of(policy), options.pop("draws", None)
     options = {name: value for name, value in options.items() if value is not None}
-    tasks = len(workload) if workload.tasks is None else len(workload.tasks)
-    balancer = _of_balancer(
-        balancer_of(options.get("balancer", "expected-queue")), stream(options.get("seed", 1), "router")
-    )
-    if tasks > MOST_TASKS or balancer is None or platform.network.kind != "ccr" or type(scheduler) is not Backfilling:
+    balancer = _of_balancer(balancer_of(options.get("balancer", "expected-queue")), _draws(options, "router"))
+    if balancer is None or platform.network.kind != "ccr" or type(scheduler) is not Backfilling:
         return False
     if not isinstance(scheduler.predict, Requested):
         return False
@@ -236,12 +231,11 @@ def grid_compared(record: Record, workload: Workload, platform: Platform, policy
     given = of_list(replace(scheduler, ordering=Fifo()) if shared else scheduler, workload, options)
     if given is None:
         return False
-    streams = [stream(options.get("seed", 1), "cluster", k) for k in range(len(list(platform.clusters())))]
     tree = Tree(
         workload,
         platform,
         balancer,
-        lambda k: given | {"draws": (draws or streams)[k]} | shared,
+        lambda k: given | {"draws": draws[k] if draws else _draws(options, "cluster", k)} | shared,
         split=options.get("split", "task"),
         overrun=options.get("overrun", "kill"),
         tick=whole(options.get("tick", 1.0)),
@@ -280,7 +274,7 @@ def _of_shares(ordering: FairShare, workload: Workload, platform: Platform) -> d
     return {"by": key, "afresh": ordering.reeval == "start"}
 
 
-# -- plans and sizes -----------------------------------------------------------------------------------------------------
+# -- plans and sizes ---------------------------------------------------------------------------------------------------
 
 
 def _of_plan(workload: Workload, scheduler: Planned, cores: int, options: dict[str, Any]) -> Found | None:
