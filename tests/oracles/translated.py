@@ -247,12 +247,14 @@ def grid_compared(record: Record, workload: Workload, platform: Platform, policy
     for name in names:
         expected = [getattr(task, name.removesuffix("_us")) for task in tree.tasks]
         assert getattr(found, name).tolist() == expected, f"{name}: engines and oracle differ"
-    ran = [task.cluster is not None for task in tree.tasks]
-    where = [task.cluster.index for task in tree.tasks if task.cluster is not None]
-    assert found.cluster[ran].tolist() == where, "cluster: engines and oracle differ"
+    where = [-1 if task.cluster is None else task.cluster.index for task in tree.tasks]
+    ran = np.array(where) >= 0
+    assert found.cluster[ran].tolist() == [k for k in where if k >= 0], "cluster: engines and oracle differ"
+    killed = [task.runtime > task.estimate and options.get("overrun") != "extend" for task in tree.tasks]
+    ended = np.where(killed, Status.killed_walltime, Status.completed)
+    assert found.status.tolist() == np.where(ran, ended, Status.rejected).tolist(), "status: engines and oracle differ"
     if record.rank is not None:
         assert record.rank.tolist() == [task.rank for task in tree.tasks], "rank: engines and oracle differ"
-    assert ((record.status == Status.rejected) == [job[0].cluster is None for job in tree.jobs]).all()
     return True
 
 
