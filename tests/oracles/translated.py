@@ -336,4 +336,6 @@ def _molded(workload: Workload, jobs: Any, machine: Any, options: dict[str, Any]
     machine.extend, machine.tick = options.get("overrun") == "extend", whole(options.get("tick", 1.0))
     play(machine, options.get("instant", "batched"), None)
     sizes = np.array([job.cores for job in jobs], dtype=np.int64)
-    return replace(record_of(workload, jobs, machine), cores_used=sizes), None
+    made = record_of(workload, jobs, machine)
+    status = np.where(made.start_us < NEVER, made.status, np.int8(Status.rejected))  # no size fits
+    return replace(made, status=status, cores_used=sizes), None
