@@ -118,6 +118,7 @@ def test_small_grids_full_of_ties(
     overrun=st.sampled_from(OVERRUNS),
     split=st.sampled_from(("task", "kind-group")),
 )
+@settings(max_examples=settings.default.max_examples // 2)  # type: ignore[union-attr]
 def test_what_only_the_simpy_engine_runs(policy: str, grid: tuple[Workload, Platform], **options: Any) -> None:
     workload, platform = grid
     record = gs.simulate(workload, platform=platform, policy=policy, engine="simpy", **options).record

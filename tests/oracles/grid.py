@@ -20,7 +20,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.testing.oracle import Interval, Job, earliest
-from tests.oracles.backfilling import Key, List, Predictions, State
+from tests.oracles.backfilling import Key, List, Predictions
 
 __all__ = ["BALANCERS", "Balancer", "Cluster", "Router", "Task", "Tree", "fair_share"]
 
@@ -97,16 +97,18 @@ class Cluster(List):
 
     def work(self, which: str, now: int) -> int:
         """Return the unfinished, queued or remaining work in core-microseconds."""
-        queued = sum(task.cores * task.estimate for task in self.assigned if task.start >= NEVER)
+        queued: int = sum(task.cores * task.estimate for task in self.assigned if task.start >= NEVER)
         if which == "queued":
             return queued
         if which == "unfinished":
             return sum(task.cores * task.estimate for task in self.assigned)
-        return queued + sum(job.cores * max(0, job.start + job.estimate - now) for job in self.running)
+        left: int = sum(job.cores * max(0, job.start + job.estimate - now) for job in self.running)
+        return queued + left
 
     def busy(self) -> int:
         """Return the used cores, including those of tasks that were sent in this instant."""
-        return min(self.cores, sum(job.cores for job in self.running) + self.offered)
+        used: int = sum(job.cores for job in self.running)
+        return min(self.cores, used + self.offered)
 
     def could_start(self, cores: int, now: int) -> int:
         """Return when a task could start behind all waiting tasks, which start in job order."""
@@ -316,7 +318,8 @@ class Tree:
             ticks = Fraction(size) / Fraction(network.bandwidth) * MICROSECOND / self.tick
         else:
             ticks = Fraction(network.ccr) * execution / self.tick
-        return math.ceil(ticks * levels ** (network.delay_levels_power or 0)) * self.tick
+        power: int = levels ** (network.delay_levels_power or 0)
+        return math.ceil(ticks * power) * self.tick
 
     def data_delay(self, task: Task, cluster: Cluster) -> int:
         """Return the sum of the delays of a task's data from its assigned predecessors to a cluster."""
@@ -506,33 +509,23 @@ def _jobs_of(workload: Workload) -> list[list[Task]]:
     source = workload if tasks is None else tasks
     kinds = ["any"] * len(workload) if tasks is None else [tasks.kinds[kind] for kind in tasks.kind.tolist()]
     first = list(range(len(workload) + 1)) if tasks is None else tasks.first.tolist()
-    columns = [column.tolist() for column in (source.cores, source.estimate, source.runtime)]
+    cores, estimate, runtime = (column.tolist() for column in (source.cores, source.estimate, source.runtime))
     common = zip(*(column.tolist() for column in (workload.job, workload.submit, workload.deadline)), strict=True)
-    jobs = []
-    for of, (number, submit, deadline) in enumerate(common):
-        jobs.append(
-            [
-                Task(
-                    row,
-                    number,
-                    submit,
-                    *(column[row] for column in columns),
-                    deadline,
-                    of=of,
-                    kind=kinds[row],
-                    share=share[of],
-                )
-                for row in range(first[of], first[of + 1])
-            ]
-        )
+
+    def task(row: int, of: int, number: int, submit: int, deadline: int) -> Task:
+        known = Task(row, number, submit, cores[row], estimate[row], runtime[row], deadline)
+        known.of, known.kind, known.share = of, kinds[row], share[of]
+        return known
+
+    jobs = [[task(row, of, *known) for row in range(*first[of : of + 2])] for of, known in enumerate(common)]
     everything = [task for job in jobs for task in job]
     if tasks is not None:
         begins, ends = tasks.edge_first.tolist(), tasks.edge_to.tolist()
-        for task in everything:
-            for edge in range(begins[task.row], begins[task.row + 1]):
+        for before in everything:
+            for edge in range(begins[before.row], begins[before.row + 1]):
                 successor = everything[ends[edge]]
-                task.after.append((edge, successor))
-                successor.before.append((edge, task))
+                before.after.append((edge, successor))
+                successor.before.append((edge, before))
                 successor.missing += 1
     return jobs
 
@@ -551,26 +544,25 @@ def fair_share(shares: Mapping[str, int], paths: Sequence[str], combine: str, sc
         parts = path.split("/")[1:]
         return ["/" + "/".join(parts[: depth + 1]) for depth in range(len(parts))]
 
-    def key(job: Any, now: int, state: State) -> Any:
-        clusters = state.tree.clusters if scope == "grid" else [state]  # type: ignore[attr-defined]
+    fractions = {node: fraction(node) for node in shares}
+    entitled = {node: math.prod((fractions[part] for part in nodes(node)), start=Fraction(1)) for node in shares}
+
+    def key(job: Any, now: int, state: Any) -> Any:
+        clusters = state.tree.clusters if scope == "grid" else [state]
         cores = sum(cluster.cores for cluster in clusters)
+        running = [(paths[other.share], other.cores) for cluster in clusters for other in cluster.running]
 
         def use(node: str) -> int:
             """Return the cores of running tasks at or below a node; of all tasks for the root."""
-            running = [other for cluster in clusters for other in cluster.running]
-            return sum(other.cores for other in running if f"{paths[other.share]}/".startswith(f"{node}/"))
+            return sum(held for path, held in running if f"{path}/".startswith(f"{node}/"))
 
         path = nodes(paths[job.share])
         if combine == "fair-tree":
-            above = ["", *path]
+            levels = zip(path, ["", *path], strict=False)
             return [
-                (Fraction(use(node), use(parent)) if use(parent) else 0) / fraction(node)
-                for node, parent in zip(path, above, strict=False)
+                (Fraction(use(node), use(parent)) if use(parent) else 0) / fractions[node] for node, parent in levels
             ]
-        entitled = [
-            math.prod((fraction(node) for node in path[: depth + 1]), start=Fraction(1)) for depth in range(len(path))
-        ]
-        ratios = [Fraction(use(node), cores) / part for node, part in zip(path, entitled, strict=True)]
+        ratios = [Fraction(use(node), cores) / entitled[node] for node in path]
         return ratios[-1] if combine == "leaf" else math.prod(ratios, start=Fraction(1))
 
     return key

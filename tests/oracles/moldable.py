@@ -34,7 +34,7 @@ class AtSubmit(moldable_oracle.AtSubmit):
             Machine.squeeze(self, now)
 
 
-class AtStart(Cycles, moldable_oracle.AtStart):  # type: ignore[misc]  # the cycles define the next instant
+class AtStart(Cycles, moldable_oracle.AtStart):
     """Sizes chosen at the start (specification of moldable jobs, 3.4), in any order of the queue.
 
     Parameters
@@ -65,8 +65,7 @@ class AtStart(Cycles, moldable_oracle.AtStart):  # type: ignore[misc]  # the cyc
         self.by = by if by is DRAWN else lambda job, now, state: by(self.requested[job], now, self.as_requested())
         self.predictions = Predictions([-1] * len(jobs))
         self.maximum = workload.cores if workload.moldable is None else workload.moldable.maximum
-        self.queue: list[Job] = []
-        self.most = 0
+        self.in_order: list[Job] = []
 
     def as_requested(self) -> Any:
         """Return the state for keys, in which jobs have their requested cores."""
@@ -82,7 +81,7 @@ class AtStart(Cycles, moldable_oracle.AtStart):  # type: ignore[misc]  # the cyc
     def starts(self, now: int) -> None:
         """Run one scheduling cycle in the order of the queue."""
         self.now = now
-        self.queue = self.ordered(self.in_job_order(), self.by, now)
+        self.in_order = self.ordered(self.in_job_order(), self.by, now)
         moldable_oracle.AtStart.starts(self, now)
 
     def allowed(self, job: Job, claims: list[Claim]) -> int:
@@ -92,11 +91,11 @@ class AtStart(Cycles, moldable_oracle.AtStart):  # type: ignore[misc]  # the cyc
         return largest(self.claim(job), share)
 
     def ranked(self) -> list[Job]:
-        in_queue = [job for job in self.queue if job in self.holders]
+        in_queue = [job for job in self.in_order if job in self.holders]
         return list(self.holders) if self.rules.promise_order == "acquired" else in_queue
 
     def others(self) -> list[Job]:
-        return [job for job in self.queue if job not in self.holders and job in self.waiting]
+        return [job for job in self.in_order if job not in self.holders and job in self.waiting]
 
     def promise(self, job: Job, lane: Lane | None) -> bool:
         if lane is None or list(self.holders.values()).count(lane) >= (1 if lane[0] == "xfactor" else self.depth):
