@@ -351,7 +351,7 @@ class Guarantor(Machine):
         """Give a job without a deadline an artificial one, which is doubled instead of refused (section 6.4, D22)."""
         terms, view = self.terms, self.view(now)
         relaxed = math.floor(decimal(terms.relaxation) * job.estimate)
-        response = max(whole(terms.artificial_floor), relaxed)
+        response = max(whole(terms.artificial_floor), relaxed, 1)
         if self.admit(job, job.submit + response, view) or terms.artificial_fallback == "reject":
             return
         start = view.earliest(job, view.plan)

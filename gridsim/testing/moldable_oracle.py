@@ -132,7 +132,7 @@ class Shape:
         return max(1, round(time * self.relative[cores - 1] / self.relative[self.cores - 1]))
 
 
-def _shapes(workload: Workload, cores: int) -> Iterator[Shape]:
+def shapes_of(workload: Workload, cores: int) -> Iterator[Shape]:
     asked = zip(*(column.tolist() for column in (workload.cores, workload.runtime, workload.estimate)), strict=True)
     moldable = workload.moldable
     for row, (wanted, runtime, estimate) in enumerate(asked):
@@ -265,7 +265,7 @@ class _Molder(Machine):
 
     def possible(self, job: Job) -> bool:
         """Return whether any size of the job fits the machine."""
-        return self.shapes[job].least <= self.cores
+        return min(self.shapes[job].named or (self.shapes[job].least,)) <= self.cores
 
     def claim(self, job: Job, left: Fraction = Fraction(1)) -> Claim:
         shape = self.shapes[job]
@@ -422,7 +422,7 @@ def machine_of(
     workload: Workload, cores: int, algorithm: Algorithm, rules: Rules
 ) -> tuple[list[Job], AtSubmit | AtStart]:
     """Return the jobs and the machine in the initial state."""
-    jobs, shapes = jobs_of(workload), _shapes(workload, cores)
+    jobs, shapes = jobs_of(workload), shapes_of(workload, cores)
     if algorithm == "aggressive-fair-share":
         return jobs, AtStart(jobs, shapes, cores, rules)
     return jobs, AtSubmit(jobs, shapes, cores, rules, algorithm)

@@ -1,11 +1,17 @@
-"""The compiled engine and the SimPy engine make the same records of DAG jobs on trees of clusters."""
+"""The compiled engine, the SimPy engine and an oracle make the same records of DAG jobs on trees of clusters.
+
+The oracle compares runs of up to 150 tasks, and the first jobs of larger workloads. It does not cover decayed fair
+share (sums of floats), links that slow one another, predictions, and balancers that compare quotes of plans.
+"""
 
 from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,8 +31,11 @@ from gridsim.record import Record
 from gridsim.testing.conformance import CASES, check
 from gridsim.workload.synthetic.grid import Grid
 from tests.oracles.strategies import grids, workloads
+from tests.oracles.translated import grid_compared
 
 INSTANTS, OVERRUNS = ("batched", "per-event"), ("kill", "extend")
+MOST = 150
+"""Number of tasks above which the oracle is slow."""
 POLICIES = (
     *("fifo-job", "fifo-task", "lrtf", "srtf?rank_of=exclusive", "p-slr", "random", "random?hold=false"),
     *("fair-share?combine=leaf", "fair-share?combine=leaf&reeval=pass"),
@@ -34,12 +43,22 @@ POLICIES = (
     *("wfp3", "easy?ordering=p-slr", "first-fit?ordering=xfactor&backfill_order=sjf", "easy?backfill_order=wfp3"),
     *("depth?k=2&ordering=fifo-task&backfill_order=smallest-area", "easy?ordering=random"),
 )
+IN_PYTHON = (
+    *("p-slr-sf", "first-fit?ordering=p-slr-sf", "fair-share", "fair-share?combine=fair-tree", "fair-share?scope=grid"),
+    *("easy?ordering=fair-share", "first-fit?ordering=fair-share(combine=fair-tree,reeval=pass)"),
+)
+"""Policies that only the SimPy engine runs for jobs with shares of two levels."""
 BALANCERS = (
     *("expected-queue", "expected-queue?work=queued&include_candidate=true", "expected-queue?advertise=any"),
     *("round-robin", "random", "random?weighted=true", "power-of-two", "least-utilised", "data-local"),
     *("power-of-two?balancer=expected-queue(work=queued)", "data-local?balancer=expected-queue(advertise=any)"),
     *("expected-queue?work=remaining", "power-of-two?balancer=expected-queue(work=remaining)"),
 )
+BALANCERS_IN_PYTHON = (
+    *("earliest-start", "power-of-two?balancer=round-robin", "power-of-two?balancer=data-local"),
+    *("data-local?balancer=random(weighted=true)", "data-local?balancer=least-utilised"),
+)
+"""Balancers that only the SimPy engine runs for DAG jobs."""
 GOLDEN = sorted((CASES / "grid-dag").glob("s*.json"))
 
 
@@ -59,6 +78,16 @@ def assert_same(workload: Workload, platform: Platform, policy: Any, **options: 
                 assert (left.dtype, left.tolist()) == (right.dtype, right.tolist()), name
             elif name not in ("workload", "tasks"):
                 assert left == right, name
+    few = first_of(workload)
+    if len(few) < len(workload):
+        one = gs.simulate(few, platform=platform, policy=policy, engine="simpy", **options).record
+    assert grid_compared(one, few, platform, policy, **options)
+
+
+def first_of(workload: Workload) -> Workload:
+    """Return the first jobs with at most `MOST` tasks together, at least one job."""
+    ends = np.arange(1, len(workload) + 1) if workload.tasks is None else workload.tasks.first[1:]
+    return workload.select(slice(0, max(1, int(np.searchsorted(ends, MOST, side="right")))))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -80,6 +109,20 @@ def test_small_grids_full_of_ties(
     assert tasks is not None
     estimate = np.maximum(tasks.runtime + np.array(late)[: len(tasks)] * 10**6, 10**6)
     assert_same(replace(workload, tasks=replace(tasks, estimate=estimate)), platform, policy, tick=tick, **options)
+
+
+@pytest.mark.parametrize("policy", IN_PYTHON)
+@given(
+    grid=grids(largest=8),
+    balancer=st.sampled_from((*BALANCERS, *BALANCERS_IN_PYTHON)),
+    overrun=st.sampled_from(OVERRUNS),
+    split=st.sampled_from(("task", "kind-group")),
+)
+@settings(max_examples=settings.default.max_examples // 2)  # type: ignore[union-attr]
+def test_what_only_the_simpy_engine_runs(policy: str, grid: tuple[Workload, Platform], **options: Any) -> None:
+    workload, platform = grid
+    record = gs.simulate(workload, platform=platform, policy=policy, engine="simpy", **options).record
+    assert grid_compared(record, workload, platform, policy, **options)
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "p-slr", "random", "sjf", "first-fit", "easy?ordering=wfp3"])
@@ -160,6 +203,12 @@ def test_a_loaded_grid_with_long_queues(kind: Any, instant: str) -> None:
         assert_same(workload, platform, policy, instant=instant)
 
 
+def scripted(numbers: Iterable[int]) -> Any:
+    """Return a generator of random numbers that draws the numbers of a case."""
+    drawn = iter(numbers)
+    return SimpleNamespace(integers=lambda n: next(drawn))
+
+
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulation, refused = importlib.import_module("gridsim.simulation"), []
@@ -167,10 +216,16 @@ def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def both(workload: Workload, platform: Platform, policy: Any, options: gs.Run) -> Record:
         try:
-            return usual(workload, platform, policy, replace(options, engine="compiled"))
+            record = usual(workload, platform, policy, replace(options, engine="compiled"))
         except InputError as error:
             refused.append(error.message)
-            return usual(workload, platform, policy, options)
+            record = usual(workload, platform, policy, options)
+        how: dict[str, Any] = {"balancer": options.balancer, "split": options.split}
+        if "draws" in case:
+            policy = policy._scheduler
+            how["draws"] = [scripted(case["draws"].get(cluster.name, ())) for cluster in platform.clusters()]
+        assert grid_compared(record, workload, platform, policy, **how)
+        return record
 
     monkeypatch.setattr(simulation, "run", both)
     case = json.loads(path.read_bytes())

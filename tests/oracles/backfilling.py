@@ -20,7 +20,20 @@ from gridsim.record import Record
 from gridsim.testing import oracle
 from gridsim.testing.oracle import Interval, Job, Machine, earliest, jobs_of, play, record_of
 
-__all__ = ["DRAWN", "KEYS", "Cycles", "Key", "Predictions", "Rule", "State", "listed"]
+__all__ = [
+    "DRAWN",
+    "KEYS",
+    "Cycles",
+    "Key",
+    "List",
+    "Predictions",
+    "Rule",
+    "State",
+    "listed",
+    "projected_slr",
+    "remaining",
+    "starvation_free",
+]
 
 
 class State(Protocol):
@@ -59,14 +72,47 @@ def _static(name: str) -> Key:
     return lambda job, now, state: oracle.ORDERS[name](job, now)
 
 
+# Grid, section 9. Rank and critical path of a job without tasks equal its estimate; it is ready when it is submitted.
+
+
+def _rank(job: Any) -> int:
+    rank: int = getattr(job, "rank", job.estimate)
+    return rank
+
+
+def _path(job: Any) -> int:
+    path: int = getattr(job, "path", job.estimate)
+    return path
+
+
+def remaining(sign: int, inclusive: bool = True) -> Key:
+    """Return the key of the remaining time, longest first for a *sign* of -1."""
+    return lambda job, now, state: sign * (_rank(job) - (0 if inclusive else job.estimate))
+
+
+def projected_slr(lateness: int = 1) -> Key:
+    """Return the key of the projected SLR; *lateness* in ticks."""
+    return lambda job, now, state: -Fraction(now + _rank(job) + lateness * state.tick - job.submit, _path(job))
+
+
+def starvation_free(lateness: int = 1) -> Key:
+    """Return the key of the projected SLR with the square of the wait in longest critical paths, as floats."""
+
+    def key(job: Job, now: int, state: State) -> float:
+        longest = max(_path(other) for other in state.waiting)
+        projected = (now - job.submit + _rank(job) + lateness * state.tick) / _path(job)
+        return -(projected + ((now - job.submit) // longest) ** 2)
+
+    return key
+
+
 KEYS: Mapping[str, Key] = {
     **{name: _static(name) for name in oracle.ORDERS},
-    "fifo-task": _static("fifo"),
+    "fifo-task": lambda job, now, state: getattr(job, "ready", job.submit),
     "xfactor": _ageing(1, _seconds, lambda job: 1.0),
     "wfp3": _ageing(3, _seconds, lambda job: job.cores),
     "unicef": _ageing(1, lambda job: math.log2(max(job.cores, 2)) * job.estimate / MICROSECOND, lambda job: 1.0),
-    # Grid, section 9: rank and critical path of a job without tasks equal its estimate. The 1 is one tick.
-    "p-slr": lambda job, now, state: -Fraction(now + job.estimate + state.tick - job.submit, job.estimate),
+    "p-slr": projected_slr(),
     "shortest": lambda job, now, state: state.predicted(job),
 }
 """Orders by name; ageing orders have the ties of the documented floats."""
@@ -166,8 +212,19 @@ class Rule:
 
 
 class Cycles:
-    """List policies on any machine: events of one instant and the scheduling cycle."""
+    """List policies on any machine: events of one instant and the scheduling cycle.
 
+    Attributes
+    ----------
+    afresh : bool
+        Whether the queue is sorted again after each start.
+    hold : bool
+        Whether a drawn job that does not fit stays the first in the queue.
+    """
+
+    afresh = False
+    hold = True
+    drawn: Any = None
     by: Key
     rule: Rule
     predictions: Predictions
@@ -197,6 +254,10 @@ class Cycles:
     def starts_on(self, job: Any, now: int, held: Any) -> None:
         """Start a job."""
         raise NotImplementedError
+
+    def is_full(self, now: int) -> bool:
+        """Return whether nothing is free; False for a machine of several resources."""
+        return False
 
     # -- events --------------------------------------------------------------------------------------------------------
 
@@ -271,9 +332,31 @@ class Cycles:
         left = list(jobs)
         return [left.pop(int(self.draws.integers(len(left)))) for _ in jobs]
 
+    def in_job_order(self) -> list[Any]:
+        """Return the waiting jobs in the order of ties."""
+        return sorted(self.waiting, key=lambda job: job.row)
+
+    def draw_starts(self, now: int) -> None:
+        """Draw and start one job after the other while a core is free, until one does not fit (grid, section 9)."""
+        assert self.draws is not None
+        while self.waiting and not self.is_full(now):
+            queue = self.in_job_order()
+            if self.drawn not in queue:
+                self.drawn = queue[int(self.draws.integers(len(queue)))]
+            job = self.drawn
+            start, held = self.soonest(job, [], now)
+            if not self.hold or start == now:
+                self.drawn = None
+            if start > now:
+                return
+            self.starts_on(job, now, held)
+
     def starts(self, now: int) -> None:
         """Run a scheduling cycle (sections 4.1 and 4.2)."""
-        queue = self.ordered(sorted(self.waiting, key=lambda job: job.row), self.by, now)
+        if self.by is DRAWN and self.rule.strict:
+            self.draw_starts(now)
+            return
+        queue = self.ordered(self.in_job_order(), self.by, now)
         left, reserved, blocked = list(self.rule.capacity), list[Any](), False
         ranked = [] if self.behind is None else self.ordered(queue, self.behind, now)
         while queue:
@@ -284,6 +367,9 @@ class Cycles:
             if start == now:
                 self.starts_on(job, now, held)
                 job.expected = now + self.predictions.present[job]
+                if self.afresh:
+                    self.starts(now)
+                    return
                 continue
             blocked = True
             if self.rule.strict:
@@ -308,6 +394,9 @@ class List(Cycles, Machine):
 
     def starts_on(self, job: Job, now: int, held: Interval) -> None:
         self.begin(job, now)
+
+    def is_full(self, now: int) -> bool:
+        return self.free(now) <= 0
 
 
 def listed(
