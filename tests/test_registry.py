@@ -231,11 +231,11 @@ def test_a_file_describes_its_classes_as_they_are_typed(widest: Path) -> None:
     [
         (None, "{}:Widest", "no such file; expected a Python file"),
         (WIDEST, "{}:Widest", "unknown class of {} 'Widest'; did you mean 'WidestFirst'?"),
-        (WIDEST, "{}", "which class of it? {}:WidestFirst"),
-        (WIDEST, "{}:", "which class of it? {}:WidestFirst"),
+        (WIDEST, "{}", "has more than one class; expected {}:WidestFirst"),
+        (WIDEST, "{}:", "has more than one class; expected {}:WidestFirst"),
         (WIDEST, "{}:WidestFirst?ties=1", "unknown parameter of {}:WidestFirst 'ties'; did you mean 'tie'?"),
-        ("import nothing_like_it\n", "{}:A", "does not import: ModuleNotFoundError"),
-        ("x = 1\nclass A\n", "{} line 2: does not import: SyntaxError", ""),
+        ("import nothing_like_it\n", "{}:A", "cannot be imported: ModuleNotFoundError"),
+        ("x = 1\nclass A\n", "{} line 2: cannot be imported: SyntaxError", ""),
         ("A = 3\n", "{}:A", "unknown class of {} 'A'; known: none"),
     ],
 )
@@ -299,7 +299,7 @@ def test_a_policy_of_an_installed_package_is_found_by_name(installed: Callable[[
 @pytest.mark.parametrize(
     ("module", "value", "told"),
     [
-        ("import nothing_like_it\n", "site_policies", "does not import: ModuleNotFoundError"),
+        ("import nothing_like_it\n", "site_policies", "cannot be imported: ModuleNotFoundError"),
         (WIDEST, "site_policies:WidestFirst", "is no module; name the module"),
         ("class Fifo: ...\n", "site_policies", "ordering 'fifo' is both gridsim.policy.ordering and site_policies"),
     ],

@@ -573,7 +573,7 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
         ("conservative", 1, 5, "keeps promises, which it would have to break"),
         ("mrt", 1, 5, "keeps promises, which it would have to break"),
         ("moldable-base", 1, 5, "keeps promises, which it would have to break"),
-        ("easy", 5, 5, "5 cores are requested of a machine with 4"),
+        ("easy", 5, 5, "5 cores are requested, but the machine has 4"),
         ("easy", 1, 0, "expected a time after 0.0 s"),
         ("easy", 1, float("inf"), "expected a time after 0.0 s"),
     ],
@@ -635,10 +635,10 @@ def test_a_crew_waits_for_whole_nodes_that_are_idle(nodes: Any, at: float, where
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"nodes": 5}, "5 nodes are requested of a machine with 4"),
-        ({"nodes": 0}, "0 nodes are requested of a machine with 4"),
-        ({"nodes": ["n-9"]}, "node 'n-9' is requested of a machine with 4 nodes"),
-        ({"nodes": [4]}, "node 4 is requested of a machine with 4 nodes"),
+        ({"nodes": 5}, "5 nodes are requested, but the machine has 4"),
+        ({"nodes": 0}, "0 nodes are requested, but the machine has 4"),
+        ({"nodes": ["n-9"]}, "node 'n-9' is requested, but none of the 4 nodes"),
+        ({"nodes": [4]}, "node 4 is requested, but none of the 4 nodes"),
         ({"nodes": [0, "n-0"]}, "expected one or more, each once"),
         ({"nodes": []}, "expected one or more, each once"),
         ({"nodes": 1, "cores": 1}, "expected one of them"),
@@ -690,7 +690,7 @@ def test_a_submitted_job_asks_for_what_nodes_have() -> None:
 def test_on_one_pool_of_cores_only_cores_are_asked_for() -> None:
     made = world().submit({"demand": gs.Demand(cores=2), "runtime": 5})
     assert made.job == 4
-    with pytest.raises(InputError, match="requests more than cores of a machine that is one pool of cores"):
+    with pytest.raises(InputError, match="requests more than cores, but the machine is one pool of cores"):
         world().submit({"demand": gs.Demand(tasks=2, each={"cores": 1}), "runtime": 5})
 
 

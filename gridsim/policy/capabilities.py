@@ -234,8 +234,8 @@ def adapted(scheduler: Any) -> Any:
     if first_of(scheduler, "wake", "leaving", "stopped") is None:
         return scheduler
     warnings.warn(
-        f"{name_of(scheduler)} has wake, leaving or stopped; dispatch is to return a Decision(starts, stops, "
-        "withdrawals, wake) instead, and commit the stops of the request it takes in",
+        f"{name_of(scheduler)} has wake, leaving or stopped; dispatch must return a Decision(starts, stops, "
+        f"withdrawals, wake) instead, and commit must return the stops for the accepted request",
         DeprecationWarning,
         stacklevel=2,
     )

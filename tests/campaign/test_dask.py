@@ -130,4 +130,4 @@ def test_a_scheduler_that_is_not_there_is_told(
     place.write(RECIPE)
     for address in ("tcp://127.0.0.1:9", "nonsense"):
         assert main(["sweep", "campaign.toml", "--dask", address]) == 2
-        assert f"no Dask scheduler answers at '{address}'" in capsys.readouterr().err
+        assert f"no Dask scheduler responds at '{address}'" in capsys.readouterr().err

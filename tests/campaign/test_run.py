@@ -518,7 +518,7 @@ def test_a_second_driver_is_refused_and_the_first_is_not_disturbed(place: Any, w
     for other in (second, part):
         code, _, told = other.end()
         assert code == 2
-        assert f"campaign-results: is worked on by process {first.process.pid} on " in told
+        assert f"campaign-results: is in use by process {first.process.pid} on " in told
     place.open()
     assert first.end()[0] == 0
     completes(place, contents, left=0)

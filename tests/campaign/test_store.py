@@ -132,7 +132,7 @@ def test_one_driver_holds_the_whole_and_parts_hold_theirs(store: Store, monkeypa
     for held, free, taken in [(whole, [], [whole, first, second]), (first, [second], [whole, first])]:
         with store.held(held):
             for shard in taken:
-                with pytest.raises(InputError, match=r"is worked on by process \d+ on "), store.held(shard):
+                with pytest.raises(InputError, match=r"is in use by process \d+ on "), store.held(shard):
                     pass
             for shard in free:
                 with store.held(shard):

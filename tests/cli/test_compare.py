@@ -63,11 +63,11 @@ def test_a_comparison_that_is_not_shaken_by_default_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gridsim.questions.replicate.CHEAP", 100)
-    told = {}
+    shown = {}
     for words in ((), ("--shake", "0"), ("--policy", "easy")):
         assert compare(*SMALL, *words, out=tmp_path / "out") == 0
-        told[words] = "not shaken: 8 shaken workloads take long to simulate (--shake 8)" in capsys.readouterr().out
-    assert told == {(): True, ("--shake", "0"): False, ("--policy", "easy"): False}
+        shown[words] = "no shaking: 8 shaken workloads would take long" in capsys.readouterr().out
+    assert shown == {(): True, ("--shake", "0"): False, ("--policy", "easy"): False}
 
 
 def test_json_alone_is_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,7 +189,7 @@ def test_the_answer_is_told_in_tables_and_sentences(log: Path, capsys: pytest.Ca
     assert "moment: 1996-06-22 20:00:13 Europe/Stockholm, 0 d 00:00:15 of the log (15 s)" in told
     assert "state under qops and easy: 1 job runs on 3 of 4 cores, 2 wait" in told
     assert "1996-06-22 20:02:08" in told  # 130 s: behind job 1
-    assert "What a tighter deadline would cost under qops" in told
+    assert "Price of a tighter deadline under qops" in told
     assert "job 1 would start over" in " ".join(told.split())
     assert "easy promises nothing" in " ".join(told.split())
 

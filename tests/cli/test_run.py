@@ -132,7 +132,7 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
     assert sorted(path.name for path in out.iterdir()) == ["jobs.parquet", "metrics.json", "run.json"]
     assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 0
     again = capsys.readouterr().out
-    assert again.endswith(f"\nnot simulated again: the record of this run was there, in {out}\n")
+    assert again.endswith(f"\nnot simulated again; the record of this run exists in {out}\n")
     assert main(["run", str(recipe), "--table", "parquet", "--out", str(whole), "--json"]) == 0
     known = json.loads(capsys.readouterr().out)
     assert main(["run", str(recipe), "--stream", "--out", str(out), "--json"]) == 0

@@ -198,7 +198,7 @@ def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) 
             assert told.startswith("1 of 3 runs finished, 0 failed, 2 to do\n")
             assert f"worked on by process {driver.pid} on " in told
             assert sweep(text=None) == 2
-            assert f"is worked on by process {driver.pid} on " in capsys.readouterr().err
+            assert f"is in use by process {driver.pid} on " in capsys.readouterr().err
         finally:
             Path("go").touch()
         assert driver.wait(300) == 0
@@ -238,7 +238,7 @@ def test_a_policy_that_was_mended_is_run_anew_and_the_old_failure_is_forgotten(
     capsys.readouterr()
     assert sweep(text=numbered(PICKY.replace("self.number == 1", "False"), "Picky")) == 0
     told = capsys.readouterr()
-    assert "mine.py has changed: all runs with it are made anew" in told.err
+    assert "mine.py has changed: all its runs are repeated" in told.err
     assert "3 of 3 runs finished, 0 failed, 0 to do\n" in told.out
     assert "failed:" not in told.out
     assert [row["status"] for row in table()] == ["finished"] * 3
@@ -273,8 +273,8 @@ def test_a_damaged_result_is_computed_again_and_that_is_said(
     assert sweep("--status") == 0
     told = capsys.readouterr()
     assert "5 of 6 runs finished, 0 failed, 1 to do" in told.out
-    assert "1 damaged result, to be run again by the next call" in told.err
-    with pytest.warns(UserWarning, match=f"1 damaged result discarded, to be run again: {damaged}"):
+    assert "1 damaged result; the next call runs them again" in told.err
+    with pytest.warns(UserWarning, match=f"1 damaged result discarded, which run again: {damaged}"):
         assert sweep() == 0
     assert contents(Path("campaign-results")) == before
 
@@ -332,7 +332,7 @@ def test_a_store_of_an_earlier_version_goes_on_without_its_torn_results() -> Non
     with pytest.warns(UserWarning, match="earlier version|damaged") as caught:
         assert sweep() == 0
     assert "5 results of an earlier version without checksums" in str(caught[0].message)
-    assert f"1 damaged result discarded, to be run again: {files[2]}" in str(caught[1].message)
+    assert f"1 damaged result discarded, which run again: {files[2]}" in str(caught[1].message)
     assert contents(Path("campaign-results")) == before
     assert [path.stat().st_mtime_ns == time for path, time in zip(files, times, strict=True)] == [
         True,
@@ -412,7 +412,7 @@ def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[
 
 def test_one_campaign_at_a_time_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "campaign.toml", "more.toml"]) == 2
-    assert "'more.toml' is too much; one campaign at a time" in capsys.readouterr().err
+    assert "'more.toml' is one argument too many; give one campaign" in capsys.readouterr().err
 
 
 # Parts
@@ -427,8 +427,8 @@ def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):  # the second call has nothing to do
         assert main(["sweep", "merge", "part-1", "part-2", "--out", "whole"]) == 0
     told = capsys.readouterr()
-    assert "part-1: 4 results taken over" in told.err
-    assert "part-1: 0 results taken over" in told.err
+    assert "part-1: 4 results copied" in told.err
+    assert "part-1: 0 results copied" in told.err
     sweep()
     assert table("whole") == table()
 

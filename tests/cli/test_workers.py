@@ -119,7 +119,7 @@ def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as exit_:
         main(["compare", "--workers", "0"])
     assert exit_.value.code == 2
-    assert "'0' is no number of processes; expected 1 or more" in capsys.readouterr().err
+    assert "'0' is not a number of processes; expected 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"]])
@@ -206,7 +206,7 @@ def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_
         if driver.poll() is None:
             os.killpg(driver.pid, signal.SIGKILL)
     assert driver.returncode == 130
-    assert told.splitlines()[-1] == "gridsim: interrupted; nothing half-written was left"
+    assert told.splitlines()[-1] == "gridsim: interrupted; no incomplete file was left"
     assert "Traceback" not in told
     for pid in met:
         with pytest.raises(ProcessLookupError):

@@ -102,7 +102,7 @@ def test_describe_needs_a_machine(tmp_path):
 def test_convert_applies_the_rules_and_leaves_a_sound_log(log, tmp_path, capsys, name):
     out = tmp_path / name
     assert run("convert", log, out, "--on-zero-runtime", "repair", "--on-over-estimate", "repair") == 0
-    assert "zero-runtime: 1 line (4) repaired: the runtime becomes 1 s" in capsys.readouterr().out
+    assert "zero-runtime: 1 line (4) repaired: the run time becomes 1 s" in capsys.readouterr().out
     back = read_swf(out)
     assert back.job.tolist() == [1, 2, 3]
     assert back.provenance["problems"] == []
@@ -237,7 +237,7 @@ def test_load_tells_what_was_read(log):
         "machine: 8 cores (MaxProcs in the header)",
         "zero-runtime: 1 line (4) left out (--on-zero-runtime skip)",
         "too-wide: 1 line (6) left out (--on-too-wide skip)",
-        "over-estimate: 1 line (5) kept as they are (--on-over-estimate keep)",
+        "over-estimate: 1 line (5) kept unchanged (--on-over-estimate keep)",
     ]
 
 

@@ -58,7 +58,7 @@ def test_a_fetched_log_can_be_read_and_its_source_is_to_be_cited(mirror: str, ca
 def test_the_second_time_nothing_is_fetched(mirror: str, tmp_path: Path, capsys) -> None:
     assert run("ours", "--mirror", mirror, "--out", tmp_path / "logs") == 0
     assert run("Ours-1.swf.gz", "--mirror", "http://127.0.0.1:1", "--out", tmp_path / "logs") == 0
-    assert "was there already, nothing was fetched" in capsys.readouterr().out
+    assert "already exists, not downloaded again" in capsys.readouterr().out
 
 
 def test_another_file_is_refused_without_force(mirror: str, tmp_path: Path, capsys) -> None:

@@ -71,7 +71,7 @@ def test_what_names_no_job_is_refused_with_what_was_expected_and_what_is_near(te
 def test_a_log_of_numbers_alone_says_so_of_a_task() -> None:
     with pytest.raises(InputError, match=r"38_7: the jobs here have numbers alone.*JobIDRaw"):
         JobIds(np.array([38, 387])).row("38_7")
-    with pytest.raises(InputError, match="there is none at all"):
+    with pytest.raises(InputError, match="the result has no jobs"):
         JobIds(np.array([], dtype=np.int64)).row("7")
 
 

@@ -107,7 +107,7 @@ class Broken:
             "field 'minimum': job 8 has the range 0 to 2; expected at least 1",
         ),
         ({"speedups": [Broken(1.0), TABLE]}, r"Broken\(\) gives \(1,\) runtimes on 1 to 16 cores"),
-        ({"speedups": [Broken(1, 0.5, 0, *[1] * 20), TABLE]}, r"Broken\(\) has a runtime of 0.0 on 3 cores"),
+        ({"speedups": [Broken(1, 0.5, 0, *[1] * 20), TABLE]}, r"Broken\(\) has a run time of 0.0 on 3 cores"),
         ({"speedups": [Broken(*[float("nan")] * 20), TABLE]}, r"a runtime of nan on 1 cores"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_cluster_has_a_price_of_a_core_second(file: Path) -> None:
 @pytest.mark.parametrize(
     ("rate", "told"),
     [
-        ("-1", "has a rate of -1; a price of a core-second from 0 is needed"),
+        ("-1", "has a rate of -1; a price per core-second from 0 is needed"),
         ("nan", "has a rate of nan"),
         ("inf", "has a rate of inf"),
         ('"cheap"', "is 'cheap'; a number was expected"),
@@ -89,7 +89,7 @@ def tree(children: str, more: str = "") -> str:
     ("text", "told"),
     [
         ("[platform", "is no TOML"),
-        ("", r"field 'platform': is not there; expected a table \[platform\]"),
+        ("", r"field 'platform': is missing; expected a table \[platform\]"),
         ("platform = 3", "field 'platform': is 3; a table was expected"),
         ("[platforms]", "unknown key of platform file in .*grid.toml 'platforms'; did you mean 'platform'"),
         ('[platform]\nrouter = "R"', "field 'platform.children': is not there; a list of tables was expected"),
@@ -116,7 +116,7 @@ def tree(children: str, more: str = "") -> str:
             tree('{cluster = "c", cors = 2}'),
             r"unknown key of platform.children\[0\] in .*grid.toml 'cors'; did you mean",
         ),
-        (tree(f"{CLUSTER}, {CLUSTER}"), "field 'platform': 'c' names two nodes; names must differ"),
+        (tree(f"{CLUSTER}, {CLUSTER}"), "field 'platform': 'c' is the name of two nodes; names must differ"),
         (tree('{cluster = "R", cores = 2}'), "field 'platform': 'R' names two nodes"),
         (tree(CLUSTER, "[network]\nccr = true"), "field 'network.ccr': is True; a text or a number was expected"),
         (tree(CLUSTER, '[network]\nccr = "much"'), "field 'network.ccr': 'much' is no rational number"),
@@ -130,7 +130,7 @@ def tree(children: str, more: str = "") -> str:
         (tree(CLUSTER, "[network]\n_ratio = 3"), "unknown key of network in .*grid.toml '_ratio'"),
         ("network = 3\n" + tree(CLUSTER), "field 'network': is 3; a table was expected"),
         ("shares = 3\n" + tree(CLUSTER), "field 'shares': is 3; a table was expected"),
-        (tree(CLUSTER, '[shares]\n"/a/b" = 1'), "field 'shares': '/a/b' is there but its parent '/a' is not"),
+        (tree(CLUSTER, '[shares]\n"/a/b" = 1'), "field 'shares': '/a/b' is listed, but its parent '/a' is not"),
         (tree(CLUSTER, '[shares]\n"/a" = "half"'), "field 'shares.\"/a\"': is 'half'; a whole number was expected"),
         (tree(CLUSTER, "[shares]"), "field 'shares': has no node"),
     ],
@@ -146,7 +146,7 @@ def test_a_file_that_is_not_there_is_named(file: Path) -> None:
     with pytest.raises(InputError, match=r"grid\.toml: cannot be read: No such file or directory"):
         read_platform(file)
     file.write_bytes(b"\xff\x01")
-    with pytest.raises(InputError, match=r"grid\.toml line 1: is no text in UTF-8"):
+    with pytest.raises(InputError, match=r"grid\.toml line 1: is not UTF-8"):
         read_platform(file)
 
 
@@ -224,19 +224,19 @@ def nodes(text: str, more: str = "") -> str:
         (nodes('[{group = "a", capacity = {cores = 1}, features = "x"}]'), r"nodes\[0\].features': is 'x'; a list"),
         (
             nodes('[{group = "a", capacity = {memory = 1}}]', "[platform.pools]\nmemory = 2"),
-            "'platform.pools.memory': 'memory' is a resource of nodes and a pool; names must differ",
+            "'platform.pools.memory': 'memory' is both a resource of nodes and a pool; names must differ",
         ),
         (nodes('[{group = "a", capacity = {cores = 1}}]', "[platform.pools]\nx = -2"), "'platform.pools.x': has -2"),
         (
             nodes('[{group = "a", capacity = {cores = 1}}, {group = "a", capacity = {cores = 1}}]'),
-            "'platform.nodes': 'a' names two nodes; names must differ",
+            "'platform.nodes': 'a' is the name of two nodes; names must differ",
         ),
         (
             nodes('[{group = "a", capacity = {cores = 1}}]', "cores = 3"),
-            "'platform.cores': cluster 'c' has 3 cores, its nodes have 1",
+            "'platform.cores': cluster 'c' has 3 cores, but its nodes have 1",
         ),
         (nodes('[{group = "a", capacity = {memory = 1}}]'), "'platform.cores': is not there; a whole number"),
-        ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is a pool too; give it once"),
+        ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is also a pool; give it once"),
     ],
 )
 def test_nodes_and_pools_that_cannot_be_are_refused(file: Path, text: str, told: str) -> None:

@@ -55,7 +55,7 @@ def test_limits_of_a_partition_are_written_as_in_slurm_conf() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gpu=14", "'gpu=14' sets no limit; expected such as qos.gpu.GrpTRES=gres/gpu=14"),
+        ("gpu=14", "'gpu=14' sets no limit; expected for example qos.gpu.GrpTRES=gres/gpu=14"),
         ("qoss.gpu.GrpJobs=1", "unknown owner of a limit 'qoss'; did you mean 'qos'"),
         ("qos.gpu.GrpTRS=cpu=1", "unknown limit of a qos 'GrpTRS'; did you mean 'GrpTRES'"),
         ("qos.gpu.Priority=1", "unknown limit of a qos 'Priority'"),

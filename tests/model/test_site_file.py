@@ -118,7 +118,7 @@ def test_an_included_file_is_read_too(tmp_path: Path) -> None:
         ("SchedulerParameters=bf_window=day\nNodeName=n1\nPartitionName=a Nodes=n1\n", "bf_window': is 'day'"),
         ("PartitionName=a Nodes=ALL\n", "names no node"),
         ("NodeName=n1\n", "names no partition"),
-        ("just words\n", "line 1: 'just words' is no Key=Value"),
+        ("just words\n", "line 1: 'just words' is not Key=Value"),
         ("NodeName=n1\nPartitionName=a Nodes=n1 MaxCPUsPerNode=0\n", "line 2, field 'MaxCPUsPerNode': is '0'"),
         ("NodeName=n1\nPartitionName=a Nodes=n1 LLN=maybe\n", "line 2, field 'LLN': is 'maybe'; expected YES or NO"),
     ],
@@ -260,7 +260,7 @@ def test_every_form_of_a_real_cluster_gives_one_tree(run_a: Path) -> None:
     for name in ("sshare_alP.txt", "sacctmgr_account.txt"):
         found = read_associations(logs / name)[0]
         assert {(each.account, each.user, each.parent, each.shares) for each in found} == shares
-    with pytest.raises(InputError, match="does not say which account is below which"):
+    with pytest.raises(InputError, match="does not contain the hierarchy of accounts"):
         read_associations(logs / "sacctmgr_assoc.txt")
 
 
@@ -329,7 +329,12 @@ def test_a_site_is_a_machine_of_nodes_with_licences_as_pools(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "line", "field", "told"),
     [
-        ("NodeName=n Gres=gpu:a100:2,gpu:t4:1", 1, "Gres", "GPUs of one type on a node, which has them of a100 and t4"),
+        (
+            "NodeName=n Gres=gpu:a100:2,gpu:t4:1",
+            1,
+            "Gres",
+            "GPUs of one type per node; this node has the types a100 and t4",
+        ),
         ("NodeName=n\nLicenses=matlab:many", 2, "Licenses", "is 'matlab:many'; expected a name and a number"),
     ],
 )
@@ -463,8 +468,8 @@ def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_pa
     [
         (("n[1-2]", "n[1-9]"), "the site has no node 'n5'"),
         (("2026-11-21T08:00:00", "soon"), "is 'soon'; expected a date"),
-        (("StartTime=2026-11-21T08:00:00 ", ""), "is not there for reservation 'maint'"),
-        (("ReservationName=maint", "reserved for ever\nReservationName=maint"), "is no Key=Value"),
+        (("StartTime=2026-11-21T08:00:00 ", ""), "is missing for reservation 'maint'"),
+        (("ReservationName=maint", "reserved for ever\nReservationName=maint"), "is not Key=Value"),
     ],
 )
 def test_reservations_that_cannot_be_are_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:

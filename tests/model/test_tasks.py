@@ -155,10 +155,10 @@ def test_a_workload_of_tasks_is_sorted_by_submit_time() -> None:
     [
         ("cores", [1, 2**70], "field 'cores': has 1180591620717411303424; expected whole numbers of at most 64 bits"),
         ("cores", [1, 2**40], "job 1 task 1 has 1099511627776; expected at most 2,147,483,647 cores"),
-        ("runtime", [1, 2**70], "field 'runtime': job 1 task 1 has inf; expected a runtime that ends"),
-        ("runtime", [1, 1e300], "field 'runtime': job 1 task 1 has inf; expected a runtime that ends"),
+        ("runtime", [1, 2**70], "field 'runtime': job 1 task 1 has inf; expected a finite run time"),
+        ("runtime", [1, 1e300], "field 'runtime': job 1 task 1 has inf; expected a finite run time"),
         ("runtime", [2e12, 2e12], "tasks of job 1 have 4e+12 s together"),
-        ("estimate", [1, 2**70], "field 'estimate': job 1 task 1 has inf; expected an estimate that ends"),
+        ("estimate", [1, 2**70], "field 'estimate': job 1 task 1 has inf; expected a finite estimate"),
         ("edges", [(0, 2**70)], "field 'edges': has 1180591620717411303424"),
         ("counts", [2**70], "field 'tasks': has 1180591620717411303424"),
     ],
@@ -173,7 +173,7 @@ def test_a_number_beyond_64_bits_is_refused(column: str, value: list[Any], told:
 def test_the_graph_of_a_job_with_a_runtime_beyond_64_bits_is_refused() -> None:
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_node("long", exec=10**400, cores=1)
-    with pytest.raises(InputError, match="job 7 task long has inf; expected a runtime that ends"):
+    with pytest.raises(InputError, match="job 7 task long has inf; expected a finite run time"):
         Tasks.from_graphs({7: graph})
 
 

@@ -204,7 +204,7 @@ def test_a_job_without_a_share_is_refused() -> None:
 
 
 def test_a_share_that_the_tree_does_not_have_is_refused() -> None:
-    with pytest.raises(InputError, match="'/bob' is no leaf of the share tree; known: /ann"):
+    with pytest.raises(InputError, match="'/bob' is not a leaf of the shares; known: /ann"):
         starts(jobs([0, 1], TWO), "fair-share", 1, ShareTree({"/ann": 1}))
 
 

@@ -140,7 +140,7 @@ def test_the_earlier_name_of_a_parameter_is_taken_with_a_warning(earlier: str, n
 
 
 def test_a_class_is_no_policy_but_its_object_is() -> None:
-    with pytest.raises(InputError, match=r"Wfp3 is a class; give an object of it: Wfp3\(\)"):
+    with pytest.raises(InputError, match=r"Wfp3 is a class; give an instance: Wfp3\(\)"):
         policy(Wfp3)
 
 

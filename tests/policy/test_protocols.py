@@ -309,7 +309,7 @@ def test_only_a_scheduler_of_gridsim_is_driven_by_the_compiled_event_loop() -> N
 
     with pytest.raises(InputError, match="has no compiled scheduling cycle"):
         run(JOBS, Platform.single(4), Starts(), Run(engine="compiled"))
-    with pytest.raises(PolicyError, match=r"starts 1000000000 at .* which is no request"):
+    with pytest.raises(PolicyError, match=r"starts 1000000000 at .* which is not a request"):
         run(JOBS, Platform.single(4), Starts())
 
 

@@ -99,7 +99,7 @@ WRONG: list[tuple[str, Callable[[Allocations], Allocations], int, str]] = [
     ("wrong-node", moved(2, 4), 12, "partitions g asked for; node old has none"),
     ("wrong-amounts", changed("memory", 0, 1), 11, "1 memory of node thin-0 held instead of 4"),
     ("wrong-gpus", changed("gpu_share", 0, 500), 12, "500 thousandths of GPU of node gpu-0 held instead of 1000"),
-    ("not-alone", moved(4, 2), 15, "a node of an exclusive job held something else"),
+    ("not-alone", moved(4, 2), 15, "a node of an exclusive job was also used by another job"),
 ]
 
 

@@ -153,7 +153,7 @@ def test_different_names_have_different_pseudonyms_and_equal_ones_the_same(texts
 
 def test_two_names_never_become_one(pbs, monkeypatch):
     monkeypatch.setattr(anonymise, "_DIGITS", 0)
-    with pytest.raises(InputError, match="two names of one user would share a pseudonym; take another key"):
+    with pytest.raises(InputError, match="two names of user would get the same pseudonym; use another key"):
         anonymised(pbs, KEY)
 
 

@@ -140,7 +140,7 @@ def test_a_folder_of_the_name_is_never_replaced(server: Server, tmp_path: Path) 
 
 def test_wrong_bytes_are_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
     server.body = b"an error page with status 200"
-    with pytest.raises(InputError, match=r"gave 29 bytes with sha256 .*nothing was kept"):
+    with pytest.raises(InputError, match=r"gave 29 bytes with sha256 .*the download was discarded"):
         fetch(entry(), tmp_path, mirror=server.url)
     assert list(tmp_path.iterdir()) == []
 
@@ -148,7 +148,7 @@ def test_wrong_bytes_are_refused_and_nothing_is_kept(server: Server, tmp_path: P
 def test_wrong_bytes_replace_nothing_even_by_force(server: Server, tmp_path: Path) -> None:
     (tmp_path / "Ours-1.swf.gz").write_bytes(b"mine")
     server.body = b"other"
-    with pytest.raises(InputError, match="nothing was kept"):
+    with pytest.raises(InputError, match="the download was discarded"):
         fetch(entry(), tmp_path, mirror=server.url, force=True)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"mine"]
 
@@ -171,7 +171,7 @@ def test_a_missing_file_is_told_with_its_address_and_place(server: Server, tmp_p
 
 def test_a_connection_that_breaks_off_leaves_nothing(server: Server, tmp_path: Path) -> None:
     server.cut = 10
-    with pytest.raises(InputError, match=r"cannot be fetched|nothing was kept"):
+    with pytest.raises(InputError, match=r"cannot be fetched|the download was discarded"):
         fetch(entry(), tmp_path, mirror=server.url)
     assert list(tmp_path.iterdir()) == []
 
@@ -179,7 +179,7 @@ def test_a_connection_that_breaks_off_leaves_nothing(server: Server, tmp_path: P
 def test_a_silent_server_is_given_up(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "_READ", 0.1)
     server.pause = 0.5
-    with pytest.raises(InputError, match="no answer in time"):
+    with pytest.raises(InputError, match="the server did not respond in time"):
         fetch(entry(), tmp_path, mirror=server.url)
 
 

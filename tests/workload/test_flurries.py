@@ -114,7 +114,7 @@ def test_they_are_listed_named_and_left_out(log: Path, tmp_path: Path, capsys: p
     (entry,) = json.loads(capsys.readouterr().out)["flurries"]
     assert (entry["user"], entry["jobs"]) == (str(FLOODER), 1500)
     assert main(["workload", "flurries", str(log), "--times", "900"]) == 0
-    assert "No user floods the log." in capsys.readouterr().out
+    assert "The log has no flurries." in capsys.readouterr().out
     words = ["compare", str(log), "--policy", "fcfs", "--policy", "easy", "--no-page", "--out", str(tmp_path / "out")]
     assert main([*words, "--flurries", "keep"]) == 0
     assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())

@@ -67,9 +67,12 @@ def test_a_run_until_an_instant_is_a_run_that_stands_still() -> None:
 @pytest.mark.parametrize(
     ("transform", "told"),
     [
-        (Inflate(), "field 'capacity': is not known of 'gpu'"),
-        (Inflate(resource="disk", capacity=5), "field 'resource': no job asks for 'disk'"),
-        (Inflate(capacity=12_000, interval=1e6, demand=1000), "field 'interval': .* arrivals would outlast the jobs"),
+        (Inflate(), "field 'capacity': 'gpu'"),
+        (Inflate(resource="disk", capacity=5), "field 'resource': no job requests 'disk'"),
+        (
+            Inflate(capacity=12_000, interval=1e6, demand=1000),
+            "field 'interval': .* arrivals exceed the largest time",
+        ),
     ],
 )
 def test_what_cannot_be_filled_is_refused(transform: Inflate, told: str) -> None:

@@ -347,7 +347,7 @@ def test_applications_with_few_rows_can_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "profiles.csv"
     path.write_text("application,cores,seconds\nx,4,10\ny,4,10\ny,8,12\nz,4,10\nz,8,5\n")
     assert list(read_profiles(path, least_rows=2)) == ["z"]
-    with pytest.raises(InputError, match="holds no application with 3 rows or more that gain"):
+    with pytest.raises(InputError, match="holds no application with 3or more rows that become faster"):
         read_profiles(path, least_rows=3)
 
 

@@ -319,7 +319,7 @@ def test_only_workflows_can_be_several_files(tmp_path):
     assert len(read_workload([log])) == 1
     with pytest.raises(InputError, match="2 files; expected one"):
         read_workload([log, log])
-    with pytest.raises(InputError, match="'submit': is no option of the format 'swf'"):
+    with pytest.raises(InputError, match="'submit': is not an option of the format 'swf'"):
         read_workload(log, submit=3.0)
 
 

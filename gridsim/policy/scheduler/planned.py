@@ -94,13 +94,13 @@ class Planned:
         if self.compress not in ("planned", "arrival", "none"):
             raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
         if self.compress == "none" and self.ordering is not None:
-            raise ValueError("an order of compression means nothing with compress=none; leave one of them out")
+            raise ValueError("an order of compression has no effect with compress=none; leave one of them out")
         if self.compress_at not in ("early", "every"):
             raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
         if self.compress == "none" and self.compress_at != "early":
-            raise ValueError("compress_at means nothing with compress=none; leave one of them out")
+            raise ValueError("compress_at has no effect with compress=none; leave one of them out")
         if self.partition is not None and not isinstance(self.predict, Requested):
-            raise ValueError("sizes are chosen by what users ask for; leave out partition, or predict")
+            raise ValueError("sizes are chosen by requested walltimes; leave out partition, or predict")
 
     def __repr__(self) -> str:
         return representation(self)

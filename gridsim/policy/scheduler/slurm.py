@@ -140,7 +140,7 @@ class Slurm:
                 raise InputError("is not given; slurm?conf=slurm.conf&assoc=assoc.cfg is needed", field="conf")
             self.site = read_site(self.conf, assoc=self.assoc, qos=self.qos, usage=self.usage, groups=self.groups)
         if self.reservations is not None and not Path(self.reservations).is_file():
-            raise InputError("no such file; expected what 'scontrol show reservation' printed", path=self.reservations)
+            raise InputError("no such file; expected the output of 'scontrol show reservation'", path=self.reservations)
 
     def __repr__(self) -> str:
         names = ("conf", "assoc", "qos", "usage", "groups", "reservations", *SiteChange._fields, "epoch", "timezone")
@@ -198,7 +198,7 @@ class Slurm:
         if site.priority.reset and self.epoch is None:  # the instants of resets are unknown
             site = replace(site, ignored={**site.ignored, "PriorityUsageResetPeriod": 1})
         if site.priority.reset and self.epoch is not None and self.timezone is None:
-            text = "the zone of PriorityUsageResetPeriod, whose midnight is that of UTC without --timezone"
+            text = "the time zone of PriorityUsageResetPeriod (UTC without --timezone)"
             return (*site.notices, Notice(text, effect=Effect.order))
         return site.notices
 
@@ -217,7 +217,7 @@ class Slurm:
                     found.append(f"reservation {each.name} ({time})")
         if self.boot is not None and (boot := self._boot_given()) >= last:
             date = when(began + seconds(boot), calendar)
-            found.append(f"boot time {date} (only the phase of the scheduler's periods follows from it)")
+            found.append(f"boot time {date} (it determines only the phase of the scheduler's periods)")
         return tuple(Notice(text, outside=True) for text in found)
 
     def longest(self, workload: Workload) -> IntArray:
@@ -713,7 +713,7 @@ _CAN = Capabilities(
     alone=True,
     epoch=True,
     site=True,
-    in_python="the scheduler of Slurm runs under SimPy only",
+    in_python="Slurm's scheduler requires the engine simpy",
 )
 
 

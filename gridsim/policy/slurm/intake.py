@@ -99,7 +99,7 @@ class Intake:
     def never_started(self, request: int) -> Refusal:
         """Return the reason for a request that no cycle would ever start, though its nodes could hold it."""
         where = f"nodes of partition {self._site.partitions[self._part[request]].name}"
-        return Refusal("ReqNodeNotAvail", "it at any instant at which a pass looks at it", None, "", where)
+        return Refusal("ReqNodeNotAvail", "it in any scheduling cycle", None, "", where)
 
     def _why(self, entry: int, now: int, over: set[int]) -> Refusal | None:
         """Return why an entry could never start; None if it could."""
@@ -156,12 +156,12 @@ class Intake:
         if self._fits(entry, self._member(entry)):
             return Refusal("ReqNodeNotAvail", "it outside of reservations", None, "", f"nodes of {where}")
         whole = int(self._machine.cores[member].sum())
-        rule = f"nodes of {where}" + (" with the features that it asks for" if (member != inside).any() else "")
+        rule = f"nodes of {where}" + (" with the requested features" if (member != inside).any() else "")
         if cores > whole:
             return Refusal("PartitionConfig", cores, whole, "cores", rule)
         if partition.node_cores and self._fits(entry, self._member(entry), capped=False):
             return Refusal("PartitionConfig", cores, None, "cores", f"MaxCPUsPerNode of {where}")
-        asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the memory and GPUs that it asks for"
+        asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the requested memory and GPUs"
         return Refusal("PartitionConfig", asked, None, "", rule)
 
     def give(self, request: int) -> None:

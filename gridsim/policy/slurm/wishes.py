@@ -21,9 +21,9 @@ from gridsim.policy.slurm.constraints import ANY_NODE, Constraint, Features, con
 from gridsim.policy.slurm.entries import Entries, names_of
 from gridsim.policy.slurm.nodes import Bytes
 
-BAD_FEATURES = ("BadConstraints", "the features that it asks for")
-BAD_TEXT = ("BadConstraints", "a constraint that is none")
-BAD_NODES = ("ReqNodeNotAvail", "all nodes that it names")
+BAD_FEATURES = ("BadConstraints", "the requested features")
+BAD_TEXT = ("BadConstraints", "an invalid constraint")
+BAD_NODES = ("ReqNodeNotAvail", "all nodes that it requires")
 
 
 class Kind(NamedTuple):

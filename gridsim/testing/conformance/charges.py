@@ -91,7 +91,7 @@ def _job(job: Mapping[str, Any], found: Mapping[str, Mapping[int, Any]]) -> Run:
         if name not in found:
             comparison.cannot(name)
         elif number not in found[name]:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
+            comparison.equal(f"job {number}", "not in the jobs", "there")
         else:
             _compare(comparison, name, f"job {number}: {name}", found[name][number], value)
     return comparison.verdict(f"job {number}")

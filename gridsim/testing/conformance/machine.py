@@ -128,7 +128,7 @@ def _compare_jobs(
     for job in jobs:
         number = job["id"]
         if number not in rows:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
+            comparison.equal(f"job {number}", "not in the jobs", "there")
             continue
         for word in _ROW:
             comparison.equal(f"job {number}: {word}", rows[number].get(word), job.get(word))

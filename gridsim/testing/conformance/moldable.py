@@ -185,7 +185,7 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
     compare("chosen", int(start), int(chosen), part["chosen"])
     everything = np.arange(shapes.table[LEAST, 0], high + 1)
     ends = [earliest(times, free, size, n, shapes.on(0, int(n))) + shapes.on(0, int(n)) for n in everything]
-    comparison.near("end of trying every size", min(ends) / MICROSECOND, part["chosen"]["end"], tolerance)
+    comparison.near("end when every size is tried", min(ends) / MICROSECOND, part["chosen"]["end"], tolerance)
     return comparison.verdict(str(part.get("title", where)))
 
 
@@ -236,7 +236,7 @@ def _limits(
     for job in spec["expected"]:
         known_only(job, ("id", "limit", "largest"), "the job holds")
         if job["id"] not in found:
-            comparison.equal(f"job {job['id']}", "not among those that wait", "there")
+            comparison.equal(f"job {job['id']}", "not in the queue", "there")
             continue
         limit, size = found[job["id"]]
         fixed = next(one["min"] == one["max"] for one in jobs if one["id"] == job["id"])

@@ -36,7 +36,7 @@ def expected_of(
         if number in rows:
             yield from ((f"job {number}: {word}", word, value, rows[number]) for word, value in job.items())
         else:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
+            comparison.equal(f"job {number}", "not in the jobs", "there")
 
 
 def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: int, least: float = 0) -> Workload:

@@ -143,7 +143,7 @@ def test_a_table_is_cut_by_its_ruler(log):
     workload = log("\n".join(lines) + "\n")
     assert (workload.runtime / 1e6).tolist() == [10]
     assert workload.logged["status"].tolist() == [5]
-    assert "1 names in full (a table cuts them; give -P)" in workload.provenance["missing"]
+    assert "1 full names (tables truncate them; use sacct -P)" in workload.provenance["missing"]
 
 
 def test_a_compressed_log_is_recognised(tmp_path):
@@ -174,7 +174,7 @@ def test_a_form_that_carries_too_little_says_why_and_how(tmp_path, content, reas
 def test_the_command_asks_for_what_is_read(log):
     names = COMMAND.partition("-o ")[2].partition(" ")[0].split(",")
     workload = log(job(7, SubmitLine="sbatch x", AllocTRES="cpu=4,mem=8G"), names=names, delimiter="\x1f")
-    assert workload.provenance["missing"] == ["time zone (local times are taken as they are; give --timezone)"]
+    assert workload.provenance["missing"] == ["time zone (local times are used unchanged; give --timezone)"]
     assert workload.logged["memory"].tolist() == [8192]
 
 
@@ -944,7 +944,7 @@ def test_documents_and_lines_may_be_one_log(months, tmp_path):
 def test_a_file_of_another_format_among_several_is_refused(months, tmp_path):
     other = tmp_path / "old.swf"
     other.write_text("; Version: 2.2\n1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n")
-    with pytest.raises(InputError, match="is of the format 'swf', the first file of 'sacct'"):
+    with pytest.raises(InputError, match="has the format 'swf', the first file 'sacct'"):
         read_workload([*months, other])
 
 

@@ -88,7 +88,7 @@ def test_a_part_that_nothing_describes_is_refused(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, told in (
-        ((), "nothing says which part"),
+        ((), "the part is not given"),
         (("--jobs", "3"), "--jobs cut SWF"),
         (("--from", "soon"), "expected a date"),
     ):

@@ -150,7 +150,7 @@ def test_a_joined_table(tmp_path: Path) -> None:
     ]
     assert jobs.provenance["not_joined"] == {"people": 75}
     (tmp_path / "people.csv").unlink()
-    with pytest.raises(InputError, match=r"people.csv: is not there; the mapping joins it \(\[join.people\]\)"):
+    with pytest.raises(InputError, match=r"people.csv: does not exist; the mapping joins it \(\[join.people\]\)"):
         read(tmp_path, "t.csv", text_of(ROWS).encode(), JOIN)
 
 
