@@ -68,7 +68,7 @@ def test_a_spec_is_a_name_and_its_parameters(text: str, spec: Spec) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("?a=1", "has no name before its parameters"),
+        ("?a=1", "has no name before the parameters"),
         ("", "has no name"),
         ("a?b", "'b' in 'a?b' is not parameter=value"),
         ("a?=1", "is not parameter=value"),
@@ -300,7 +300,7 @@ def test_a_policy_of_an_installed_package_is_found_by_name(installed: Callable[[
     ("module", "value", "told"),
     [
         ("import nothing_like_it\n", "site_policies", "cannot be imported: ModuleNotFoundError"),
-        (WIDEST, "site_policies:WidestFirst", "is no module; name the module"),
+        (WIDEST, "site_policies:WidestFirst", "is not a module; give the module"),
         ("class Fifo: ...\n", "site_policies", "ordering 'fifo' is both gridsim.policy.ordering and site_policies"),
     ],
 )

@@ -45,7 +45,7 @@ def test_a_value_that_matches_is_accepted() -> None:
         ({"jobs": [{"id": 1, "span": [1]}]}, r"field 'jobs\[0\].span': has 1 entries; expected 2"),
         ({"jobs": [{"id": 1, "span": [1, float("nan")]}]}, r"span\[1\]': is nan"),
         ({"kind": "c"}, "field 'kind': is 'c'; expected a, b"),
-        ({"sizes": {"x": True}}, "field 'sizes.x': is no key here"),
+        ({"sizes": {"x": True}}, "field 'sizes.x': is not a known key"),
     ],
 )
 def test_the_first_difference_is_named(changed: dict[str, Any], message: str) -> None:

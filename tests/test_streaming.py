@@ -366,7 +366,7 @@ def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -
         (replace(SCENARIO, policy="easy++"), "cannot be simulated block by block: .* sorts or predicts by more"),
         (replace(SCENARIO, platform=tree), "cannot be simulated block by block: the platform has 2 clusters"),
         (replace(SCENARIO, charges=["core-hours"]), "needs a whole record; leave it out, or --stream"),
-        (replace(SCENARIO, transforms=["slice?jobs=5"]), "is done to a workload as a whole"),
+        (replace(SCENARIO, transforms=["slice?jobs=5"]), "needs the whole workload"),
         (replace(SCENARIO, model="lublin?jobs=5"), "needs all jobs at once"),
         (replace(SCENARIO, model=None, file="log.swf"), "--stream needs one .parquet file"),
     ):

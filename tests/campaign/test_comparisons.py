@@ -220,7 +220,7 @@ def test_the_order_of_the_rows_changes_nothing_but_the_order_of_the_values() -> 
         ({"margin": 0}, "margin"),
         ({"metrics": ("wait_maen",)}, "did you mean 'wait_mean'"),
         ({"metrics": ("offered_load",)}, "no way is the better one"),
-        ({"replicates": ("policy",)}, "cannot make replicates"),
+        ({"replicates": ("policy",)}, "cannot also define replicates"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(changed: dict[str, Any], told: str) -> None:

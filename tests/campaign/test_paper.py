@@ -50,4 +50,4 @@ def test_without_papers_the_command_says_what_to_do(
 ) -> None:
     bring(monkeypatch)
     assert main(["reproduce"]) == 2
-    assert "no installed package brings papers" in capsys.readouterr().err
+    assert "no installed package contains papers" in capsys.readouterr().err

@@ -231,5 +231,5 @@ def test_results_that_differ_are_refused(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/2"])
 def test_what_is_no_part_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is no part; expected i/n"):
+    with pytest.raises(InputError, match="is not a part; expected i/n"):
         Shard.of(text)

@@ -257,9 +257,9 @@ FINE = 'model = "lublin?jobs=20"'
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("factors = [1]", "'factors': has no table of factors"),
-        (f"[workload]\n{FINE}", "'factors': has no table of factors"),
-        ("[factors]", "'factors': has no table of factors"),
+        ("factors = [1]", "'factors': has no factors; expected"),
+        (f"[workload]\n{FINE}", "'factors': has no factors; expected"),
+        ("[factors]", "'factors': has no factors; expected"),
         ("[factors]\npolicy = 'easy'", "'factors.policy': is 'easy'; a list of values was expected"),
         ("[factors]\npolicy = []", "'factors.policy': is []"),
         ("[factors]\npolicy = ['easy', ['fcfs']]", "'factors.policy[1]': is ['fcfs']; text, a number, or a table"),
@@ -306,7 +306,7 @@ FINE = 'model = "lublin?jobs=20"'
         ("metrics = {bound = nan}\n[factors]\nseed = [1]", "'metrics.bound': is nan; seconds from 0"),
         ("records = 'yes'\n[factors]\nseed = [1]", "'records': is 'yes'; true or false was expected"),
         ("compare = 3\n[factors]\nseed = [1]", "'compare'"),
-        ("[factors", "is no TOML"),
+        ("[factors", "is not valid TOML"),
     ],
 )
 def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, told: str) -> None:

@@ -17,7 +17,7 @@ def test_a_log_of_slurm_is_replayed_and_told(capsys: pytest.CaptureFixture[str])
     told = " ".join(capsys.readouterr().out.split())
     assert "Replayed under" in told
     assert "by user:" in told
-    assert "The largest disagreements" in told
+    assert "The largest differences" in told
 
 
 def test_json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,7 +54,7 @@ def test_without_a_log_the_built_in_workload_is_answered_for(
         "p = 0.037, Holm-corrected for 3 comparisons)."
     ) in " ".join(told.split())
     assert "--shake 8 (default)" in told
-    assert "not shaken" not in told
+    assert "no shaking" not in told
     assert told.count("Shaken 8 times") == 1
     assert not (tmp_path / "out" / "report.html").exists()
 

@@ -121,7 +121,7 @@ def test_a_bad_workflow_is_told_with_its_file_and_field(
         (OK + '[shares]\n"/eng/ann" = 1\n', "field 'shares': '/eng/ann' is listed, but its parent '/eng' is not"),
         (OK + '[network]\nkind = "fluid"\n', "field 'network.kind': 'fluid'; expected one of ccr, shared, fifo"),
         (OK.replace("cores", "cors"), "'cors'; did you mean 'cores'"),
-        ("[platform", "is no TOML"),
+        ("[platform", "is not valid TOML"),
     ],
 )
 def test_a_bad_platform_is_told_with_its_file_and_key(
@@ -220,7 +220,7 @@ def test_a_recipe_may_hold_its_platform_or_name_a_file(tmp_path: Path) -> None:
         (RECIPE + '[platform]\nfile = "grid.toml"\n[network]\nccr = "1"\n', "leave out either it or network"),
         (RECIPE + "[platform]\nfile = 3\n", "field 'platform.file': is 3; a text was expected"),
         (RECIPE + '[platform]\nfile = "none.toml"\n', "none.toml: cannot be read"),
-        (RECIPE + '[network]\nccr = "1"\n', "recipe.toml, field 'platform': is not there"),
+        (RECIPE + '[network]\nccr = "1"\n', "recipe.toml, field 'platform': is missing"),
         (RECIPE + "[platform]\nrouter = 3\n", "recipe.toml, field 'platform.router': is 3"),
     ],
 )

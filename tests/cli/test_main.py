@@ -83,9 +83,9 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["compare", "--overrun", "forgive"], "invalid choice: 'forgive'"),
         (["compare", "--bound", "0"], "'0' is not a bound; expected seconds above 0, such as 10"),
-        (["compare", "--bound=-1"], "'-1' is no bound"),
-        (["compare", "--bound", "inf"], "'inf' is no bound"),
-        (["compare", "--bound", "x"], "'x' is no bound"),
+        (["compare", "--bound=-1"], "'-1' is not a bound"),
+        (["compare", "--bound", "inf"], "'inf' is not a bound"),
+        (["compare", "--bound", "x"], "'x' is not a bound"),
     ],
 )
 def test_wrong_usage_exits_with_two(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

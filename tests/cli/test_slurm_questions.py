@@ -198,7 +198,7 @@ def test_the_state_of_a_quote_is_that_of_the_log(tmp_path: Path, capsys: pytest.
         (4, ["--pool", "matlab=3"], "slurm rejects the job: 3 of licence matlab is above Licenses 2"),
         (4, ["--feature", "ssd"], 1200),  # the jobs of the log are on these nodes, until 1200 and 1800 s
         (4, ["--feature", "none"], "no nodes of partition all can hold the requested features"),
-        (4, ["--task-memory", "9000"], "with the memory and GPUs that it asks for"),
+        (4, ["--task-memory", "9000"], "with the requested memory and GPUs"),
         (16, ["--exclusive"], 1800),
         (4, ["--user", "bob", "--qos", "low"], "held back now by QOSMaxJobsPerUserLimit of QOS low, a limit of"),
     ],
@@ -221,7 +221,7 @@ def test_gpus_licences_memory_and_limits_of_a_quoted_job_count_under_slurm(
     [
         (["--task-gpus", "0.5"], "has 0.5 GPUs per task; expected whole GPUs under slurm"),
         (["--pool", "ansys=1"], "'ansys' is not a licence of the site; known: matlab"),
-        (["--task-gpus", "1", "--gpu-kind", "a", "--gpu-kind", "b"], "a job of Slurm has GPUs of one type"),
+        (["--task-gpus", "1", "--gpu-kind", "a", "--gpu-kind", "b"], "expected one GPU type"),
     ],
 )
 def test_what_a_slurm_site_cannot_be_asked_for_is_refused(
@@ -295,7 +295,7 @@ def test_local_dates_beside_unix_times_need_the_zone_of_the_site(
     assert main([*compared, "--policy", POLICY + BOOT]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "field 'boot'" in told
-    assert "the zone of the site is not known; give it, such as --timezone" in told
+    assert "but the site's time zone is unknown; give it, such as --timezone" in told
     assert main([*compared, "--policy", POLICY + BOOT, "--timezone", "America/Chicago"]) == 0
     capsys.readouterr()
     assert answer(words, capsys)["submitted"] == "2026-11-21 00:56:32"  # Chicago is six hours behind
@@ -376,7 +376,7 @@ def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.Ca
         ("slurm", "ten", "'ten' is not a number of nodes; expected a value such as +10"),
         ("slurm", "big:+1", "'big' is not a partition; known: cpu, gpu, all"),
         ("slurm", "gpu:-3", "3 nodes fewer; partition 'gpu' has 2 of 8 cores"),
-        ("easy", "+1", "needs a policy that knows its site"),
+        ("easy", "+1", "needs a policy that describes its site"),
     ],
 )
 def test_nodes_that_are_none_are_refused(

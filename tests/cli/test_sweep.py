@@ -391,7 +391,7 @@ def test_results_of_something_else_are_refused(
     note.write_text(text.replace('"version": "', '"version": "9.'))
     assert "campaign.json, field 'version': the folder has results of \"9." in refused(capsys)
     note.write_text(text[:50])
-    assert "campaign.json line 4: is no JSON" in refused(capsys)
+    assert "campaign.json line 4: is not valid JSON" in refused(capsys)
     note.unlink()
     Store("campaign-results").claim({"version": json.loads(text)["version"], "loads": [0.5, 1.0]})  # of a paper
     assert "campaign.json, field 'loads': the folder has results of [0.5, 1.0], not null" in refused(capsys)
@@ -402,7 +402,7 @@ def test_results_of_something_else_are_refused(
     [
         (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
-        (("--shard", "4/3"), "'4/3' is no part"),
+        (("--shard", "4/3"), "'4/3' is not a part"),
         (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
     ],
 )
@@ -440,7 +440,7 @@ def test_damaged_results_are_not_merged(capsys: pytest.CaptureFixture[str]) -> N
     whole = damaged.read_bytes()
     change(damaged)
     words = ["sweep", "merge", "part-1", "part-2", "--out", "whole"]
-    with pytest.warns(UserWarning, match=f"{damaged} is damaged and is not taken over"):
+    with pytest.warns(UserWarning, match=f"{damaged} is damaged and was not copied"):
         assert main(words) == 1
     assert [row["status"] for row in table("whole")].count("missing") == 1
     damaged.write_bytes(whole)

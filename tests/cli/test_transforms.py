@@ -110,4 +110,4 @@ def test_what_is_wrong_with_a_transform_is_told_and_nothing_written(
 
 def test_deadlines_are_not_stretched_afterwards(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(log, "deadlines", "expand?load=1.2", out=tmp_path / "out") == 2
-    assert "expand first, then give deadlines" in capsys.readouterr().err
+    assert "expand before deadlines" in capsys.readouterr().err

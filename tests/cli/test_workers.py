@@ -144,7 +144,7 @@ def test_a_compile_in_a_worker_is_announced_with_its_length(
     assert main(line) == 0
     told = capsys.readouterr().err
     assert told.count("Compiling the inner loops of gridsim_plugin_fresh: about") == 1
-    assert "once for this installation" in told
+    assert "once per installation" in told
 
 
 def test_progress_has_a_total_over_all_runs_and_says_what_is_left(

@@ -73,7 +73,7 @@ def test_check_says_what_a_log_lacks(tmp_path, capsys):
     missing = json.loads(capsys.readouterr().out)["missing"]
     assert [text.split(" (")[0] for text in missing] == [
         "size of the machine",
-        "requested times",
+        "requested walltimes (run times",
         "wait times",
         "users",
     ]
@@ -245,7 +245,7 @@ def test_load_counts_allocated_cores_that_stood_in_for_requests(tmp_path):
     (tmp_path / "log.swf").write_text("1 0 -1 10 2 -1 -1 -1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
     lines = source.summary_lines(*loaded(tmp_path / "log.swf", "--cores", 4))
     assert "machine: 4 cores (given)" in lines
-    assert any("allocated ones 1 times" in line for line in lines)
+    assert any("allocated 1 times" in line for line in lines)
 
 
 def test_without_a_log_the_built_in_workload_is_loaded():

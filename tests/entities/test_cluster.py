@@ -282,14 +282,14 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
         (Decision([0]), r"starts 0, no Start, at 0.0 s, which is not a request"),  # type: ignore[list-item]
         (Decision([Start(0, 3)]), r"starts request 0 on 3 cores at 0.0 s; it can run on 1"),
         (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
-        (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not carried out yet; expected requeue or"),
-        (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not carried out yet"),
+        (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not supported; expected requeue or"),
+        (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not supported"),
         (Decision(withdrawals=[1]), r"withdraws request 1, which is not waiting"),
         (Decision(withdrawals=[-2]), r"withdraws -2, which is not a request"),
         (Decision(withdrawals=["0"]), r"withdraws '0', which is not a request"),  # type: ignore[list-item]
         (Decision(stops=[0]), r"stops 0 at 0.0 s; expected a Stop"),  # type: ignore[list-item]
         (Decision(stops=[Stop(-1, "requeue")]), r"stops -1, which is not a request"),
-        (Decision(stops=[Stop(0, "requeue", 9)]), r"makes room for 9, which is not a request"),
+        (Decision(stops=[Stop(0, "requeue", 9)]), r"preempts jobs for 9, which is not a request"),
         (Decision(5), r"decides starts=5; expected a list or tuple"),  # type: ignore[arg-type]
         (Decision(wake=2.5), r"requested a wake-up at 2.5; expected whole microseconds"),  # type: ignore[arg-type]
         (Decision(wake=float("nan")), r"requested a wake-up at nan"),  # type: ignore[arg-type]

@@ -88,20 +88,20 @@ def tree(children: str, more: str = "") -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[platform", "is no TOML"),
+        ("[platform", "is not valid TOML"),
         ("", r"field 'platform': is missing; expected a table \[platform\]"),
         ("platform = 3", "field 'platform': is 3; a table was expected"),
         ("[platforms]", "unknown key of platform file in .*grid.toml 'platforms'; did you mean 'platform'"),
-        ('[platform]\nrouter = "R"', "field 'platform.children': is not there; a list of tables was expected"),
+        ('[platform]\nrouter = "R"', "field 'platform.children': is missing; a list of tables was expected"),
         (tree(""), "field 'platform.children': router 'R' has no children"),
         (
             tree(f'{CLUSTER}, {{router = "R2", children = []}}'),
             r"'platform.children\[1\].children': router 'R2' has no",
         ),
         (tree("3"), r"field 'platform.children\[0\]': is 3; a table was expected"),
-        (tree("{cores = 3}"), r"field 'platform.children\[0\]': names neither a router nor a cluster"),
-        (tree('{cluster = "c", router = "d"}'), r"field 'platform.children\[0\]': names both a router and a cluster"),
-        (tree('{cluster = "c"}'), r"'platform.children\[0\].cores': is not there; a whole number was expected"),
+        (tree("{cores = 3}"), r"field 'platform.children\[0\]': has neither a router nor a cluster"),
+        (tree('{cluster = "c", router = "d"}'), r"field 'platform.children\[0\]': has both a router and a cluster"),
+        (tree('{cluster = "c"}'), r"'platform.children\[0\].cores': is missing; a whole number was expected"),
         (tree('{cluster = "c", cores = 0}'), r"'platform.children\[0\].cores': cluster 'c' has 0 cores"),
         (tree('{cluster = "c", cores = -2}'), r"'platform.children\[0\].cores': cluster 'c' has -2 cores"),
         (tree('{cluster = "c", cores = 2.5}'), r"'platform.children\[0\].cores': is 2.5; a whole number was expected"),
@@ -117,9 +117,9 @@ def tree(children: str, more: str = "") -> str:
             r"unknown key of platform.children\[0\] in .*grid.toml 'cors'; did you mean",
         ),
         (tree(f"{CLUSTER}, {CLUSTER}"), "field 'platform': 'c' is the name of two nodes; names must differ"),
-        (tree('{cluster = "R", cores = 2}'), "field 'platform': 'R' names two nodes"),
+        (tree('{cluster = "R", cores = 2}'), "field 'platform': 'R' is the name of two nodes"),
         (tree(CLUSTER, "[network]\nccr = true"), "field 'network.ccr': is True; a text or a number was expected"),
-        (tree(CLUSTER, '[network]\nccr = "much"'), "field 'network.ccr': 'much' is no rational number"),
+        (tree(CLUSTER, '[network]\nccr = "much"'), "field 'network.ccr': 'much' is not a rational number"),
         (
             tree(CLUSTER, '[network]\nkind = "fluid"'),
             "field 'network.kind': 'fluid'; expected one of ccr, shared, fifo",
@@ -132,7 +132,7 @@ def tree(children: str, more: str = "") -> str:
         ("shares = 3\n" + tree(CLUSTER), "field 'shares': is 3; a table was expected"),
         (tree(CLUSTER, '[shares]\n"/a/b" = 1'), "field 'shares': '/a/b' is listed, but its parent '/a' is not"),
         (tree(CLUSTER, '[shares]\n"/a" = "half"'), "field 'shares.\"/a\"': is 'half'; a whole number was expected"),
-        (tree(CLUSTER, "[shares]"), "field 'shares': has no node"),
+        (tree(CLUSTER, "[shares]"), "field 'shares': is empty"),
     ],
 )
 def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, told: str) -> None:
@@ -151,7 +151,7 @@ def test_a_file_that_is_not_there_is_named(file: Path) -> None:
 
 
 def test_tables_need_no_file() -> None:
-    with pytest.raises(InputError, match=r"^field 'platform': is not there"):
+    with pytest.raises(InputError, match=r"^field 'platform': is missing"):
         platform_of({})
 
 
@@ -213,12 +213,12 @@ def nodes(text: str, more: str = "") -> str:
         (nodes("3"), "'platform.nodes': is 3; a list of groups of nodes was expected"),
         (nodes("[]"), r"'platform.nodes': is \[\]; a list of groups"),
         (nodes("[3]"), r"'platform.nodes\[0\]': is 3; a table was expected"),
-        (nodes("[{count = 3}]"), r"'platform.nodes\[0\].group': is not there; the name of the group"),
+        (nodes("[{count = 3}]"), r"'platform.nodes\[0\].group': is missing; the name of the group"),
         (nodes('[{group = "a", memory = 3}]'), r"unknown key of platform.nodes\[0\] in .*grid.toml 'memory'"),
         (nodes('[{group = "a", count = 0, capacity = {cores = 1}}]'), r"nodes\[0\].count': group 'a' has 0 nodes"),
         (nodes('[{group = "a", capacity = {cores = -1}}]'), r"nodes\[0\].capacity.cores': group 'a' has -1 of cores"),
         (nodes('[{group = "a", capacity = {cores = 1.5}}]'), r"nodes\[0\].capacity.cores': is 1.5; a whole number"),
-        (nodes('[{group = "a", capacity = {cores = 1, gpu = 2}}]'), r"nodes\[0\].capacity': .*say gpus"),
+        (nodes('[{group = "a", capacity = {cores = 1, gpu = 2}}]'), r"nodes\[0\].capacity': .*use gpus"),
         (nodes('[{group = "a", capacity = {cores = 1}, gpus = 1.5}]'), r"nodes\[0\].gpus': is 1.5; a whole number"),
         (nodes('[{group = "a", capacity = {cores = 1}, gpus = -1}]'), r"nodes\[0\].gpus': group 'a' has -1 GPUs"),
         (nodes('[{group = "a", capacity = {cores = 1}, features = "x"}]'), r"nodes\[0\].features': is 'x'; a list"),
@@ -235,7 +235,7 @@ def nodes(text: str, more: str = "") -> str:
             nodes('[{group = "a", capacity = {cores = 1}}]', "cores = 3"),
             "'platform.cores': cluster 'c' has 3 cores, but its nodes have 1",
         ),
-        (nodes('[{group = "a", capacity = {memory = 1}}]'), "'platform.cores': is not there; a whole number"),
+        (nodes('[{group = "a", capacity = {memory = 1}}]'), "'platform.cores': is missing; a whole number"),
         ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is also a pool; give it once"),
     ],
 )

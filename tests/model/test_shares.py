@@ -43,10 +43,10 @@ def test_a_tree_may_be_made_of_its_leaves_with_equal_shares() -> None:
 @pytest.mark.parametrize(
     ("shares", "told"),
     [
-        ({}, "has no node"),
+        ({}, "is empty"),
         ({"eng": 1}, "'eng' is not a path; expected a path such as /eng/ann"),
-        ({"/eng/": 1}, "is no path"),
-        ({"/a//b": 1}, "is no path"),
+        ({"/eng/": 1}, "is not a path"),
+        ({"/a//b": 1}, "is not a path"),
         ({"/eng": 0}, "'/eng' has 0 shares"),
         ({"/eng": 1.5}, "has 1.5 shares"),
         ({"/eng/ann": 1}, "'/eng/ann' is listed, but its parent '/eng' is not"),

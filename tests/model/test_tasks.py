@@ -100,11 +100,11 @@ def test_graphs_come_back_as_they_went_in() -> None:
         ({"runtime": [1, 0]}, "job 1 task 1 has 0.0; expected a runtime above 0 s"),
         ({"cores": [0, 1]}, "job 1 task 0 has 0; expected at least 1 core"),
         ({"estimate": [1, -1]}, "job 1 task 1 has -1.0; expected an estimate above 0 s"),
-        ({"edges": [(0, 0)]}, "job 1 task 0 needs itself"),
+        ({"edges": [(0, 0)]}, "job 1 task 0 depends on itself"),
         ({"edges": [(0, 1), (1, 0)]}, "job 1 task 0 is in a cycle"),
-        ({"edges": [(0, 2)]}, "an edge from row 0 to row 2 leaves its job"),
-        ({"edges": [(-1, 0)]}, "an edge from row -1 to row 0 leaves its job"),
-        ({"counts": [1, 1], "edges": [(0, 1)]}, "an edge from row 0 to row 1 leaves its job"),
+        ({"edges": [(0, 2)]}, "an edge from row 0 to row 2 connects two jobs"),
+        ({"edges": [(-1, 0)]}, "an edge from row -1 to row 0 connects two jobs"),
+        ({"counts": [1, 1], "edges": [(0, 1)]}, "an edge from row 0 to row 1 connects two jobs"),
     ],
 )
 def test_what_makes_no_job_is_refused(change: dict[str, Any], told: str) -> None:

@@ -69,12 +69,12 @@ def test_a_partition_that_no_job_names_may_share_nodes() -> None:
 
 
 def test_sizes_that_nobody_knows_are_said() -> None:
-    assert in_pools(log(1, 2), Platform.single(24)).pooled.startswith("how many cores each has is not known")
+    assert in_pools(log(1, 2), Platform.single(24)).pooled.startswith("the number of cores of each is unknown")
     assert (
         in_pools(log(1, 2), Platform.single(24), [Slurm(site=APART)], "pooled").pooled
         == "because of --partitions pooled"
     )
-    assert in_pools(log(1, 4), Platform.single(24), [Slurm(site=APART)]).pooled.startswith("'c' is no partition")
+    assert in_pools(log(1, 4), Platform.single(24), [Slurm(site=APART)]).pooled.startswith("'c' is not a partition")
     assert in_pools(log(1, 2), Platform.single(32), [Slurm(site=APART)]).pooled.startswith("they have 24 cores")
 
 
@@ -135,7 +135,7 @@ def test_jobs_of_no_cluster_and_jobs_of_several_tasks_are_refused() -> None:
     platform = Platform.apart({"a": 4, "b": 4}, PARTITION)
     with pytest.raises(InputError, match="job 2 is of partition 'c'; the platform has a, b"):
         ways(log(1, 4), platform)
-    with pytest.raises(InputError, match="job 1 names no partition"):
+    with pytest.raises(InputError, match="job 1 has no partition"):
         ways(log(-1), platform)
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
     with pytest.raises(InputError, match="DAG jobs"):
@@ -150,7 +150,7 @@ def test_a_policy_that_knows_its_site_keeps_partitions_itself() -> None:
     assert {record.cores for record in found.records.values()} == {24}
     assert not [it for it in found.sentences() if "Partitions are not simulated" in it or "ran no job" in it]
     several = Platform.apart({"a": 12, "b": 12}, CLUSTER)
-    with pytest.raises(InputError, match="knows one site, and the jobs are of several"):
+    with pytest.raises(InputError, match="has one site, the jobs are of several"):
         seen_by(Slurm(site=APART), several)
 
 

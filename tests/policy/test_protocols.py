@@ -52,8 +52,8 @@ class Answers:
         ([1.0, 2.0], r"with shape \(2,\)"),
         (0, r"with shape \(\)"),
         ([[1.0], [2.0], [3.0]], r"with shape \(3, 1\)"),
-        (["first", "second", "third"], "with no numbers"),
-        ([10**400] * 3, "with no numbers"),
+        (["first", "second", "third"], "with non-numbers"),
+        ([10**400] * 3, "with non-numbers"),
         (None, r"with shape \(\)"),
     ],
 )
@@ -167,7 +167,7 @@ class Shares:
 
 @pytest.mark.parametrize(
     ("answer", "message"),
-    [([0], "places of 1 groups; there are 3"), ([0.0, 1.0, 2.0], "places of type float64"), (None, "places of shape")],
+    [([0], "places of 1 groups; expected 3"), ([0.0, 1.0, 2.0], "places of type float64"), (None, "places of shape")],
 )
 def test_places_of_groups_are_checked_before_they_enter_a_compiled_loop(answer: Any, message: str) -> None:
     jobs = Workload.from_columns(submit=[0, 0, 0], runtime=[1, 2, 3], cores=[4, 4, 4], labels={"user": [2, 0, 1]})
@@ -198,7 +198,7 @@ LATE = Workload.from_columns(submit=[0, 1, 1], runtime=[5, 2, 3], estimate=[9, 9
     [
         (Offer(-1), "offers start=-1; expected a whole number from 1000000"),
         (Offer(9.0), r"offers start=9\.0"),  # type: ignore[arg-type]
-        (Offer(1 << 61), "offers a start that never comes"),
+        (Offer(1 << 61), "offers a start beyond the largest time"),
         (Offer(_SOON, granted=float("nan")), "offers granted=nan"),  # type: ignore[arg-type]
         (Offer(_SOON, kills=(2,)), r"kills \[2\]; expected running requests"),
         (Offer(_SOON, kills=(-5,)), r"kills \[-5\]; expected running requests"),
@@ -208,7 +208,7 @@ LATE = Workload.from_columns(submit=[0, 1, 1], runtime=[5, 2, 3], estimate=[9, 9
         (Offer(_SOON, Arrangement(np.array([1]), np.array([1.5]))), "starts of an arrangement of type float64"),
         (Offer(_SOON, Arrangement(np.array([1]), np.array([-5]))), "starts of an arrangement with -5"),
         (Offer(_SOON, Arrangement(np.array([1]), np.array([_LATER]))), "but arranges it at 18000000"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([_SOON]), 5)), "with holdings on one of cores"),  # type: ignore[arg-type]
+        (Offer(_SOON, Arrangement(np.array([1]), np.array([_SOON]), 5)), "with holdings on a machine of cores"),  # type: ignore[arg-type]
         ("yes", "returned 'yes'; expected an Offer or None"),
     ],
 )

@@ -192,7 +192,7 @@ def test_moldable_times_agree_within_the_tolerance_of_the_case() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"kind": "schedule",\n "jobs": [1,,]}', "case.json line 2: is no JSON"),
+        ('{"kind": "schedule",\n "jobs": [1,,]}', "case.json line 2: is not valid JSON"),
         ('["kind"]', "case.json line 1: is .*; expected an object"),
         ('{"name": "x"}', "line 1, field 'kind': is missing"),
         ('{"kind": 3}', "line 1, field 'kind': is 3; expected a text"),
@@ -206,7 +206,7 @@ def test_a_file_that_is_no_case_is_told_with_its_line(text: str, message: str, t
 
 def test_folders_are_searched_to_the_bottom_and_must_hold_something(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"holds no .*json"):
+    with pytest.raises(InputError, match=r"contains no .*json"):
         list(read_cases([tmp_path]))
     (tmp_path / "a" / "b" / "one.json").write_text('{"kind": "schedule"}')
     (tmp_path / "a" / "README.md").write_text("no case")

@@ -164,10 +164,10 @@ def test_a_key_is_read_without_what_an_editor_adds(tmp_path):
 
 def test_a_key_that_can_be_guessed_is_refused(tmp_path, pbs):
     (tmp_path / "key").write_text("short\n")
-    with pytest.raises(InputError, match=r"a key of 5 bytes; expected 16 or more.*openssl rand") as caught:
+    with pytest.raises(InputError, match=r"the key has 5 bytes; expected at least 16.*openssl rand") as caught:
         read_key(tmp_path / "key")
     assert caught.value.path == tmp_path / "key"
-    with pytest.raises(InputError, match="a key of 0 bytes"):
+    with pytest.raises(InputError, match="the key has 0 bytes"):
         anonymised(pbs, b"")
     with pytest.raises(InputError, match="cannot be read"):
         read_key(tmp_path / "none")

@@ -94,7 +94,7 @@ def test_unknown_users_flood_nothing() -> None:
     columns = {"submit": [0] * 900, "runtime": [1] * 900, "cores": [1] * 900}
     for labels in ({}, {"user": [-1] * 900}):
         assert flurries(Workload.from_columns(**columns, labels=labels)) == []  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="all jobs are of flurries"):
+    with pytest.raises(InputError, match="all jobs belong to flurries"):
         transformed(Workload.from_columns(**columns, labels={"user": [1] * 900}), ["without-flurries?times=1"])
 
 

@@ -119,7 +119,7 @@ def _check_same(workload: Workload, other: Workload) -> None:
         if (column != others).any():
             row = int(np.argmax(column != others))
             raise InputError(
-                f"the reference record is of another log: job {workload.job[row]} has a different {name} in it",
+                f"the reference record is of another log: job {workload.job[row]} differs in {name}",
                 field="reference",
             )
 

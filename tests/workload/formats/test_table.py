@@ -79,7 +79,7 @@ def test_rows_are_kept_or_counted_and_never_repaired(tmp_path: Path) -> None:
 
 
 def test_a_wrong_mapping_looks_like_damage_and_is_refused(tmp_path: Path) -> None:
-    told = r"table.csv: 1 of 6 rows do not match the mapping '.*map.toml' says: row 7: column 'cpu' is 'x'"
+    told = r"table.csv: 1 of 6 rows do not match the mapping '.*map.toml': row 7: column 'cpu' is 'x'"
     with pytest.raises(InputError, match=told):
         read(tmp_path, PODS, OF_PODS)
     dates = 'submit = {column = "at"}\nstart = {column = "began", time = "s"}\nend = {column = "over", time = "s"}\n'
@@ -178,24 +178,27 @@ def test_a_table_without_a_header_and_with_other_delimiters(tmp_path: Path, suff
         ('header = ["a", "a"]', "field 'header': lists a column twice"),
         ("[columns]\ncores = 3", "field 'columns.cores': is 3; a table, or the name of a column was expected"),
         ('[columns]\ncpus = "c"', r"unknown key of \[columns\] in .*map.toml 'cpus'"),
-        ('[columns]\ncores = "c"', "field 'columns.submit': is not there"),
-        ('[columns]\nsubmit = "a"\ncores = "c"', "field 'columns.runtime': is missing; expected a runtime, or start"),
+        ('[columns]\ncores = "c"', "field 'columns.submit': is missing"),
+        ('[columns]\nsubmit = "a"\ncores = "c"', "field 'columns.runtime': is missing; expected a run time, or start"),
         (
             '[columns]\nsubmit = "a"\nruntime = "b"',
             "field 'columns.cores': is missing; expected the columns of requested resources",
         ),
         ('[columns]\nsubmit = {column = "a", time = "min"}', "unknown way to write a time .*'min'"),
-        ('[columns]\nruntime = {column = "a", time = "s"}', "field 'columns.runtime.time': is of instants"),
+        ('[columns]\nruntime = {column = "a", time = "s"}', "field 'columns.runtime.time': applies to times"),
         ('[columns]\nruntime = {column = "a", unit = "weeks"}', "unknown unit .*'weeks'"),
-        ('[columns]\ncores = {column = "a", unit = "s"}', "field 'columns.cores.unit': is of durations and memory"),
+        (
+            '[columns]\ncores = {column = "a", unit = "s"}',
+            "field 'columns.cores.unit': applies to durations",
+        ),
         ('[columns]\ncores = {column = "a", scale = 0}', "field 'columns.cores.scale': is 0; expected a number above"),
-        ('[columns]\ncores = {column = "a", value = 1}', "field 'columns.cores': names a column and a value, or"),
-        ("[columns]\ncores = {scale = 2}", "field 'columns.cores': names a column and a value, or neither"),
-        ('timezone = "Mars"\n[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"', "'Mars' is no time zone"),
+        ('[columns]\ncores = {column = "a", value = 1}', "field 'columns.cores': has both a column and a value, or"),
+        ("[columns]\ncores = {scale = 2}", "field 'columns.cores': has both a column and a value, or neither"),
+        ('timezone = "Mars"\n[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"', "'Mars' is not in"),
         ('[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"\n[status]\nOk = "fine"', r"unknown status .*'fine'"),
         (
             '[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"\n[filter.x]\ncolumn = "c"',
-            "field 'filter.x.values': is not there",
+            "field 'filter.x.values': is missing",
         ),
         (
             '[columns]\nsubmit = {column = "att", time = "s"}\nruntime = "mem"\ncores = "cpu"',

@@ -157,14 +157,20 @@ def test_a_joined_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mapping", "told"),
     [
-        (JOIN.replace("columns = {", 'columns = {group = "since", '), "field 'join.people.columns.group': stands in"),
-        (JOIN.replace('key = "who"\n', ""), "field 'join.people.key': is not there"),
+        (JOIN.replace("columns = {", 'columns = {group = "since", '), "field 'join.people.columns.group': is also in"),
+        (JOIN.replace('key = "who"\n', ""), "field 'join.people.key': is missing"),
         (JOIN.replace("user", "usr"), r"unknown key of \[join.people.columns\] in .*'usr'; did you mean 'user'"),
         (JOIN.replace('"name"}', '"nam"}'), "unknown column of .*people.csv, .*join.people' names 'nam'; did you mean"),
         (f"[columns]\n{COLUMNS}[capacity]\ngpu = 3\n", r"unknown key of \[capacity\] in .*'gpu'; did you mean 'gpus'"),
         (f"[columns]\n{COLUMNS}[capacity]\ngpus = 0\n", "field 'capacity.gpus': is 0; expected a number above 0"),
-        (f'format = "json"\ndelimiter = ";"\n[columns]\n{COLUMNS}', "field 'delimiter': is of csv and tsv; the format"),
-        (f'[columns]\n{COLUMNS}name = {{column = "who", since = "at"}}', "field 'columns.name.since': is of durations"),
+        (
+            f'format = "json"\ndelimiter = ";"\n[columns]\n{COLUMNS}',
+            "field 'delimiter': applies to csv and tsv",
+        ),
+        (
+            f'[columns]\n{COLUMNS}name = {{column = "who", since = "at"}}',
+            "field 'columns.name.since': applies to",
+        ),
     ],
 )
 def test_mistakes_of_joins_and_capacities(tmp_path: Path, mapping: str, told: str) -> None:

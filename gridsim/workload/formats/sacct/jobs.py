@@ -135,7 +135,7 @@ class Jobs:
         begun |= (runs.first[jobs] == jobs) & np.isin(jobs, late_numbers(self._lines, jobs))
         if count := int(np.count_nonzero(begun)):
             self._missing.append(
-                f"first submits of {count:,} job{'' if count == 1 else 's'} that were requeued (preempted, or their "
+                f"first submit times of {count:,} requeued job{'' if count == 1 else 's'} (preempted, or their "
                 f"node failed): the log contains only later runs, each submitted at the end of the previous one; "
                 f"sacct -D prints all runs"
             )
