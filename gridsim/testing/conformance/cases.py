@@ -75,19 +75,19 @@ def _of_schedule(case: Mapping[str, Any]) -> str:
 
 
 def _plain_nodes(nodes: Any) -> bool:
-    """Whether nodes are told by numbers: how many, or cores of each."""
+    """Return whether nodes are given as numbers: a count, or the cores of each."""
     return isinstance(nodes, int) or (isinstance(nodes, list) and all(isinstance(node, int) for node in nodes))
 
 
 def _predicts(runs: Any) -> bool:
-    """Whether any run predicts run times."""
+    """Return whether any run predicts run times."""
     found = runs if isinstance(runs, list) else []
     parameters = (run.get("parameters") for run in found if isinstance(run, Mapping))
     return any(isinstance(it, Mapping) and "predict" in it for it in parameters)
 
 
 def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
-    """Whether gridsim does what a case says.
+    """Compare gridsim's results with those that a case expects.
 
     Parameters
     ----------
