@@ -351,7 +351,7 @@ def test_a_job_that_cannot_be_submitted_says_why() -> None:
         (one, r"1 jobs have been submitted; World\(…, room=…\)"),
         (World(jobs(), gs.Platform.single(4), "easy", room=0), "no rows are reserved for jobs"),
         (World(_chain(), gs.Platform.single(4), "fcfs"), "DAG jobs"),
-        (World(reacting(), gs.Platform.single(4), "fcfs"), "users react"),
+        (World(reacting(), gs.Platform.single(4), "fcfs"), "reacting users"),
         (World(_of_sizes()[0], NODES, "moldable-base"), "on machines of nodes"),
     ):
         with pytest.raises(PolicyError, match=told):
@@ -465,7 +465,7 @@ def test_jobs_of_several_sizes_may_come_where_those_of_the_workload_have_one() -
 @pytest.mark.parametrize(
     ("policy", "job", "told"),
     [
-        ("easy", {"speedup": "linear"}, "has several sizes, and the policy chooses no sizes"),
+        ("easy", {"speedup": "linear"}, "has several sizes, and the policy does not choose sizes"),
         ("moldable-base", {"minimum": 1}, "has minimum and no speedup; expected a law"),
         ("moldable-base", {"speedup": "linear", "minimum": 4, "maximum": 2}, "has the range 4 to 2"),
         ("moldable-base", {"speedup": "liner"}, "liner"),

@@ -530,7 +530,7 @@ class Cluster:
             if request < 0:
                 raise IndexError(request)
         except (IndexError, TypeError, ValueError) as error:
-            what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, which is not a Start,"
+            what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r} (not a Start)"
             raise PolicyError(
                 f"{name_of(self.scheduler)} starts {what} at {now / 1e6} s, which is not a request"
             ) from error

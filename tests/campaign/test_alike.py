@@ -122,8 +122,8 @@ def test_floods_are_dropped_before_anything_else(recipe: Path) -> None:
     [
         ({"shake": 1}, "field 'shake': 1 replicas; expected 2 to"),
         ({"shake": 2, "resample": 2}, "field 'resample': shaken and resampled workloads need two campaigns"),
-        ({"shake_by": 5}, "give --shake 20 too"),
-        ({"resample_load": 1.5}, "give --resample 20 too"),
+        ({"shake_by": 5}, "also give --shake 20"),
+        ({"resample_load": 1.5}, "also give --resample 20"),
     ],
 )
 def test_what_is_wrong_is_told(asked: dict[str, Any], told: str) -> None:

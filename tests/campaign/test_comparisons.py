@@ -219,7 +219,7 @@ def test_the_order_of_the_rows_changes_nothing_but_the_order_of_the_values() -> 
         ({"confidence": 95}, "confidence"),
         ({"margin": 0}, "margin"),
         ({"metrics": ("wait_maen",)}, "did you mean 'wait_mean'"),
-        ({"metrics": ("offered_load",)}, "no way is the better one"),
+        ({"metrics": ("offered_load",)}, "no change of"),
         ({"replicates": ("policy",)}, "cannot also define replicates"),
     ],
 )

@@ -237,7 +237,7 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
     ("instant", "cores", "why"),
     [
         ("batched", 8, "starts request 1 (2 cores) at 1.0 s, but only 1 of 4 cores are free"),
-        ("per-event", 8, "has 1 cores more in use at 1.0 s than the 4 that there are"),
+        ("per-event", 8, "has 1 more cores in use at 1.0 s than the 4 of the machine"),
         ("batched", 2, "never started 4 jobs, job 1 first"),
     ],
 )
@@ -253,5 +253,5 @@ def test_the_machine_refuses_what_it_has_not(engine: Any, instant: Any, cores: i
 def test_an_engine_is_told_and_no_other_is_known() -> None:
     assert simulate(JOBS, engine="simpy").options["engine"] == "simpy"
     assert simulate(JOBS).options["engine"] == "auto"
-    with pytest.raises(InputError, match="'fast' is none of auto, simpy, compiled"):
+    with pytest.raises(InputError, match="'fast' is not one of auto, simpy, compiled"):
         Run(engine="fast")  # type: ignore[arg-type]

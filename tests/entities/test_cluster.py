@@ -243,7 +243,7 @@ def test_more_cores_than_there_are_cannot_be_taken() -> None:
 
 def test_in_per_event_mode_cores_are_lent_inside_an_instant_and_not_beyond_it() -> None:
     assert simulate([(0, 10, 4), (10, 5, 4)], Everyone(), instant="per-event").start.tolist() == [0, 10]
-    with pytest.raises(PolicyError, match=r"has 1 cores more in use at 1.0 s than the 4 that there are"):
+    with pytest.raises(PolicyError, match=r"has 1 more cores in use at 1.0 s than the 4 of the machine"):
         simulate([(0, 10, 3), (1, 10, 2)], Everyone(), instant="per-event")
 
 
@@ -279,7 +279,7 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
     ("decision", "message"),
     [
         ([0], r"decides \[0\] at 0.0 s; expected a Decision"),
-        (Decision([0]), r"starts 0, no Start, at 0.0 s, which is not a request"),  # type: ignore[list-item]
+        (Decision([0]), r"starts 0 (not a Start) at 0.0 s, which is not a request"),  # type: ignore[list-item]
         (Decision([Start(0, 3)]), r"starts request 0 on 3 cores at 0.0 s; it can run on 1"),
         (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
         (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not supported; expected requeue or"),
@@ -313,7 +313,7 @@ def test_a_quote_that_is_none_is_refused(quote: Any) -> None:
         def quote(self, request: int, now: int) -> Any:
             return quote
 
-    with pytest.raises(PolicyError, match=r"Wrong\(\) answers request 0 at 0.0 s with .*; expected None or a Quote"):
+    with pytest.raises(PolicyError, match=r"Wrong\(\) answered request 0 at 0.0 s with .*; expected None or a Quote"):
         simulate([(0, 10, 1)], Wrong())
 
 

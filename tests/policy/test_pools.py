@@ -133,7 +133,7 @@ def test_users_who_react_submit_to_their_partitions() -> None:
 
 def test_jobs_of_no_cluster_and_jobs_of_several_tasks_are_refused() -> None:
     platform = Platform.apart({"a": 4, "b": 4}, PARTITION)
-    with pytest.raises(InputError, match="job 2 is of partition 'c'; the platform has a, b"):
+    with pytest.raises(InputError, match="job 2 has the partition 'c'; the platform has a, b"):
         ways(log(1, 4), platform)
     with pytest.raises(InputError, match="job 1 has no partition"):
         ways(log(-1), platform)
@@ -205,7 +205,7 @@ def test_nodes_are_added_to_a_group_or_to_the_largest() -> None:
     assert (counts("+2"), counts("fat:+1"), counts("thin:-3")) == ([6, 2], [4, 3], [1, 2])
     with pytest.raises(InputError, match="'gpu' is not a group of nodes; expected one of thin, fat"):
         counts("gpu:+1")
-    with pytest.raises(InputError, match="2 nodes fewer; group ' 2 like those of 'fat'"):
+    with pytest.raises(InputError, match="2 nodes fewer; group 'fat' has 2"):
         counts("fat:-2")
     with pytest.raises(InputError, match="'some' is not a number of nodes"):
         counts("some")
