@@ -226,8 +226,8 @@ def test_pools_of_a_platform_are_a_change_and_limits_are_not() -> None:
     assert next(found.platform.clusters()).pools == {"matlab": 5}
     for change, message in (
         (SiteChange(add_pool="matlap:1"), "unknown pool or licence 'matlap'; did you mean 'matlab'"),
-        (SiteChange(add_pool="matlab:-3"), "3 fewer of matlab; there are 2"),
-        (SiteChange(add_pool="matlab"), "'matlab' is not a number of units of a pool"),
+        (SiteChange(add_pool="matlab:-3"), "3 fewer of matlab; the machine has 2"),
+        (SiteChange(add_pool="matlab"), "'matlab' is not a number of pool units"),
         (SiteChange(set_limit="qos.low.GrpJobs=1"), "sets a limit of a Slurm site"),
     ):
         with pytest.raises(InputError, match=message):
