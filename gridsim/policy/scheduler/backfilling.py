@@ -19,10 +19,10 @@ from gridsim.policy.capabilities import (
     draws_alone,
     is_own,
     keeps_holders,
-    knows_runtimes,
     of_ordering,
     predicts_in_columns,
     scope_of,
+    uses_run_times,
 )
 from gridsim.policy.correction import Request
 from gridsim.policy.ordering import Fifo
@@ -112,7 +112,7 @@ class Backfilling:
             in_python=in_python,
             predicts=predicts,
             vectors=True,
-            oracle=knows_runtimes(self.predict),
+            oracle=uses_run_times(self.predict),
         )
 
     def _by_row(self) -> bool:

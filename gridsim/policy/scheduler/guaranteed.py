@@ -18,7 +18,7 @@ from gridsim.policy.admission import decision
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import restartable
-from gridsim.policy.capabilities import asked_once, search_of
+from gridsim.policy.capabilities import is_static, search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import Answers, Capabilities, Decision, Offer, Passes, Quote, Stop, name_of
@@ -86,7 +86,7 @@ class Guaranteed(Planned):
             return "jobs may have no reservation"
         if self.partition is not None:
             return f"{name_of(self.partition)} chooses sizes"
-        if not asked_once(self.ordering):
+        if not is_static(self.ordering):
             return f"{name_of(self.ordering)} is called at each compression"
         return decision.why_not(self.admission)
 

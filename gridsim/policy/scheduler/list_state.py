@@ -139,10 +139,10 @@ class ListState:
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
         self._rank = None if tail is None else self.table[RANK].data
         # A static order is evaluated once, unless it depends on columns that are set at submission.
-        asked_once = tail is not None and not self._tail_asked and not self._tail_believes
-        self._tail_comes = asked_once and (requests.moves or tells_alone(tail, predictions))
+        is_static = tail is not None and not self._tail_asked and not self._tail_believes
+        self._tail_comes = is_static and (requests.moves or tells_alone(tail, predictions))
         self._tail_ages = self.ageing(tail)
-        if asked_once and not self._tail_comes:
+        if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)
         self._passes: Passes | None = None
 
