@@ -88,8 +88,8 @@ model = "lublin?jobs=10"
 policy = ["fcfs", "easy", "conservative"]
 seed = [1, 2]
 """
-    told = [str(one) for one in sweep(place, text).scenarios()]
-    assert told == ["policy fcfs, seed 1", "policy easy, seed 1", "policy fcfs, seed 2"]
+    output = [str(one) for one in sweep(place, text).scenarios()]
+    assert output == ["policy fcfs, seed 1", "policy easy, seed 1", "policy fcfs, seed 2"]
 
 
 def test_the_same_scenario_has_the_same_key_in_any_sweep(place: Any) -> None:
@@ -118,10 +118,10 @@ def test_a_run_has_the_numbers_of_its_scenario(place: Any) -> None:
     run_campaign(found, place.folder / "store")
     store = Store(place.folder / "store")
     one = next(iter(found.scenarios()))
-    told = json.loads(store.path(one.file).read_text())
+    output = json.loads(store.path(one.file).read_text())
     expected = Scenario(model="lublin?jobs=20", policy="fcfs").run().metrics(bound=60, warmup=100)
-    assert told["metrics"] == {name: None if value != value else value for name, value in expected.items()}
-    assert told["scenario"] == one.recipe
+    assert output["metrics"] == {name: None if value != value else value for name, value in expected.items()}
+    assert output["scenario"] == one.recipe
     row = next(found.rows(store))
     assert (row["policy"], row["seed"], row["wait_mean"]) == ("fcfs", 1, expected["wait_mean"])
 
@@ -180,10 +180,10 @@ def test_a_file_that_changes_while_the_sweep_runs_fails_its_runs(place: Any) -> 
     log = place.write(LOG, "log.swf")
     found = sweep(place, '[workload]\nfile = "log.swf"\n[factors]\npolicy = ["fcfs", "easy"]\n')
 
-    def told(*_: object) -> None:
+    def output(*_: object) -> None:
         log.write_text(LOG.replace("10", "11"))
 
-    summary = run_campaign(found, place.folder / "store", listener=told)
+    summary = run_campaign(found, place.folder / "store", listener=output)
     assert (summary.units, summary.failed) == (1, 1)
     failure = Store(place.folder / "store").failure(list(found.scenarios())[1].file)
     assert failure.error == f"InputError: {log}: has changed since the sweep began"
@@ -255,7 +255,7 @@ FINE = 'model = "lublin?jobs=20"'
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("factors = [1]", "'factors': has no factors; expected"),
         (f"[workload]\n{FINE}", "'factors': has no factors; expected"),
@@ -309,12 +309,12 @@ FINE = 'model = "lublin?jobs=20"'
         ("[factors", "is not valid TOML"),
     ],
 )
-def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, told: str) -> None:
+def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, output: str) -> None:
     path = place.write(text)
     with pytest.raises(InputError) as caught:
         Sweep.from_toml(path)
-    assert told in str(caught.value)
-    assert path.name in str(caught.value) or "gone.swf" in told
+    assert output in str(caught.value)
+    assert path.name in str(caught.value) or "gone.swf" in output
 
 
 def test_a_recipe_that_is_not_there_is_told(tmp_path: Path) -> None:

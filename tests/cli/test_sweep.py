@@ -99,9 +99,9 @@ def table(store: str = "campaign-results") -> list[dict[str, str]]:
 
 def test_a_sweep_writes_a_row_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep() == 0
-    told = capsys.readouterr()
-    assert "6 of 6 runs finished, 0 failed, 0 to do\n" in told.out
-    assert told.out.endswith("Written: campaign-results/\n")
+    output = capsys.readouterr()
+    assert "6 of 6 runs finished, 0 failed, 0 to do\n" in output.out
+    assert output.out.endswith("Written: campaign-results/\n")
     assert [(row["policy"], row["seed"], row["status"]) for row in table()] == [
         (policy, seed, "finished") for seed in "123" for policy in ("fcfs", "easy")
     ]
@@ -161,12 +161,12 @@ def test_plain_lines_tell_how_far_it_is_and_how_long_it_will_take(
 def test_many_failures_are_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
     text = numbered(PICKY.replace("== 1", ">= 0"), "Picky").replace("[factors]", "[factors]\nseed = [1, 2, 3, 4, 5]")
     assert sweep(text=text) == 1
-    told = capsys.readouterr()
-    assert told.err.count("failed: seed") == 10
-    assert "further failures are only counted" in told.err
-    assert told.err.splitlines()[-1] == "15 of 15 runs, 15 failed"
-    assert told.out.count("failed: seed") == 10
-    assert "… and 5 more in campaign-results/failed" in told.out
+    output = capsys.readouterr()
+    assert output.err.count("failed: seed") == 10
+    assert "further failures are only counted" in output.err
+    assert output.err.splitlines()[-1] == "15 of 15 runs, 15 failed"
+    assert output.out.count("failed: seed") == 10
+    assert "… and 5 more in campaign-results/failed" in output.out
     assert {row["status"] for row in table()} == {"failed"}
 
 
@@ -177,10 +177,10 @@ def test_status_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("--shard", "1/2") == 0
     capsys.readouterr()
     assert sweep("--status", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["finished"], told["failed"], told["left"], told["total"]) == (4, 0, 2, 6)
-    assert told["driver"] is None
-    assert told["cpu"] > 0
+    output = json.loads(capsys.readouterr().out)
+    assert (output["finished"], output["failed"], output["left"], output["total"]) == (4, 0, 2, 6)
+    assert output["driver"] is None
+    assert output["cpu"] > 0
 
 
 @pytest.mark.long
@@ -194,9 +194,9 @@ def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) 
                 assert time.monotonic() < until
                 time.sleep(0.02)
             assert sweep("--status", text=None) == 0
-            told = capsys.readouterr().out
-            assert told.startswith("1 of 3 runs finished, 0 failed, 2 to do\n")
-            assert f"worked on by process {driver.pid} on " in told
+            output = capsys.readouterr().out
+            assert output.startswith("1 of 3 runs finished, 0 failed, 2 to do\n")
+            assert f"worked on by process {driver.pid} on " in output
             assert sweep(text=None) == 2
             assert f"is in use by process {driver.pid} on " in capsys.readouterr().err
         finally:
@@ -206,9 +206,9 @@ def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) 
 
 def test_json_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("--json", text=numbered(PICKY, "Picky")) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["finished"], told["failed"], told["left"]) == (2, 1, 0)
-    (failure,) = told["failures"]
+    output = json.loads(capsys.readouterr().out)
+    assert (output["finished"], output["failed"], output["left"]) == (2, 1, 0)
+    (failure,) = output["failures"]
     assert failure["unit"] == "number 1"
     assert failure["error"].endswith("RuntimeError: not number 1")
     assert "mine.py" in failure["traceback"]
@@ -219,13 +219,13 @@ def test_json_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_run_that_fails_is_told_and_run_again_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     text = numbered(PICKY, "Picky")
-    for words, told in [
+    for words, output in [
         ((), "failed: number"),
         ((), "gridsim sweep --retry-failed"),
         (("--retry-failed",), "1 failed"),
     ]:
         assert sweep(*words, text=text) == 1
-        assert told in capsys.readouterr().out
+        assert output in capsys.readouterr().out
     journal = [json.loads(line) for line in Path("campaign-results/journal.jsonl").read_text().splitlines()]
     assert len(journal) == 4
     assert sum("error" in entry for entry in journal) == 2
@@ -237,10 +237,10 @@ def test_a_policy_that_was_mended_is_run_anew_and_the_old_failure_is_forgotten(
     sweep(text=numbered(PICKY, "Picky"))
     capsys.readouterr()
     assert sweep(text=numbered(PICKY.replace("self.number == 1", "False"), "Picky")) == 0
-    told = capsys.readouterr()
-    assert "mine.py has changed: all its runs are repeated" in told.err
-    assert "3 of 3 runs finished, 0 failed, 0 to do\n" in told.out
-    assert "failed:" not in told.out
+    output = capsys.readouterr()
+    assert "mine.py has changed: all its runs are repeated" in output.err
+    assert "3 of 3 runs finished, 0 failed, 0 to do\n" in output.out
+    assert "failed:" not in output.out
     assert [row["status"] for row in table()] == ["finished"] * 3
 
 
@@ -253,9 +253,9 @@ def empty(path: Path) -> None:
 
 
 def change(path: Path) -> None:
-    told = json.loads(path.read_text())
-    told["metrics"]["wait_mean"] += 1000.0
-    path.write_text(json.dumps(told, indent=1) + "\n")
+    output = json.loads(path.read_text())
+    output["metrics"]["wait_mean"] += 1000.0
+    path.write_text(json.dumps(output, indent=1) + "\n")
 
 
 @pytest.mark.parametrize("damage", [cut, empty, change])
@@ -271,9 +271,9 @@ def test_a_damaged_result_is_computed_again_and_that_is_said(
         (Path("campaign-results") / "runs.csv").unlink()
     capsys.readouterr()
     assert sweep("--status") == 0
-    told = capsys.readouterr()
-    assert "5 of 6 runs finished, 0 failed, 1 to do" in told.out
-    assert "1 damaged result; the next call runs them again" in told.err
+    output = capsys.readouterr()
+    assert "5 of 6 runs finished, 0 failed, 1 to do" in output.out
+    assert "1 damaged result; the next call runs them again" in output.err
     with pytest.warns(UserWarning, match=f"1 damaged result discarded, which run again: {damaged}"):
         assert sweep() == 0
     assert contents(Path("campaign-results")) == before
@@ -361,10 +361,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, text: str | None = 
     runs = sorted(Path("campaign-results").rglob("*"))
     capsys.readouterr()
     assert sweep(*words, text=text) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("gridsim: error: ")
+    output = capsys.readouterr().err
+    assert output.startswith("gridsim: error: ")
     assert sorted(Path("campaign-results").rglob("*")) == runs
-    return told
+    return output
 
 
 @pytest.mark.parametrize("words", [(), ("--status",)])
@@ -373,8 +373,8 @@ def test_a_log_that_changed_is_noticed(capsys: pytest.CaptureFixture[str], words
     text = '[workload]\nfile = "log.swf"\n[factors]\npolicy = ["fcfs"]\n'
     assert sweep(text=text) == 0
     Path("log.swf").write_text(LOG.replace("10", "11"))
-    told = refused(capsys, *words, text=text)
-    assert "log.swf: has changed since results were made from it (SHA-256 " in told
+    output = refused(capsys, *words, text=text)
+    assert "log.swf: has changed since results were made from it (SHA-256 " in output
     Path("log.swf").write_text(LOG)
     assert sweep(text=text) == 0
 
@@ -398,7 +398,7 @@ def test_results_of_something_else_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
@@ -406,8 +406,8 @@ def test_results_of_something_else_are_refused(
         (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
     ],
 )
-def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
-    assert told in refused(capsys, *words)
+def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], output: str) -> None:
+    assert output in refused(capsys, *words)
 
 
 def test_one_campaign_at_a_time_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
@@ -426,9 +426,9 @@ def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 of 6 runs finished, 0 failed, 4 to do" in capsys.readouterr().out
     for _ in range(2):  # the second call has nothing to do
         assert main(["sweep", "merge", "part-1", "part-2", "--out", "whole"]) == 0
-    told = capsys.readouterr()
-    assert "part-1: 4 results copied" in told.err
-    assert "part-1: 0 results copied" in told.err
+    output = capsys.readouterr()
+    assert "part-1: 4 results copied" in output.err
+    assert "part-1: 0 results copied" in output.err
     sweep()
     assert table("whole") == table()
 
@@ -454,14 +454,14 @@ def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) ->
     sweep("--out", "one")
     sweep("--out", "other", text=RECIPE.replace("last = 3", "last = 4"))
     capsys.readouterr()
-    for words, told in [
+    for words, output in [
         (["one"], "expected gridsim sweep merge STORE [STORE ...] --out DIR"),
         (["--out", "whole"], "expected gridsim sweep merge"),
         (["none", "--out", "whole"], "none: holds no results of a sweep"),
         (["one", "other", "--out", "whole"], "field 'sweep': the folder has results of"),
     ]:
         assert main(["sweep", "merge", *words]) == 2
-        assert told in capsys.readouterr().err
+        assert output in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
@@ -471,9 +471,9 @@ def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         assert sweep() == 2
-    told = capsys.readouterr().err
-    assert "gridsim: error: campaign-results/runs/" in told
-    assert told.endswith(".json: No space left on device\n")
+    output = capsys.readouterr().err
+    assert "gridsim: error: campaign-results/runs/" in output
+    assert output.endswith(".json: No space left on device\n")
     assert sweep() == 0
 
 

@@ -62,7 +62,7 @@ def test_a_cluster_has_a_price_of_a_core_second(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "told"),
+    ("rate", "message"),
     [
         ("-1", "has a rate of -1; a price per core-second from 0 is needed"),
         ("nan", "has a rate of nan"),
@@ -71,9 +71,9 @@ def test_a_cluster_has_a_price_of_a_core_second(file: Path) -> None:
         ("true", "is True; a number was expected"),
     ],
 )
-def test_a_price_that_is_none_is_refused(file: Path, rate: str, told: str) -> None:
+def test_a_price_that_is_none_is_refused(file: Path, rate: str, message: str) -> None:
     file.write_text(tree(f'{{cluster = "c", cores = 4, rate = {rate}}}'))
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_platform(file)
     assert error.value.field == "platform.children[0].rate"
 
@@ -86,7 +86,7 @@ def tree(children: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[platform", "is not valid TOML"),
         ("", r"field 'platform': is missing; expected a table \[platform\]"),
@@ -135,9 +135,9 @@ def tree(children: str, more: str = "") -> str:
         (tree(CLUSTER, "[shares]"), "field 'shares': is empty"),
     ],
 )
-def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, told: str) -> None:
+def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, message: str) -> None:
     file.write_text(text)
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_platform(file)
     assert "grid.toml" in str(error.value)
 
@@ -208,7 +208,7 @@ def nodes(text: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (nodes("3"), "'platform.nodes': is 3; a list of groups of nodes was expected"),
         (nodes("[]"), r"'platform.nodes': is \[\]; a list of groups"),
@@ -239,9 +239,9 @@ def nodes(text: str, more: str = "") -> str:
         ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is also a pool; give it once"),
     ],
 )
-def test_nodes_and_pools_that_cannot_be_are_refused(file: Path, text: str, told: str) -> None:
+def test_nodes_and_pools_that_cannot_be_are_refused(file: Path, text: str, message: str) -> None:
     file.write_text(text)
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_platform(file)
     assert "grid.toml" in str(error.value)
 
@@ -267,7 +267,7 @@ def test_nodes_are_read_from_a_table_in_its_order(file: Path, suffix: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("listed", "of_list", "told"),
+    ("listed", "of_list", "message"),
     [
         (LIST, OF_LIST.replace("cpu_milli", "cpu"), "unknown column of .*nodes.csv 'cpu'; did you mean 'gpu'"),
         (LIST.replace("8000", "8500"), OF_LIST, r"line 4, field 'cpu_milli': is '8500 times 1/1000'; a whole number"),
@@ -277,8 +277,8 @@ def test_nodes_are_read_from_a_table_in_its_order(file: Path, suffix: str) -> No
         (LIST, OF_LIST.replace("nodes.csv", "none.csv"), r"none.csv: cannot be read: No such file"),
     ],
 )
-def test_a_table_of_nodes_that_is_none_is_refused(file: Path, listed: str, of_list: str, told: str) -> None:
+def test_a_table_of_nodes_that_is_none_is_refused(file: Path, listed: str, of_list: str, message: str) -> None:
     file.with_name("nodes.csv").write_text(listed)
     file.write_text(nodes(of_list))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read_platform(file)

@@ -109,7 +109,7 @@ def test_an_included_file_is_read_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("NodeName=n1 CPUs=four\nPartitionName=a Nodes=n1\n", "line 1, field 'CPUs': is 'four'"),
         ("NodeName=n1\nPartitionName=a Nodes=n2\n", "line 2, field 'Nodes': is 'n2'"),
@@ -123,10 +123,10 @@ def test_an_included_file_is_read_too(tmp_path: Path) -> None:
         ("NodeName=n1\nPartitionName=a Nodes=n1 LLN=maybe\n", "line 2, field 'LLN': is 'maybe'; expected YES or NO"),
     ],
 )
-def test_a_configuration_that_cannot_be_is_refused_by_line_and_field(tmp_path: Path, text: str, told: str) -> None:
+def test_a_configuration_that_cannot_be_is_refused_by_line_and_field(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read_slurm_conf(written(tmp_path, text))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_rules_of_partitions_on_nodes_and_groups_are_read(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_rules_of_partitions_on_nodes_and_groups_are_read(tmp_path: Path) -> Non
     text += "PartitionName=c Nodes=n1 MaxCPUsPerNode=UNLIMITED LLN=no AllowGroups=ALL\n"
     conf = written(tmp_path, text)
     site = read_site(conf)
-    told = [(part.node_cores, part.least_loaded, part.groups) for part in site.partitions]
-    assert told == [(6, False, ("phys", "chem")), (0, True, ()), (0, False, ())]
+    message = [(part.node_cores, part.least_loaded, part.groups) for part in site.partitions]
+    assert message == [(6, False, ("phys", "chem")), (0, True, ()), (0, False, ())]
     assert (site.least_loaded, site.members, site.ignored) == (True, None, {"PartitionName AllowGroups": 1})
     groups = tmp_path / "groups"
     groups.write_text("# of the system\nphys:x:1001:ann,bob\nempty:x:7:\n\ncy : chem users\nann : users\n")
@@ -327,7 +327,7 @@ def test_a_site_is_a_machine_of_nodes_with_licences_as_pools(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "field", "told"),
+    ("text", "line", "field", "message"),
     [
         (
             "NodeName=n Gres=gpu:a100:2,gpu:t4:1",
@@ -339,9 +339,9 @@ def test_a_site_is_a_machine_of_nodes_with_licences_as_pools(tmp_path: Path) -> 
     ],
 )
 def test_resources_of_a_site_that_cannot_be_are_refused(
-    tmp_path: Path, text: str, line: int, field: str, told: str
+    tmp_path: Path, text: str, line: int, field: str, message: str
 ) -> None:
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_slurm_conf(written(tmp_path, f"{text}\nPartitionName=all Nodes=ALL\n"))
     assert (error.value.line, error.value.field) == (line, field)
 
@@ -464,7 +464,7 @@ def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (("n[1-2]", "n[1-9]"), "the site has no node 'n5'"),
         (("2026-11-21T08:00:00", "soon"), "is 'soon'; expected a date"),
@@ -472,8 +472,8 @@ def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_pa
         (("ReservationName=maint", "reserved for ever\nReservationName=maint"), "is not Key=Value"),
     ],
 )
-def test_reservations_that_cannot_be_are_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    with pytest.raises(InputError, match=re.escape(told)):
+def test_reservations_that_cannot_be_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
         read_reservations(written(tmp_path, RESERVED.replace(*change, 1)), _nodes(), SiteClock(epoch=0))
 
 

@@ -68,19 +68,23 @@ def test_rows_become_jobs_that_ask_for_tasks(tmp_path: Path) -> None:
 
 
 def test_rows_are_kept_or_counted_and_never_repaired(tmp_path: Path) -> None:
-    told = read(tmp_path, PODS + MANY, OF_PODS).provenance
-    found = {entry["kind"]: (entry["count"], entry["first_lines"]) for entry in told["problems"]}
+    message = read(tmp_path, PODS + MANY, OF_PODS).provenance
+    found = {entry["kind"]: (entry["count"], entry["first_lines"]) for entry in message["problems"]}
     assert found["never-ran"] == (1, [4])
     assert found["negative-runtime"] == (1, [6])
     assert found["damaged-row"] == (1, [7])
-    assert told["damaged"] == ["row 7: column 'cpu' is 'x'; expected a number"]
-    assert told["statuses_unknown"] == {"Odd": 1}
-    assert (told["format"], told["jobs_kept"], told["cores_from"]) == ("table", 23, "most cores in use at once")
+    assert message["damaged"] == ["row 7: column 'cpu' is 'x'; expected a number"]
+    assert message["statuses_unknown"] == {"Odd": 1}
+    assert (message["format"], message["jobs_kept"], message["cores_from"]) == (
+        "table",
+        23,
+        "most cores in use at once",
+    )
 
 
 def test_a_wrong_mapping_looks_like_damage_and_is_refused(tmp_path: Path) -> None:
-    told = r"table.csv: 1 of 6 rows do not match the mapping '.*map.toml': row 7: column 'cpu' is 'x'"
-    with pytest.raises(InputError, match=told):
+    message = r"table.csv: 1 of 6 rows do not match the mapping '.*map.toml': row 7: column 'cpu' is 'x'"
+    with pytest.raises(InputError, match=message):
         read(tmp_path, PODS, OF_PODS)
     dates = 'submit = {column = "at"}\nstart = {column = "began", time = "s"}\nend = {column = "over", time = "s"}\n'
     with pytest.raises(InputError, match='expected an ISO time; the mapping has time = "iso"'):
@@ -135,8 +139,8 @@ scratch = "disk"
 def test_a_task_has_a_part_of_one_gpu_or_whole_ones(tmp_path: Path) -> None:
     rows = "".join(f"{number},1,1\n" for number in range(30))
     mapping = '[columns]\nsubmit = {column = "at", time = "s"}\nruntime = "took"\ngpus = "g"\n'
-    told = read(tmp_path, f"at,took,g\n40,1,1.5\n{rows}", mapping).provenance["damaged"]
-    assert told == ["row 2: a task requests 1.5 GPUs; expected a fraction of one GPU, or whole GPUs"]
+    message = read(tmp_path, f"at,took,g\n40,1,1.5\n{rows}", mapping).provenance["damaged"]
+    assert message == ["row 2: a task requests 1.5 GPUs; expected a fraction of one GPU, or whole GPUs"]
 
 
 def test_rows_are_left_out_by_filters_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +174,7 @@ def test_a_table_without_a_header_and_with_other_delimiters(tmp_path: Path, suff
 
 
 @pytest.mark.parametrize(
-    ("mapping", "told"),
+    ("mapping", "message"),
     [
         ("colums = 3", "unknown key of mapping in .*map.toml 'colums'; did you mean 'columns'"),
         ('format = "xml"', "unknown format of a table in .*map.toml 'xml'"),
@@ -206,8 +210,8 @@ def test_a_table_without_a_header_and_with_other_delimiters(tmp_path: Path, suff
         ),
     ],
 )
-def test_a_mapping_that_is_none_is_refused(tmp_path: Path, mapping: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_mapping_that_is_none_is_refused(tmp_path: Path, mapping: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read(tmp_path, PODS, mapping)
 
 
