@@ -44,7 +44,7 @@ def test_json_holds_the_same(compared: Path, capsys: pytest.CaptureFixture[str])
     [
         (["99999"], "there is no job 99999; numbers go from 1 to"),
         (["38_7"], "there is no job 38_7: these jobs have only numbers"),  # Python's int("38_7") returns 387
-        (["38-7"], "'38-7' is no job; expected a job as sacct names it"),
+        (["38-7"], "'38-7' is not a job; expected a job as sacct names it"),
         (["1", "--policy", "easi"], "did you mean 'easy'?"),
     ],
 )

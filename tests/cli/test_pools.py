@@ -90,7 +90,7 @@ def test_partitions_of_no_known_size_cannot_be_apart(here: Path, capsys: pytest.
 
 def test_a_log_of_several_clusters_is_asked_about(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "two.txt", "--policy", "easy"]) == 2
-    assert "holds 2 clusters: alpha (20 jobs), beta (10 jobs); choose one" in capsys.readouterr().err
+    assert "contains 2 clusters: alpha (20 jobs), beta (10 jobs); choose one" in capsys.readouterr().err
     assert main(["workload", "check", "two.txt", "--cluster", "beta"]) == 0
     assert "10 kept of 10" in " ".join(capsys.readouterr().out.split())
     assert main(["compare", "two.txt", "--cluster", "alpha", "--policy", "easy", "--no-page"]) == 0

@@ -73,7 +73,7 @@ def test_check_says_what_a_log_lacks(tmp_path, capsys):
     missing = json.loads(capsys.readouterr().out)["missing"]
     assert [text.split(" (")[0] for text in missing] == [
         "size of the machine",
-        "requested walltimes (run times",
+        "requested walltimes",
         "wait times",
         "users",
     ]
