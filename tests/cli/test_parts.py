@@ -167,7 +167,7 @@ def test_a_reader_is_asked_only_for_what_it_names(folder: Path) -> None:
 
 def test_a_reader_that_gives_no_workload_is_named(folder: Path) -> None:
     (folder / "broken.py").write_text("class Broken:\n    def read(self, path):\n        return [1, 2]\n")
-    with pytest.raises(InputError, match=r"Broken\.read gave list; expected a Workload"):
+    with pytest.raises(InputError, match=r"Broken\.read returned list; expected a Workload"):
         gs.read_workload("log.txt", format="broken.py:Broken")
 
 

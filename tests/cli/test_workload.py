@@ -255,7 +255,7 @@ def test_without_a_log_the_built_in_workload_is_loaded():
 
 
 def test_options_of_the_built_in_workload_are_refused_beside_a_log(log):
-    with pytest.raises(InputError, match="--load shape"):
+    with pytest.raises(InputError, match="--load apply to the built-in workload"):
         loaded(log, "--load", 0.5)
 
 

@@ -140,7 +140,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "notes.txt").write_text("for us")
     published(tmp_path, str(LOG), code=2)
-    assert "holds notes.txt, which publish did not write; expected a new or empty folder" in capsys.readouterr().err
+    assert "contains notes.txt, which publish did not write; expected a new or empty folder" in capsys.readouterr().err
     assert main(["workload", "publish", str(LOG), "--key-text", "short", "--out", str(tmp_path / "x")]) == 2
     assert "the key has 5 bytes" in capsys.readouterr().err
     workflow = ROOT / "scenarios" / "examples" / "workflow.json"
