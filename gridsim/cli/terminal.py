@@ -228,7 +228,7 @@ def compiling(module: str) -> str:
     Examples
     --------
     >>> compiling("gridsim.policy.slurm.passes")
-    "Compiling the inner loops of Slurm's scheduler: about 14 s, once for this installation."
+    "Compiling the inner loops of Slurm's scheduler: about 14 s, once per installation."
     """
     what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
     return f"Compiling the inner loops {what}: about {seconds} s, once per installation."
