@@ -53,7 +53,7 @@ class _Unpickler(pickle.Unpickler):
             # Modules of gridsim also contain names of other packages, such as classes that start processes.
             if isinstance(found, type) and found.__module__.startswith("gridsim."):
                 return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a checkpoint")
+        raise pickle.UnpicklingError(f"{module}.{name} is not part of a checkpoint")
 
 
 def write_checkpoint(path: Path, of: str, state: Any) -> None:

@@ -226,7 +226,7 @@ def decoded(data: bytes, path: object, errors: str = "strict") -> str:
         return data.decode(encoding, errors)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"is no text in {encoding.upper()}: {error.reason}", path=path, line=line) from error
+        raise InputError(f"is not {encoding.upper()} text: {error.reason}", path=path, line=line) from error
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -244,7 +244,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is no TOML: {error}", path=path) from error
+        raise InputError(f"is not valid TOML: {error}", path=path) from error
     except (ValueError, RecursionError) as error:
         raise _beyond_limits(text, path) from error
 
@@ -268,7 +268,7 @@ def parse_json(data: bytes, path: object, expected: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_with_keys_once, parse_int=integer)
     except json.JSONDecodeError as error:
-        message = f"is no JSON: {error.msg} (column {error.colno}); expected {expected}"
+        message = f"is not valid JSON: {error.msg} (column {error.colno}); expected {expected}"
         raise InputError(message, path=path, line=error.lineno) from error
     except RecursionError as error:
         raise _beyond_limits(text, path) from error

@@ -71,20 +71,20 @@ class Run:
         if self.instant not in tuple(modes):  # may be a table in a scenario file, which is not hashable
             raise InputError(f"'{self.instant}' is neither batched nor per-event", field="instant")
         if not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
+            raise InputError(f"{self.seed!r} is not a whole number from 0", field="seed")
         tick = 1.0 if self.tick is None else self.tick
         if not isinstance(tick, int | float) or not 0 < whole(tick) < NEVER:
-            raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
+            raise InputError(f"{self.tick!r} is not a number of seconds; at least 1e-06 is needed", field="tick")
         if self.split not in get_args(Split):
             raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
         if self.partitions not in (None, *get_args(Partitions)):
             raise InputError(f"'{self.partitions}' is neither apart nor pooled", field="partitions")
         if self.limits not in get_args(Limits):
-            raise InputError(f"'{self.limits}' is none of {', '.join(get_args(Limits))}", field="limits")
+            raise InputError(f"'{self.limits}' is not one of {', '.join(get_args(Limits))}", field="limits")
         if self.until is not None and not (isinstance(self.until, int | float) and 0 < whole(self.until) < NEVER):
-            raise InputError(f"{self.until!r} is no instant; seconds above 0 are needed", field="until")
+            raise InputError(f"{self.until!r} is not a time; seconds above 0 are needed", field="until")
         if self.engine not in get_args(Engine):
-            raise InputError(f"'{self.engine}' is none of {', '.join(get_args(Engine))}", field="engine")
+            raise InputError(f"'{self.engine}' is not one of {', '.join(get_args(Engine))}", field="engine")
 
     def tick_of(self, workload: Workload) -> float:
         """Return the unit for rounding up for a workload, s.

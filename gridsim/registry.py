@@ -149,20 +149,20 @@ def load_entry(entry: importlib.metadata.EntryPoint) -> tuple[Any, str]:
     Raises
     ------
     InputError
-        When it does not import.
+        If it cannot be imported.
     """
     owner = f"installed package '{entry.dist.name if entry.dist else '?'}', entry point '{entry.name}' of {entry.group}"
     try:
         return entry.load(), owner
     except Exception as error:
-        raise InputError(f"{entry.value} does not import: {type(error).__name__}: {error}", path=owner) from error
+        raise InputError(f"{entry.value} cannot be imported: {type(error).__name__}: {error}", path=owner) from error
 
 
 def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
     """Import a module that an installed package registers."""
     module, owner = load_entry(entry)
     if not isinstance(module, ModuleType):
-        raise InputError(f"'{entry.value}' is no module; name the module, its classes are found in it", path=owner)
+        raise InputError(f"'{entry.value}' is not a module; give the module that contains the classes", path=owner)
     package = {"package": f"{entry.dist.name} {entry.dist.version}"} if entry.dist else {}
     _remember(module, {**package, "module": module.__name__})
     return module
@@ -305,7 +305,7 @@ def _imported(path: Path) -> ModuleType:
     except Exception as error:
         del sys.modules[spec.name]
         line = error.lineno if isinstance(error, SyntaxError) else None
-        raise InputError(f"does not import: {type(error).__name__}: {error}", path=path, line=line) from error
+        raise InputError(f"cannot be imported: {type(error).__name__}: {error}", path=path, line=line) from error
     return module
 
 
@@ -315,7 +315,7 @@ def _from_file(path: Path, attribute: str) -> type:
     if not isinstance(thing, type):
         offered = [candidate.__name__ for candidate in _public(module)]
         if not attribute:
-            raise InputError(f"which class of it? {path}:{' or :'.join(offered) or 'Class'}", path=path)
+            raise InputError(f"has more than one class; expected {path}:{' or :'.join(offered) or 'Class'}", path=path)
         raise UnknownNameError(f"class of {path}", attribute, offered)
     return thing
 
@@ -332,7 +332,7 @@ def parse(text: str) -> Spec:
     if not mark and text.endswith(")") and not text.partition("(")[0].endswith(".py"):
         name, _, rest = text[:-1].partition("(")
     if not name:
-        raise InputError(f"'{text}' has no name before its parameters")
+        raise InputError(f"'{text}' has no name before the parameters")
     parameters: dict[str, Any] = {}
     for part in split(rest):
         key, equals, value = part.partition("=")

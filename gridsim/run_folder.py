@@ -149,5 +149,5 @@ def read_run_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDAr
         if column not in columns:
             raise InputError(f"is missing; expected the columns {', '.join(_NEEDED[name])}", path=path, field=column)
     if name == "jobs" and len(np.unique(columns["job"])) < len(columns["job"]):
-        raise InputError("has a job twice", path=path, field="job")
+        raise InputError("lists a job twice", path=path, field="job")
     return columns

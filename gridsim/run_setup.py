@@ -65,13 +65,13 @@ def set_up(
     """
     instant, tick = modes[options.instant], whole(options.tick_of(workload))
     if workload.reactions is not None:
-        workload.require_rigid("users react to jobs of one task", field="users")
+        workload.require_rigid("a model of users' reactions supports jobs of one task only", field="users")
     policy = make_policy(policy)
     platform = seen_by(policy, platform)
     can = capabilities_of(policy)
     workload = in_site_zone(suited(workload, platform, sited=can.site), [policy])
     if not instant.batched and can.predicts and can.plan:
-        message = "is per-event, which is not defined for promised starts by predictions; expected batched"
+        message = "is per-event, which is undefined for promised start times from predictions; expected batched"
         raise InputError(message, field="instant")
     _check_runnable(workload, platform, policy, _least_cores(workload))
     closed = _why_closed(workload, platform, policy, room)
@@ -130,7 +130,7 @@ def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: 
         if ANY_KIND not in widest:
             kinds = ", ".join(sorted(widest))
             raise InputError(
-                f"the jobs name no kind, and every cluster of the platform has one ({kinds}); leave the kinds out",
+                f"the jobs have no kind, but every cluster of the platform has one ({kinds}); remove the kinds",
                 path=source,
                 field="kind",
             )
@@ -164,11 +164,11 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
     if workload.tasks is not None:
         return "the workload has DAG jobs"
     if _on_nodes(workload, platform) and (workload.moldable is not None or capabilities_of(policy).sizes):
-        return "sizes on machines of nodes and pools are those of jobs that are known from the beginning"
+        return "on machines of nodes and pools, sizes can be chosen only for jobs that are known in advance"
     if workload.reactions is not None:
-        return "users react, and wait for jobs of the workload alone"
+        return "reacting users depend only on jobs of the workload"
     if not capabilities_of(policy).takes_more:
-        return f"{name_of(policy)} looks at all jobs before the first one comes"
+        return f"{name_of(policy)} reads all jobs before the first submission"
     return ""
 
 
@@ -225,7 +225,7 @@ def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Subm
         cluster.machine.why_not = closed
     elif not cluster.can.held:
         keeps = cluster.can.plan or cluster.can.sizes
-        why = "keeps promises, which it would have to break" if keeps else "is told of jobs alone"
+        why = "keeps promises, which it would have to break" if keeps else "is notified of jobs only"
         cluster.machine.why_not = f"{name_of(policy)} {why}"
     else:
         cluster.machine.why_not = None

@@ -163,14 +163,14 @@ class Scenario:
             raise InputError("give a file or a model, not both", path=path, field="workload.model")
         platform = _platform(recipe, path)
         if platform is not None and "cores" in workload:
-            raise InputError("[platform] gives the machine; leave out one of them", path=path, field="workload.cores")
+            raise InputError("[platform] gives the machine too; leave out one", path=path, field="workload.cores")
         with located(path, field="workload.cores"):
             check_cores(workload.get("cores"))
         with located(path, field="workload.on"):
             Problems(workload.get("on"))
         label, policy = _policy(recipe.get("policy", "easy"), path)
         return cls(
-            file=_beside(workload.get("file"), path),
+            file=_relative_to(workload.get("file"), path),
             model=_part(workload, "model", path, lambda it: registry.make("model", it)),
             rules=workload.get("on", {}),
             transforms=_parts(workload.get("transforms", []), "workload.transforms", path, _transform),
@@ -226,19 +226,19 @@ class Scenario:
         """
         for name in ("transforms", "users", "timezone", "cluster", "mapping", "format", "memory", "on"):
             if value := self.rules if name == "on" else getattr(self, name):
-                told = f"is {value!r}, which is done to a workload as a whole; leave it out, or --stream"
-                raise InputError(told, field=f"workload.{name}")
+                message = f"is {value!r}, which needs the whole workload; leave it out, or --stream"
+                raise InputError(message, field=f"workload.{name}")
         if self.model is not None:
             model = self._model(self.model)
             if not isinstance(model, Lublin):
                 raise InputError(
-                    f"is {self.model}; of the models lublin is drawn block by block", field="workload.model"
+                    f"is {self.model}; only lublin can be generated block by block", field="workload.model"
                 )
             return LublinBlocks(model, self.options.seed)
         file = self.file[0] if isinstance(self.file, list | tuple) and len(self.file) == 1 else self.file
         if not isinstance(file, str) or not file.endswith(".parquet"):
-            told = "one .parquet file, or model = 'lublin?estimates=multiples&…'"
-            raise InputError(f"is {self.file or 'not given'}; block by block goes {told}", field="workload.file")
+            expected = "one .parquet file, or model = 'lublin?estimates=multiples&…'"
+            raise InputError(f"is {self.file or 'not given'}; --stream needs {expected}", field="workload.file")
         return ParquetJobs(file)
 
     def stream(
@@ -301,12 +301,12 @@ class Scenario:
         return replace(result, label=self.label).with_measures(measures_asked(self.metrics, self.charges))
 
 
-def _beside(file: Any, path: Path | None) -> Any:
+def _relative_to(file: Any, path: Path | None) -> Any:
     """Return the path of a log (or several), relative to the scenario file."""
     if isinstance(file, list):
         for number, name in enumerate(file):
             _typed(f"workload.file[{number}]", name, str, path)
-        return [_beside(name, path) for name in file]
+        return [_relative_to(name, path) for name in file]
     return file if file is None or path is None else str(path.parent / file)
 
 
@@ -373,9 +373,9 @@ def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
     if not isinstance(table, Mapping) or "file" not in table:
         return platform_of(recipe, path=path, origin="the recipe")
     _typed("platform.file", table["file"], str, path)
-    beside = [key for key in table if key != "file"] + [name for name in named if name != "platform"]
-    if beside:
-        raise InputError(f"gives the platform; leave out either it or {beside[0]}", path=path, field="platform.file")
+    others = [key for key in table if key != "file"] + [name for name in named if name != "platform"]
+    if others:
+        raise InputError(f"gives the platform; leave out either it or {others[0]}", path=path, field="platform.file")
     return read_platform(_folder(path) / table["file"])
 
 

@@ -158,7 +158,7 @@ def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place:
             return (*place, key), "is missing"
     for key, one in value.items():
         if key not in named and not _is(key, of_others[0]):
-            return (*place, key), f"is no key here; expected {_name(of_others[0])}"
+            return (*place, key), f"is not a known key; expected {_name(of_others[0])}"
         if (it := _wrong(one, named.get(key, of_others[1]), (*place, key))) is not None:
             return it
     return None
@@ -176,7 +176,7 @@ def _is(value: Any, schema: Schema) -> bool:
 
 
 def _expected(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str]:
-    text = repr(value) if not isinstance(value, int) or abs(value) < 1e40 else "an integer of many digits"
+    text = repr(value) if not isinstance(value, int) or abs(value) < 1e40 else "an integer with too many digits"
     return place, f"is {text if len(text) <= 40 else text[:40] + '…'}; expected {_name(schema)}"
 
 

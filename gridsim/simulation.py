@@ -168,7 +168,7 @@ def state_at(
     """
     options, seen = options or Run(), seen_by(make_policy(policy), platform)
     if (count := len(list(seen.clusters()))) > 1:
-        cure = " (--partitions pooled makes one of partitions)" if seen.by == PARTITION else ""
+        cure = " (--partitions pooled merges partitions)" if seen.by == PARTITION else ""
         raise InputError(f"the platform has {count} clusters; expected one{cure}", field="platform")
     if workload.tasks is not None:
         raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")

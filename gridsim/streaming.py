@@ -64,11 +64,11 @@ def why_not_streamed(policy: Any, options: Run) -> str:
     if "pool" not in can.compiled:
         return can.in_python or f"{name} has no compiled scheduling cycle"
     if "windows" not in can.compiled:
-        return f"{name} sorts or predicts by more than the request of each job, and needs the whole workload"
+        return f"{name} sorts or predicts by more than the request of each job, so it needs the whole workload"
     if options.engine == "simpy":
         return "simpy is requested, which keeps all jobs in memory"
     if options.limits != "refuse":
-        return f"jobs above a limit of time are changed (limits is '{options.limits}')"
+        return f"jobs above a time limit are changed (limits is '{options.limits}')"
     return "" if options.until is None else "it pauses before its end (until)"
 
 

@@ -181,7 +181,7 @@ def _values(texts: list[str], kind: Kind) -> npt.NDArray[Any] | None:
 def _expected(kind: Kind) -> str:
     if isinstance(kind, frozenset):
         return f"one of {', '.join(sorted(kind))}"
-    return "a whole number" if kind is int else "a number or nothing"
+    return "a whole number" if kind is int else "a number or an empty cell"
 
 
 def _check_column(column: npt.NDArray[Any], kind: Kind | None, path: Path, name: str) -> None:

@@ -219,7 +219,7 @@ class Workers:
             raise InputError(f"{count} workers; expected at least 1", field="workers")
         self.count, self._share, self._prepare, self._preload = count, tuple(share), prepare, preload
         self._say = say or (lambda text: warnings.warn(text, stacklevel=4))
-        self._told: dict[int, Callable[..., None]] = {}
+        self._listeners: dict[int, Callable[..., None]] = {}
         self._named: set[str] = set()
         self._processes: Processes | None = None
 
@@ -268,8 +268,8 @@ class Workers:
         if self._processes is None:
             return here
         sent = [*args, *more.values()]
-        number = len(self._told)
-        self._told[number] = progress or _unheard
+        number = len(self._listeners)
+        self._listeners[number] = progress or _unheard
         try:
             task = packed((work, args, more), references(self._share))
         except Exception as error:  # a user-defined class may raise anything
@@ -304,7 +304,7 @@ class Workers:
             if number is None:
                 self._say(*words)
             else:
-                self._told[number](*words)
+                self._listeners[number](*words)
 
 
 @contextmanager
@@ -323,7 +323,7 @@ def _alive() -> Iterator[None]:
     try:
         yield
     except BrokenProcessPool as error:
-        raise GridsimError("a worker process died; was memory short? --workers 1 needs the least") from error
+        raise GridsimError("a worker process died (out of memory?); --workers 1 needs the least memory") from error
 
 
 def _give_back() -> None:
@@ -454,14 +454,14 @@ def _answer(task: bytes, number: int | None) -> bytes:
 
 def _packed_error(error: Exception) -> bytes:
     """Return a pickled error for the driver, with its traceback unless gridsim raised it on purpose."""
-    told = "" if isinstance(error, GridsimError) else "".join(traceback.format_exception(error))
+    trace = "" if isinstance(error, GridsimError) else "".join(traceback.format_exception(error))
     try:
-        if told:
-            error.add_note(f"In a worker process:\n{told}")
+        if trace:
+            error.add_note(f"In a worker process:\n{trace}")
         text = packed((_RAISED, error))
         unpacked(text)
     except Exception:  # an error whose attributes cannot be pickled
-        return packed((_RAISED, RuntimeError(told or str(error))))
+        return packed((_RAISED, RuntimeError(trace or str(error))))
     return text
 
 

@@ -96,7 +96,7 @@ class World:
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
-            raise InputError("jobs are not changed within a world; gridsim.simulate does that", field="limits")
+            raise InputError("World does not change jobs; use gridsim.simulate", field="limits")
         self._setup = set_up(workload, platform, policy, options, room=room, progress=progress)
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome

@@ -300,7 +300,7 @@ def store(folder: Path) -> None:
 
 def golden(folder: Path) -> None:
     error = refused(lambda place: [check(case, path=path) for path, case in read_cases([place])], folder)
-    assert "is no well-formed case" not in str(error), "the schema accepts what the code does not"
+    assert "is not a well-formed case" not in str(error), "the schema accepts what the code does not"
     if error is not None:
         raise error
 

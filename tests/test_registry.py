@@ -68,7 +68,7 @@ def test_a_spec_is_a_name_and_its_parameters(text: str, spec: Spec) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("?a=1", "has no name before its parameters"),
+        ("?a=1", "has no name before the parameters"),
         ("", "has no name"),
         ("a?b", "'b' in 'a?b' is not parameter=value"),
         ("a?=1", "is not parameter=value"),
@@ -231,11 +231,11 @@ def test_a_file_describes_its_classes_as_they_are_typed(widest: Path) -> None:
     [
         (None, "{}:Widest", "no such file; expected a Python file"),
         (WIDEST, "{}:Widest", "unknown class of {} 'Widest'; did you mean 'WidestFirst'?"),
-        (WIDEST, "{}", "which class of it? {}:WidestFirst"),
-        (WIDEST, "{}:", "which class of it? {}:WidestFirst"),
+        (WIDEST, "{}", "has more than one class; expected {}:WidestFirst"),
+        (WIDEST, "{}:", "has more than one class; expected {}:WidestFirst"),
         (WIDEST, "{}:WidestFirst?ties=1", "unknown parameter of {}:WidestFirst 'ties'; did you mean 'tie'?"),
-        ("import nothing_like_it\n", "{}:A", "does not import: ModuleNotFoundError"),
-        ("x = 1\nclass A\n", "{} line 2: does not import: SyntaxError", ""),
+        ("import nothing_like_it\n", "{}:A", "cannot be imported: ModuleNotFoundError"),
+        ("x = 1\nclass A\n", "{} line 2: cannot be imported: SyntaxError", ""),
         ("A = 3\n", "{}:A", "unknown class of {} 'A'; known: none"),
     ],
 )
@@ -299,8 +299,8 @@ def test_a_policy_of_an_installed_package_is_found_by_name(installed: Callable[[
 @pytest.mark.parametrize(
     ("module", "value", "told"),
     [
-        ("import nothing_like_it\n", "site_policies", "does not import: ModuleNotFoundError"),
-        (WIDEST, "site_policies:WidestFirst", "is no module; name the module"),
+        ("import nothing_like_it\n", "site_policies", "cannot be imported: ModuleNotFoundError"),
+        (WIDEST, "site_policies:WidestFirst", "is not a module; give the module"),
         ("class Fifo: ...\n", "site_policies", "ordering 'fifo' is both gridsim.policy.ordering and site_policies"),
     ],
 )

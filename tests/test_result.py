@@ -95,9 +95,9 @@ def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
     assert read(tmp_path / "out" / "metrics.json")["killed_walltime"] == 1
     run = read(tmp_path / "out" / "run.json")
     assert run["policy"] == "Backfilling(ordering=Fifo(), reserve=Easy())"
-    told = {"overrun": "kill", "instant": "batched", "seed": 1, "tick": 1.0}
+    message = {"overrun": "kill", "instant": "batched", "seed": 1, "tick": 1.0}
     assert run["options"] == {
-        **told,
+        **message,
         "balancer": "expected-queue",
         "split": "task",
         "limits": "refuse",
@@ -189,14 +189,14 @@ SWF = """; MaxProcs: 4
 def test_run_json_tells_the_file_its_checksum_and_what_was_left_out_by_which_rule(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(SWF)
     simulate(read_workload(tmp_path / "log.swf"), policy="fcfs").write(tmp_path / "out")
-    told = read(tmp_path / "out" / "run.json")
-    workload = told["workload"]
+    message = read(tmp_path / "out" / "run.json")
+    workload = message["workload"]
     assert len(workload["sha256"]) == 64
     assert workload["jobs_read"] == 3
     problems = {problem["kind"]: problem for problem in workload["problems"]}
     assert problems["zero-runtime"]["count"] == 1
     assert problems["zero-runtime"]["rule"] == "skip"
-    assert told["platform"]["cores"] == 4
+    assert message["platform"]["cores"] == 4
 
 
 def test_run_json_tells_the_file_of_a_policy_and_its_checksum(tmp_path: Path) -> None:
@@ -223,12 +223,12 @@ def test_a_data_frame_has_the_same_columns() -> None:
     assert frame["wait"].tolist()[:3] == [0, 9, 0]
 
 
-@pytest.mark.parametrize(("package", "told"), [("pandas", r"gridsim\[pandas\]"), ("duckdb", r"gridsim\[parquet\]")])
+@pytest.mark.parametrize(("package", "message"), [("pandas", r"gridsim\[pandas\]"), ("duckdb", r"gridsim\[parquet\]")])
 def test_a_package_that_is_not_there_is_named(
-    package: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         result().to_pandas() if package == "pandas" else result().write(tmp_path, table="parquet")
     assert list(tmp_path.iterdir()) == []
 
@@ -385,10 +385,10 @@ def test_network_and_shares_of_the_platform_are_told_where_it_has_any() -> None:
     shares = ShareTree({"/eng": 1})
     jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
     platform = Platform(Platform.single(4).root, network=Network(ccr="1/5"), shares=shares)
-    told = simulate(jobs, platform=platform).provenance()["platform"]
-    assert told["network"]["ccr"] == "1/5"
-    assert told["shares"] == {"/eng": 1}
-    assert json.loads(json.dumps(told["network"])) == told["network"]
+    message = simulate(jobs, platform=platform).provenance()["platform"]
+    assert message["network"]["ccr"] == "1/5"
+    assert message["shares"] == {"/eng": 1}
+    assert json.loads(json.dumps(message["network"])) == message["network"]
 
 
 def test_numbers_about_cores_count_tasks() -> None:

@@ -213,7 +213,7 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("policy = easy", "recipe.toml: is no TOML: Invalid value"),
+        ("policy = easy", "recipe.toml: is not valid TOML: Invalid value"),
         ("polcy = 'easy'", "unknown key of recipe in {} 'polcy'; did you mean 'policy'?"),
         ("policy = 3", "recipe.toml, field 'policy': is 3; a text was expected"),
         ("policy = 'eazy'", "recipe.toml, field 'policy': unknown policy 'eazy'; did you mean 'easy'?"),
@@ -238,7 +238,7 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
         ("[workload]\nfile = 'x'\nmodel = 'lublin'", "field 'workload.model': give a file or a model, not both"),
         ("[workload]\nmodel = 'lublim'", "field 'workload.model': unknown model 'lublim'; did you mean 'lublin'?"),
         ("[workload]\nmodel = 'lublin?job=3'", "field 'workload.model': unknown parameter of lublin 'job'"),
-        ("[options]\nseed = 'x'", "field 'options.seed': 'x' is no whole number from 0"),
+        ("[options]\nseed = 'x'", "field 'options.seed': 'x' is not a whole number from 0"),
         ("[options]\noverrun = 'forgive'", "field 'options.overrun': 'forgive' is neither kill nor extend"),
         ("[options]\ninstant = 3", "field 'options.instant': '3' is neither batched nor per-event"),
         ("[options]\ntik = 3", "unknown key of [options] in {} 'tik'; did you mean 'tick'?"),
@@ -260,7 +260,7 @@ def test_a_recipe_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_recipe_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_bytes(b"\xff\x01\x00")
-    with pytest.raises(InputError, match=r"recipe.toml line 1: is no text in UTF-8"):
+    with pytest.raises(InputError, match=r"recipe.toml line 1: is not UTF-8"):
         Scenario.from_toml(tmp_path / "recipe.toml")
 
 

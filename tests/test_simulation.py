@@ -79,12 +79,12 @@ def test_a_simulation_need_not_start_at_zero() -> None:
     [
         ({"overrun": "forgive"}, "field 'overrun': 'forgive' is neither kill nor extend"),
         ({"instant": "later"}, "field 'instant': 'later' is neither batched nor per-event"),
-        ({"seed": -1}, "field 'seed': -1 is no whole number from 0"),
-        ({"seed": "x"}, "field 'seed': 'x' is no whole number from 0"),
-        ({"tick": 0}, "field 'tick': 0 is no number of seconds"),
+        ({"seed": -1}, "field 'seed': -1 is not a whole number from 0"),
+        ({"seed": "x"}, "field 'seed': 'x' is not a whole number from 0"),
+        ({"tick": 0}, "field 'tick': 0 is not a number of seconds"),
         ({"tick": 1e-9}, "field 'tick'"),
         ({"tick": float("nan")}, "field 'tick'"),
-        ({"tick": "1"}, "field 'tick': '1' is no number of seconds"),
+        ({"tick": "1"}, "field 'tick': '1' is not a number of seconds"),
     ],
 )
 def test_an_option_that_is_none_is_refused(options: dict[str, Any], told: str) -> None:

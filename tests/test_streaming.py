@@ -159,7 +159,7 @@ def test_a_job_that_comes_before_the_one_above_it_is_named() -> None:
         ("easy?ordering=random", Run(), "sorts or predicts by more than the request of each job"),
         ("easy", Run(engine="simpy"), "simpy is requested"),
         ("easy", Run(until=5.0), "it pauses before its end"),
-        ("easy", Run(limits="clip"), "jobs above a limit of time are changed"),
+        ("easy", Run(limits="clip"), "jobs above a time limit are changed"),
     ],
 )
 def test_what_needs_all_jobs_is_refused_with_a_reason(policy: str, options: Run, why: str) -> None:
@@ -368,9 +368,9 @@ def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -
         (replace(SCENARIO, policy="easy++"), "cannot be simulated block by block: .* sorts or predicts by more"),
         (replace(SCENARIO, platform=tree), "cannot be simulated block by block: the platform has 2 clusters"),
         (replace(SCENARIO, charges=["core-hours"]), "needs a whole record; leave it out, or --stream"),
-        (replace(SCENARIO, transforms=["slice?jobs=5"]), "is done to a workload as a whole"),
+        (replace(SCENARIO, transforms=["slice?jobs=5"]), "needs the whole workload"),
         (replace(SCENARIO, model="lublin?jobs=5"), "needs all jobs at once"),
-        (replace(SCENARIO, model=None, file="log.swf"), "block by block goes one .parquet file"),
+        (replace(SCENARIO, model=None, file="log.swf"), "--stream needs one .parquet file"),
     ):
         with pytest.raises(InputError, match=told):
             scenario.stream(tmp_path)

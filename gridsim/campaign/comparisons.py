@@ -87,11 +87,11 @@ class Alike:
             if getattr(self, name) and not 2 <= getattr(self, name) <= _MOST:
                 raise InputError(f"{getattr(self, name)} replicas; expected 2 to {_MOST:,}", field=name)
         if self.shake and self.resample:
-            raise InputError("shaken workloads and users drawn anew are two campaigns; leave out one", field="resample")
+            raise InputError("shaken and resampled workloads need two campaigns; leave out one", field="resample")
         if self.shake_by is not None and not self.shake:
-            raise InputError("says how far to shake and nothing says how often; give --shake 20 too", field="shake-by")
+            raise InputError("sets how far to shake, but not how often; also give --shake 20", field="shake-by")
         if self.resample_load is not None and not self.resample:
-            told = "says at which load and nothing says how often; give --resample 20 too"
+            told = "sets the load, but not the number of samples; also give --resample 20"
             raise InputError(told, field="resample-load")
 
     def added(self, told: Mapping[str, Any], path: Path) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Alike:
             transforms.append(f"{{{factor}}}")
         for name in new:
             if name in factors:
-                message = "is a factor of the recipe already; call that one otherwise"
+                message = "is already a factor of the recipe; rename that factor"
                 raise InputError(message, path=path, field=f"factors.{name}")
         if not new and self.flurries != "drop":
             return dict(told)
@@ -202,17 +202,17 @@ class Comparing:
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
-            told = f"{self.confidence} is no confidence; expected a fraction between 0 and 1"
+            told = f"{self.confidence} is not a confidence level; expected a fraction between 0 and 1"
             raise InputError(told, field="confidence")
         if not self.margin > 0:
             raise InputError(f"is {self.margin}; expected a fraction above 0", field="margin")
         if self.factor in (self.replicates or ()):
-            raise InputError(f"'{self.factor}' is compared, and cannot make replicates too", field="replicates")
+            raise InputError(f"'{self.factor}' is compared, so it cannot also define replicates", field="replicates")
         for name in self.metrics or ():
             if name not in KNOWN:
                 raise UnknownNameError("metric", name, KNOWN)
             if KNOWN[name].better is None:
-                raise InputError(f"no way is the better one of '{name}'; leave it out", field="metrics")
+                raise InputError(f"no change of '{name}' is an improvement; leave it out", field="metrics")
 
     def replicates_of(self, factors: Iterable[str]) -> tuple[str, ...]:
         """Return the existing factors that change the workload."""
@@ -230,7 +230,7 @@ class Comparing:
         """Return the factors of which the other *replicates* are parts; none if all replicates are independent."""
         for name in self.sources or ():
             if name not in replicates:
-                raise UnknownNameError("factor that makes replicates", name, replicates)
+                raise UnknownNameError("factor that defines replicates", name, replicates)
         if self.sources is not None:
             return self.sources if len(self.sources) < len(replicates) else ()
         whole = tuple(name for name in SOURCES if name in replicates)

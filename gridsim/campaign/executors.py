@@ -101,7 +101,7 @@ class _Here:
         return future
 
     def renew(self) -> None:
-        raise AssertionError("a process that died does not come here")
+        raise AssertionError("a process that died is not reported here")
 
     def gone(self) -> bool:
         return False
@@ -134,7 +134,7 @@ class _Other:
         return self._executor.submit(work, *args)
 
     def renew(self) -> None:
-        raise InputError("a worker of the executor died; start again with a new one: what is done is kept")
+        raise InputError("a worker of the executor died; start again with a new executor: finished runs are kept")
 
     def gone(self) -> bool:
         return False
@@ -149,7 +149,7 @@ def _dask(address: str) -> Iterator[Pool]:
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(f"no Dask scheduler answers at '{address}': {error}", field="dask") from error
+        raise InputError(f"no Dask scheduler responds at '{address}': {error}", field="dask") from error
     try:
         yield _Dask(client)
     finally:
@@ -186,7 +186,7 @@ class _Dask:
         return future
 
     def renew(self) -> None:
-        raise AssertionError("Dask renews its workers itself")
+        raise AssertionError("Dask restarts its workers itself")
 
     def gone(self) -> bool:
         return str(self._client.status) != "running"

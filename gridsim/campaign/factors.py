@@ -83,7 +83,7 @@ def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path
             if name not in factors:
                 raise UnknownNameError(f"factor in {place} of {path.name}", name, factors)
             if value not in [label_of(known) for known in factors[name]]:
-                told = f"is {value!r}, which is no value of the factor"
+                told = f"is {value!r}, which is not a value of the factor"
                 raise InputError(told, path=path, field=f"{place}.{name}")
 
 
@@ -123,13 +123,13 @@ def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Pat
         if name in placed:
             continue
         if name not in _USUAL:
-            raise _wrong(f"is used nowhere; write {{{name}}} where its value goes", path, name)
+            raise _wrong(f"is never used; write {{{name}}} instead of its value", path, name)
         *tables, last = _USUAL[name]
         table = found
         for inner in tables:
             table = table.setdefault(inner, {})
         if last in table:
-            told = f"has a value in the recipe too ({'.'.join(_USUAL[name])}); leave out one of them"
+            told = f"also has a value in the recipe ({'.'.join(_USUAL[name])}); leave out one of them"
             raise _wrong(told, path, name)
         table[last] = f"{{{name}}}"
     return found

@@ -193,8 +193,8 @@ def run_campaign(
     with store.held(shard):
         store.claim(_identity(campaign, place), may_change=campaign.may_change)
         if adopted := store.adopt(shard):
-            told = f"{counted(adopted, 'result')} of an earlier version without checksums, used unverified"
-            warnings.warn(f"{store.folder}: {told}", stacklevel=2)
+            notice = f"{counted(adopted, 'result')} of an earlier version without checksums, used unverified"
+            warnings.warn(f"{store.folder}: {notice}", stacklevel=2)
         at = discard_damaged(campaign, store, shard)
         if retry_failed:
             at = Progress(at.finished, 0, at.left + at.failed)
@@ -233,7 +233,7 @@ def discard_damaged(campaign: Campaign, store: Store, shard: Shard | None = None
         store.discard(file)
     if damaged:
         shown = ", ".join(str(store.path(file)) for file in damaged[:_SHOWN]) + ", …" * (len(damaged) > _SHOWN)
-        warnings.warn(f"{counted(len(damaged), 'damaged result')} discarded, to be run again: {shown}", stacklevel=3)
+        warnings.warn(f"{counted(len(damaged), 'damaged result')} discarded, which run again: {shown}", stacklevel=3)
     return at
 
 
@@ -347,7 +347,7 @@ def _told(error: BaseException) -> tuple[str, str]:
     try:
         said = " ".join(str(error).split())
     except Exception:  # a user-defined error with a broken text
-        said = "it cannot say what"
+        said = "without a message"
     return f"{type(error).__name__}: {said}", "".join(traceback.format_exception(error))
 
 
@@ -453,7 +453,7 @@ def _succeeded(future: Future[Any]) -> bool:
 
 def _still_there(pool: Pool, error: object) -> None:
     if pool.gone():
-        told = f"the workers are gone ({error}); start again: what is done is kept"
+        told = f"the workers have stopped ({error}); start again: finished runs are kept"
         raise InputError(told) from (error if isinstance(error, Exception) else None)
 
 

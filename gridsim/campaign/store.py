@@ -67,7 +67,7 @@ class Shard:
 
     def __post_init__(self) -> None:
         if not 1 <= self.number <= self.parts:
-            raise InputError(f"'{self}' is no part; expected i/n with i from 1 to n, such as 1/4", field="shard")
+            raise InputError(f"'{self}' is not a part; expected i/n with i from 1 to n, such as 1/4", field="shard")
 
     @classmethod
     def of(cls, text: str) -> Shard:
@@ -82,7 +82,7 @@ class Shard:
         try:
             return cls(int(number), int(parts))
         except ValueError:
-            raise InputError(f"'{text}' is no part; expected i/n, such as 1/4", field="shard") from None
+            raise InputError(f"'{text}' is not a part; expected i/n, such as 1/4", field="shard") from None
 
     def __str__(self) -> str:
         return f"{self.number}/{self.parts}"
@@ -128,7 +128,7 @@ class Store:
             self.note.stat()
         except FileNotFoundError:
             return {}
-        found: dict[str, Any] = read_json(self.note, _NOTE, "what the results of a campaign are of")
+        found: dict[str, Any] = read_json(self.note, _NOTE, "identity of a campaign's results")
         return found
 
     def claim(self, identity: Mapping[str, Any], *, may_change: Sequence[str] = ()) -> None:
@@ -159,27 +159,27 @@ class Store:
         InputError
             If the folder has results of another campaign, another version of gridsim, or other inputs.
         """
-        told: dict[str, Any] = json.loads(json.dumps(plain(identity)))
+        given: dict[str, Any] = json.loads(json.dumps(plain(identity)))
         there = self.identity()
         for name, value in there.items():
             if name == "inputs":
-                self._compare_inputs(value, told.get(name, {}))
-            elif name not in may_change and told.get(name) != value:
+                self._compare_inputs(value, given.get(name, {}))
+            elif name not in may_change and given.get(name) != value:
                 raise InputError(
-                    f"the folder has results of {_short(value)}, not {_short(told.get(name))}; give another folder",
+                    f"the folder has results of {_short(value)}, not {_short(given.get(name))}; give another folder",
                     path=self.note,
                     field=name,
                 )
         if "inputs" in there:
-            told["inputs"] = {**there["inputs"], **told.get("inputs", {})}
-        return told
+            given["inputs"] = {**there["inputs"], **given.get("inputs", {})}
+        return given
 
     def _compare_inputs(self, there: Mapping[str, str], now: Mapping[str, str]) -> None:
         for name, found in now.items():
             if there.get(name, found) != found:
                 raise InputError(
                     f"has changed since results were made from it (SHA-256 {there[name][:12]}… then, {found[:12]}… "
-                    f"now); give another folder than {self.folder}, or the file as it was",
+                    f"now); give another folder than {self.folder}, or the original file",
                     path=name,
                 )
 
@@ -198,7 +198,7 @@ class Store:
                 own = locks.enter_context(path.open("a+", encoding="utf-8"))
                 if not _lock(own, exclusive=exclusive, patience=_PATIENCE):
                     raise InputError(
-                        f"is worked on by {self.driver() or 'another process'}; wait for it, or stop it",
+                        f"is in use by {self.driver() or 'another process'}; wait for it, or stop it",
                         path=self.folder,
                     )
             _fill(own, json.dumps({"process": os.getpid(), "host": socket.gethostname(), "since": _now()}) + "\n")
@@ -259,7 +259,7 @@ class Store:
         for file in other.files():
             path = other.path(file)
             if not other.is_whole(file):
-                warnings.warn(f"{path} is damaged and is not taken over; run its campaign again", stacklevel=2)
+                warnings.warn(f"{path} is damaged and was not copied; run its campaign again", stacklevel=2)
                 continue
             content = path.read_bytes()
             if self.has(file) and self.is_whole(file):

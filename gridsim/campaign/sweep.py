@@ -162,7 +162,7 @@ class Sweep:
         recipe = _recipe_of(told)
         factors = told.get("factors", {})
         if not isinstance(factors, Mapping) or not factors:
-            raise InputError("has no table of factors with a list of values each", path=path, field="factors")
+            raise InputError("has no factors; expected a list of values for each", path=path, field="factors")
         values = {name: values_of(name, given, path) for name, given in factors.items()}
         if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
             message = f"have {count:,} combinations; at most {MOST_COMBINATIONS:,} were expected"

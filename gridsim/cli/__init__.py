@@ -43,7 +43,7 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
     """Return a parser with all command names and the arguments of one command."""
     parser = _Parser(
         prog="gridsim",
-        description="What would another scheduling policy do to my users, on my own job log?",
+        description="Simulate scheduling policies on a job log, and compare their effects on users.",
         epilog="Start with: gridsim compare    (a built-in workload; no data needed)",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
@@ -84,8 +84,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         if argv is None:  # in a separate process, a second Ctrl-C ends it immediately without a traceback
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        told = stop.args[0] if stop.args else "nothing half-written was left"
-        print(f"gridsim: interrupted; {told}", file=sys.stderr)
+        state = stop.args[0] if stop.args else "no incomplete file was left"
+        print(f"gridsim: interrupted; {state}", file=sys.stderr)
         return 130
     finally:
         warnings.formatwarning = usual

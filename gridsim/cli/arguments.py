@@ -39,7 +39,7 @@ def duration(text: str, field: str) -> float:
         return float(86_400 * days + 3600 * hours + 60 * minutes + seconds)
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
-    raise InputError(f"'{text}' is no duration; expected such as 7200, 90m, 2h, 3d4h or 2:00:00", field=field)
+    raise InputError(f"'{text}' is not a duration; expected for example 7200, 90m, 2h, 3d4h or 2:00:00", field=field)
 
 
 def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
@@ -60,22 +60,22 @@ def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
             return duration(text, field)
         except InputError as error:
             raise InputError(
-                f"'{text}' is no instant; expected such as 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
+                f"'{text}' is not a time; expected for example 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
             ) from error
     from gridsim.model.dates import UNDATED, calendar_of  # numpy: not needed for --help
 
     calendar = calendar_of(provenance)
     if calendar is None:
         why = (
-            "has none, as its arrivals were moved"
+            "has no dates, because its submit times were changed"
             if provenance.get(UNDATED)
-            else "does not say when it began (UnixStartTime)"
+            else "has no start date (UnixStartTime)"
         )
         raise InputError(f"'{text}' is a date, but the log {why}", field=field)
     try:
         date = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InputError(f"'{text}' is no date; expected such as 1996-07-01T12:00", field=field) from error
+        raise InputError(f"'{text}' is not a date; expected for example 1996-07-01T12:00", field=field) from error
     return calendar.seconds(date)
 
 
@@ -99,7 +99,7 @@ def add_arguments(parser: ArgumentParser, command: str) -> None:
     parser.usage = it.get("usage")
     parser.set_defaults(**dict.fromkeys(it.get("unset", ())), **it.get("defaults", {}))
     if names := [name for name in commands if name.startswith(f"{command} ")]:
-        verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+        verbs = parser.add_subparsers(title="command", dest="action", metavar="ACTION", required=True)
         for name in names:
             add_arguments(verbs.add_parser(name.split()[1], help=commands[name]["summary"]), name)
 
@@ -148,13 +148,13 @@ def _bound(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise ArgumentTypeError(f"'{text}' is no bound; expected seconds above 0, such as 10")
+        raise ArgumentTypeError(f"'{text}' is not a bound; expected seconds above 0, such as 10")
     return value
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"'{text}' is no number of processes; expected 1 or more")
+        raise ArgumentTypeError(f"'{text}' is not a number of processes; expected 1 or more")
     return int(text)
 
 

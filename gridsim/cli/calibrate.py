@@ -77,10 +77,10 @@ def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)
     if found.apart:
-        console.print("\nThe largest disagreements:")
-    for (one, _), told in zip(found.apart, why(found), strict=True):
+        console.print("\nThe largest differences:")
+    for (one, _), reasons in zip(found.apart, why(found), strict=True):
         late = "later" if one.error > 0 else "earlier"
         console.print(
-            f"job {one.id} starts {duration(abs(one.error))} {late} than it did. In the replay: {' '.join(told)}",
+            f"job {one.id} starts {duration(abs(one.error))} {late} than recorded. In simulation: {' '.join(reasons)}",
             markup=False,
         )

@@ -121,7 +121,7 @@ def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> 
     if asked is None and not shake and several:
         from gridsim.questions.replicate import SHAKES
 
-        yield f"not shaken: {SHAKES} shaken workloads take long to simulate (--shake {SHAKES})"
+        yield f"no shaking: {SHAKES} shaken workloads would take long to simulate (--shake {SHAKES})"
 
 
 def tell_of(comparison: Comparison) -> None:
@@ -138,7 +138,7 @@ def tell_of(comparison: Comparison) -> None:
     console.print(terminal(comparison.table(), width=console.width))
     if by_weight := comparison.by_weight():
         console.print(
-            f"Change of the mean response against {comparison.baseline}, by weight of the jobs:", markup=False
+            f"Change of the mean response relative to {comparison.baseline}, by weighting of the jobs:", markup=False
         )
         console.print(changes(by_weight, width=console.width))
     for found in comparison.replicated:
@@ -191,4 +191,4 @@ def _write(
     figures = [] if asked is None else asked.result()
     earlier.remove(kept={*places.values(), *numbers, *figures, *(() if page is None else (page.name,))})
     write_json(folder / "run.json", {**comparison.info, "folders": places, **({"figures": figures} if figures else {})})
-    return f"Written: {folder}/" if page is None else f"Page: {page}   (numbers beside it in {folder}/)"
+    return f"Written: {folder}/" if page is None else f"Page: {page}   (tables in {folder}/)"

@@ -38,8 +38,8 @@ def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
     for path in inputs:
         if (own := identity(path)) is not None and own in there:
             raise InputError(
-                f"is an input of this command, and a result of the same name in {folder} would replace it; give "
-                "another folder (--out)",
+                f"is an input of this command, but a result of the same name in {folder} would replace it; give "
+                f"another folder (--out)",
                 path=path,
             )
 

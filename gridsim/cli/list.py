@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
         console.print()
     if not args.kind:
         console.print(
-            "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), a bare ordering (nobody passes a "
-            "blocked head), or a class in a file of your own: --policy file.py:Class",
+            "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering (without "
+            "backfilling), or a class in a Python file: --policy file.py:Class",
             markup=False,
         )
     return 0
@@ -98,15 +98,15 @@ def _mappings() -> Iterator[dict[str, Any]]:
     for name, file in presets().items():
         tables = read_toml(file)
         summary = "; ".join(filter(None, (tables["title"], tables.get("unverified"))))
-        told = {"kind": "mapping", "name": name, "summary": summary, "source": tables["source"]}
-        yield {**_NOTHING, **told}
+        entry = {"kind": "mapping", "name": name, "summary": summary, "source": tables["source"]}
+        yield {**_NOTHING, **entry}
 
 
 def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:
     from rich.table import Table
 
     table = Table(title=kind, title_justify="left", box=None, padding=(0, 2, 0, 0), title_style="bold")
-    for column in ("name", "parameters", "what it does"):
+    for column in ("name", "parameters", "description"):
         table.add_column(column, overflow="fold")
     for row in rows:
         name = ", ".join([row["name"], *row["aliases"]])
@@ -114,15 +114,15 @@ def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:
             f"{key}={'…' if key in row['required'] else _shown(value)}" for key, value in row["parameters"].items()
         )
         parameters = row.get("spec") or parameters
-        told = [row["source"], "" if row["origin"] == "gridsim" else f"from {row['origin']}"]
-        source = f" [{'; '.join(filter(None, told))}]" if any(told) else ""
+        parts = [row["source"], "" if row["origin"] == "gridsim" else f"from {row['origin']}"]
+        source = f" [{'; '.join(filter(None, parts))}]" if any(parts) else ""
         table.add_row(name, parameters, f"{row['summary']}{source}".replace("[", r"\["))
     return table
 
 
 def _preset(preset: Preset) -> dict[str, Any]:
-    told = {"kind": "policy", "spec": preset.spec, "summary": preset.summary, "source": preset.source}
-    return {**_NOTHING, **told}
+    entry = {"kind": "policy", "spec": preset.spec, "summary": preset.summary, "source": preset.source}
+    return {**_NOTHING, **entry}
 
 
 _NOTHING: Mapping[str, Any] = {"aliases": [], "parameters": {}, "required": [], "source": "", "origin": "gridsim"}

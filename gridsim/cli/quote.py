@@ -86,14 +86,14 @@ def _demand(args: argparse.Namespace) -> Demand | None:
         return Demand(cores=args.width, **more)
     tasks = 1 if args.tasks is None else args.tasks
     if tasks < 1 or args.width % tasks:
-        message = f"{tasks} tasks cannot share {args.width} cores evenly; expected a number that divides them"
+        message = f"{tasks} tasks cannot share {args.width} cores evenly; expected a divisor of the cores"
         raise InputError(message, field="tasks")
     each = {"cores": args.width // tasks}
     if args.task_memory is not None:
         try:
             each["memory"] = mebibytes(args.task_memory)
         except ValueError:
-            message = f"'{args.task_memory}' is no amount of memory; expected such as 4096 (MiB), 512M or 32G"
+            message = f"'{args.task_memory}' is not an amount of memory; expected for example 4096 (MiB), 512M or 32G"
             raise InputError(message, field="task-memory") from None
     return Demand(
         tasks=tasks,
@@ -109,7 +109,7 @@ def _amount(text: str) -> tuple[str, int]:
 
     name, _, amount = text.partition("=")
     if not name or not amount.isdecimal():
-        raise InputError(f"'{text}' names no amount; expected such as matlab=2", field="pool")
+        raise InputError(f"'{text}' has no amount; expected for example matlab=2", field="pool")
     return name, int(amount)
 
 
@@ -131,13 +131,13 @@ def _tell(found: Quoted, caveats: Sequence[str]) -> None:
     if any(it.promise != "none" for it in found.answers) or not found.forecasts:
         console.print(answers_table(found, width=console.width))
     if found.forecasts:
-        console.print("When it would start", markup=False)
+        console.print("Start time", markup=False)
         console.print(forecasts_table(found, width=console.width))
     if found.alternatives:
-        console.print("If it asked for less", markup=False)
+        console.print("Smaller requests", markup=False)
         console.print(alternatives_table(found, width=console.width))
     if len(found.prices) > 1:
-        console.print(f"What a tighter deadline would cost under {found.priced_by}", markup=False)
+        console.print(f"Price of a tighter deadline under {found.priced_by}", markup=False)
         console.print(prices_table(found, width=console.width))
     for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)

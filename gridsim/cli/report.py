@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.out)
     found = recorded(args.folders)
     if (folder / "jobs.parquet").is_file() or (folder / "jobs.csv").is_file():
-        raise InputError("is a result directory itself; expected another folder for the page", path=folder, field="out")
+        raise InputError("is a result directory; expected another folder for the page", path=folder, field="out")
     earlier = Earlier.of(folder)
     made = _Made(folder / f".{PAGE}.parts", found)
     comparison = Comparison.view(_evidence(found, source.command(), made))
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(comparison.to_dict(), indent=1))
         return 0
     tell_of(comparison)
-    print(f"\nPage: {page}   (numbers beside it in {folder}/)")
+    print(f"\nPage: {page}   (tables in {folder}/)")
     return 0
 
 

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     if args.workers < 1:
         raise InputError(f"{args.workers} workers; expected at least 1", field="--workers")
     if args.data is not None and not args.data.is_dir():
-        raise InputError("is no folder; expected one with the archive's logs", path=args.data, field="--data")
+        raise InputError("is not a folder; expected a folder with the archive's logs", path=args.data, field="--data")
     known = papers()
     if args.list:
         _list(known)
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = _chosen(known, args.paper)
     order = Order(args.scale, args.data, args.variant)
     if args.figure is not None and args.paper is None:
-        raise InputError(f"figure {args.figure} of which paper? known: {', '.join(known)}", field="--figure")
+        raise InputError(f"figure {args.figure} needs a paper; known: {', '.join(known)}", field="--figure")
     for paper in wanted:  # reports errors before anything runs
         paper.check(order, args.figure)
     more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.format}
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 def _chosen(known: Mapping[str, Paper], name: str | None) -> list[Paper]:
     """Return the named paper, or all papers."""
     if not known:
-        raise InputError("no installed package brings papers; install gridsim anew", field="paper")
+        raise InputError("no installed package contains papers; install gridsim again", field="paper")
     if name is None:
         return list(known.values())
     if name not in known:
@@ -113,15 +113,15 @@ class _Bars:
 def _tell(found: Reproduced, out: Path) -> None:
     """Print missing results, figures and verdicts."""
     if found.synthetic:
-        print(f"{found.name}: synthetic jobs stand in for {found.synthetic}")
+        print(f"{found.name}: synthetic jobs replace {found.synthetic}")
     for absent in found.absent:
         how = f"; get it with: gridsim workload fetch {absent.fetch}" if absent.fetch else ""
-        print(f"  not there: {absent.name} ({absent.file} in the folder of --data){how}")
+        print(f"  missing: {absent.name} ({absent.file} in the folder of --data){how}")
     if found.failed:
-        print(f"{found.name}: {found.failed} runs failed; the next call tries them again", file=sys.stderr)
+        print(f"{found.name}: {found.failed} runs failed; the next call repeats them", file=sys.stderr)
     for one in found.drawn:
         if not one.made:
-            print(f"{found.name}: figure {one.number} was not made: {one.note}", file=sys.stderr)
+            print(f"{found.name}: figure {one.number} was not drawn: {one.note}", file=sys.stderr)
         elif not found.claims:
             print(out / one.file if one.file else f"{one.caption}: {one.note}")
     if found.claims:

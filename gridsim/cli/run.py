@@ -78,6 +78,6 @@ def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
         print(json.dumps(plain(found.metrics), indent=1))
         return 0
     _print(found.metrics)
-    done = "written to" if found.simulated else "not simulated again: the record of this run was there, in"
+    done = "written to" if found.simulated else "not simulated again; the record of this run exists in"
     print(f"\n{done} {args.out}")
     return 0

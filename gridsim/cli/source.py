@@ -40,7 +40,7 @@ def site_changes(args: Namespace) -> list[SiteChange]:
         texts = given if name == "set_limit" else [text for entry in given for text in entry.split(",")]
         values = [text.strip() for text in texts if text.strip()]
         if given and not values:
-            raise InputError(f"is empty; expected such as {example}", field=name.replace("_", "-"))
+            raise InputError(f"is empty; expected for example {example}", field=name.replace("_", "-"))
         found += [SiteChange(**{name: text}) for text in values]
     return found
 
@@ -130,7 +130,7 @@ def load(
         given = [f"--{name}" for name in _GENERATOR if getattr(args, name, None) is not None]
         if given:
             raise InputError(
-                f"{', '.join(given)} shape the built-in workload; leave out either them or {' '.join(args.log)}"
+                f"{', '.join(given)} apply to the built-in workload; leave out these options or {' '.join(args.log)}"
             )
         workload = in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
     options = options or Run(seed=args.seed)
@@ -260,18 +260,18 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
         yield f"left out by the filters of the mapping: {listed(left)}"
     if renumbered := [it for it in provenance.get("clusters", ()) if it["numbers_from"]]:
         added = listed([f"{it['numbers_from']:,} to those of {it['name']}" for it in renumbered])
-        yield f"job numbers that clusters have in common are made different by adding {added}"
+        yield f"job numbers that occur in several clusters are made unique by adding {added}"
     fields = provenance["cores_field"]
     if provenance.get("cores_rule") == "allocated":
         if fields["requested"]:
             yield (
-                f"cores of a job: allocated ones {fields['allocated']:,} times, "
-                f"requested ones {fields['requested']:,} times where none were allocated"
+                f"cores of a job: allocated {fields['allocated']:,} times, requested {fields['requested']:,} times "
+                f"without an allocation"
             )
     elif fields["allocated"]:
         yield (
-            f"cores of a job: requested processors {fields['requested']:,} times, "
-            f"allocated ones {fields['allocated']:,} times where there is no request"
+            f"cores of a job: requested {fields['requested']:,} times, allocated {fields['allocated']:,} times "
+            f"without a request"
         )
 
 
@@ -306,7 +306,7 @@ def _clusters(platform: Platform) -> str:
     nodes = sum(group.count for cluster in platform.clusters() for group in cluster.nodes)
     if count == 1 and nodes:
         return f" on {nodes:,} node{'' if nodes == 1 else 's'}"
-    what = "partitions, each a pool of its own" if platform.by == "partition" else "clusters"
+    what = "partitions, each a separate pool" if platform.by == "partition" else "clusters"
     return f" in {count} {what}" if count > 1 else ""
 
 

@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.workers import usable_cores
 
     if args.stores:
-        raise InputError(f"'{args.stores[0]}' is too much; one campaign at a time")
+        raise InputError(f"'{args.stores[0]}' is one argument too many; give one campaign")
     if args.dask is not None and args.workers is not None:
-        raise InputError("--workers are of this machine, and --dask has its own; leave out one of them")
+        raise InputError("--workers applies to this machine, but --dask has other workers; leave out one of them")
     asked = {name: getattr(args, name) for name in ("shake", "shake_by", "resample", "resample_load", "flurries")}
     sweep = Sweep.from_toml(args.campaign, alike=Alike(**asked))
     store = Store(args.out or f"{Path(args.campaign).stem}-results")
@@ -46,10 +46,10 @@ def run(args: argparse.Namespace) -> int:
         damaged: list[str] = []
         at = progress_of(sweep, store, shard, damaged=damaged)
         if damaged:
-            print(f"{counted(len(damaged), 'damaged result')}, to be run again by the next call", file=sys.stderr)
+            print(f"{counted(len(damaged), 'damaged result')}; the next call runs them again", file=sys.stderr)
         return _tell(args, sweep, store, at)
     for name in sweep.changed_plugins(store):
-        print(f"{name} has changed: all runs with it are made anew", file=sys.stderr)
+        print(f"{name} has changed: all its runs are repeated", file=sys.stderr)
     with RunsProgress() as progress:
         summary = run_campaign(
             sweep,
@@ -83,7 +83,7 @@ def _merge(args: argparse.Namespace) -> int:
             if other.folder.resolve() != store.folder.resolve():
                 store.claim(other.identity())
                 copied = store.take_over(other)
-                print(f"{place}: {copied:,} results taken over", file=sys.stderr)
+                print(f"{place}: {copied:,} results copied", file=sys.stderr)
         sweep = Sweep.from_store(store)
         at = discard_damaged(sweep, store)
         store.sort_checksums()

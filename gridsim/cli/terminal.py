@@ -194,13 +194,13 @@ class JobsProgress(_Bars):
         total, released = self.total, self.released
         if total is None:
             return f"{next(iter(self._released))}: {released:,} jobs"
-        told = f"{self._runs_done()}: {released:,} of {total:,} jobs"
+        state = f"{self._runs_done()}: {released:,} of {total:,} jobs"
         assert self._first is not None
         begun, before = self._first  # excludes the time before the first report (workers or compiler starting)
         if released - before <= total * _TOO_FEW:
-            return told
+            return state
         left = (time.monotonic() - begun) / (released - before) * (total - released)
-        return f"{told}, about {_duration(left)} left"
+        return f"{state}, about {_duration(left)} left"
 
 
 _TOO_FEW = 0.001
@@ -228,10 +228,10 @@ def compiling(module: str) -> str:
     Examples
     --------
     >>> compiling("gridsim.policy.slurm.passes")
-    "Compiling the inner loops of Slurm's scheduler: about 14 s, once for this installation."
+    "Compiling the inner loops of Slurm's scheduler: about 14 s, once per installation."
     """
     what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
-    return f"Compiling the inner loops {what}: about {seconds} s, once for this installation."
+    return f"Compiling the inner loops {what}: about {seconds} s, once per installation."
 
 
 def hear_compiling(say: Callable[[str], None]) -> None:

@@ -122,7 +122,7 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequenc
         write_text(folder / name, tables.csv_text(columns, rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))
     write_text(folder / "whatif.html", render(found, title=title, command=source.command(), caveats=caveats))
-    return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
+    return f"Page: {folder / 'whatif.html'}   (tables in {folder}/)"
 
 
 def _texts(given: list[str] | None, option: str) -> list[str]:
@@ -139,7 +139,7 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
         try:
             found.append(float(text))
         except ValueError:
-            raise InputError(f"'{text}' is no number", field=option) from None
+            raise InputError(f"'{text}' is not a number", field=option) from None
     return found
 
 
@@ -150,4 +150,4 @@ def _part(text: str, cores: int) -> float:
             return float(text[:-1]) / 100
         return float(text) / cores if text[0] in "+-" else float(text) / cores - 1
     except ValueError:
-        raise InputError(f"'{text}' is no size; expected such as +25%, +64 or 512", field="cores") from None
+        raise InputError(f"'{text}' is not a size; expected for example +25%, +64 or 512", field="cores") from None

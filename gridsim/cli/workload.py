@@ -37,9 +37,9 @@ def _audit_files(args: Namespace) -> None:
     else:
         _print_audit(found)
     if not found.conserved:
-        raise CheckFailed("rows or amounts got lost")
+        raise CheckFailed("rows or amounts were lost")
     if args.strict and (odd := audit_text.findings(found)):
-        raise CheckFailed(f"odd (--strict): {', '.join(odd)}")
+        raise CheckFailed(f"suspicious (--strict): {', '.join(odd)}")
 
 
 def _audited(args: Namespace) -> Audit:
@@ -52,7 +52,7 @@ def _audited(args: Namespace) -> Audit:
         return audit(LogRows(log), _machine_of(args, log))
     if rules := source.rules(args):
         given = ", ".join(f"--on-{name}" for name in rules)
-        raise InputError(f"{given}: rows of a table are audited as they are; leave it out")
+        raise InputError(f"{given}: audit reads the rows of a table unchanged; leave it out")
     mapping = mapping_of(args.mapping)
     if mapping.unverified:
         from gridsim.cli.terminal import tell  # rich: not needed for --help
@@ -112,7 +112,7 @@ def _publish(args: Namespace) -> None:
     key = _key(args)
     log = source.read(args.file, args)
     if log.tasks is not None:
-        raise InputError("holds workflows, which no field of a published trace is for; expected independent jobs")
+        raise InputError("contains workflows, which a published trace cannot represent; expected independent jobs")
     public = anonymised(log, key, shift=args.shift)
     found = _audit_public(public, args)
     facts = describe(public, machine_cores(public, args.cores)[0])
@@ -124,8 +124,8 @@ def _publish(args: Namespace) -> None:
     left = log.provenance.get("jobs_read", len(log)) - len(log)
     print(f"{args.out}: {len(public):,} jobs{f', {left:,} left out' if left else ''}; README.md describes them")
     if about is None:
-        tell([f"README.md has {len(PROMPTS)} sections that only the site can write; give them as --about FILE.md"])
-    tell(["Look at all of it before you give it away: who knows of a certain job can find it (see the description)."])
+        tell([f"README.md has {len(PROMPTS)} sections for the site to complete; give them as --about FILE.md"])
+    tell(["Check all files before publication: known details of a job can identify it (see the description)."])
 
 
 def _key(args: Namespace) -> bytes:
@@ -142,8 +142,8 @@ def _folder(path: str) -> Path:
     if folder.is_dir():
         others = sorted({it.name for it in folder.iterdir()}.difference(name.rstrip("/") for name in FILES))
         if others:
-            told = f"holds {', '.join(others[:3])}, which publish did not write; expected a new or empty folder"
-            raise InputError(told, path=path)
+            message = f"contains {', '.join(others[:3])}, which publish did not write; expected a new or empty folder"
+            raise InputError(message, path=path)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -222,7 +222,7 @@ def _flurries(args: Namespace) -> None:
         _print_json({"rule": {name: getattr(rule, name) for name in names}, "flurries": found})
         return
     if not found:
-        print("No user floods the log." if "user" in workload.labels else "The log names no users.")
+        print("The log has no flurries." if "user" in workload.labels else "The log has no user names.")
         return
     table = Table("user", "from its first job to its last", "jobs", "median window", "of the window", box=None)
     for it in found:
@@ -293,8 +293,8 @@ def _cut(args: Namespace, period: list[datetime | None]) -> None:
 
     given = [f"--{name}" for name in ("first", "jobs", "start", "end", "origin") if getattr(args, name)]
     if given or not any(period):
-        told = f"{', '.join(given)} cut SWF" if given else "nothing says which part"
-        raise InputError(f"{told}; a log of sacct is cut by --from and --to; for SWF name the output .swf")
+        problem = f"{', '.join(given)} select from SWF" if given else "the part is not given"
+        raise InputError(f"{problem}; for a log of sacct, use --from and --to; for SWF, give an output file named .swf")
     kept, of = cut_sacct(args.file, args.output, since=period[0], until=period[1], timezone=args.timezone)
     _say(args, f"{kept:,} of {of:,} jobs, as lines of sacct")
 
@@ -316,9 +316,7 @@ def _seconds(workload: Workload, period: list[datetime | None]) -> list[float | 
 
     calendar = calendar_of(workload.provenance)
     if calendar is None:
-        raise InputError(
-            "does not say when it began, so that dates mean nothing", path=workload.provenance.get("source")
-        )
+        raise InputError("has no start date, so dates cannot be used", path=workload.provenance.get("source"))
     return [None if date is None else calendar.seconds(date) for date in period]
 
 
@@ -333,11 +331,11 @@ def _fetch(args: Namespace) -> None:
         _print_archive(archive.LOGS.values())
         if args.list:
             return
-        raise InputError("names no log of the archive; give one of the first column", field="NAME")
+        raise InputError("is not a log of the archive; give a name from the first column", field="NAME")
     for log in [archive.find(name) for name in args.name]:
         with _Bar(log.file) as bar:
             path, fresh = archive.fetch(log, args.out, mirror=args.mirror, force=args.force, progress=bar)
-        done = "fetched" if fresh else "was there already, nothing was fetched"
+        done = "fetched" if fresh else "already exists, not downloaded again"
         print(
             f"{path}: {done}; {log.size:,} bytes, {log.jobs:,} job lines, {log.cores:,} cores; thanks to {log.thanks}"
         )
@@ -387,7 +385,7 @@ class _Bar:
 def _print_archive(logs: Iterable[ArchiveLog]) -> None:
     from rich.table import Table
 
-    table = Table("name", "file", "job lines", "cores", "bytes", "what it is", box=None)
+    table = Table("name", "file", "job lines", "cores", "bytes", "description", box=None)
     for log in logs:
         table.add_row(log.short, log.file, f"{log.jobs:,}", f"{log.cores:,}", f"{log.size:,}", log.summary)
     for column in table.columns[2:5]:
@@ -449,7 +447,7 @@ def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
         yield "size of the machine (give --cores)"
     for problem in source.problems(workload):
         if problem.kind == "missing-estimate" and problem.count >= len(workload) and problem.rule == "repair":
-            yield "requested times (runtimes stand in for them)"
+            yield "requested walltimes (run times are used instead)"
     wait = workload.logged.get("wait")
     if wait is None or bool((wait != wait).all()):  # only NaN differs from itself
         yield "wait times"
@@ -504,7 +502,7 @@ def _fact_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     )
     load = facts["offered_load"]
     yield "offered load", "-" if load is None else f"{load:.3f} of the machine between the first and the last submit"
-    yield "same instant", f"{facts['same_instant']:,} jobs are submitted in the instant of the job before"
+    yield "same instant", f"{facts['same_instant']:,} jobs are submitted at the same instant as the previous job"
     share = facts["share"]
     yield (
         "sizes",
@@ -518,7 +516,7 @@ def _fact_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     )
     logged = facts["logged"]
     if logged:
-        starts = "submit + wait" if logged["waits_known"] else "submits: there are no waits"
+        starts = "submit + wait" if logged["waits_known"] else "submit times: the log has no wait times"
         yield (
             "logged schedule",
             f"load {logged['load']:.3f}, peak {logged['peak']:,} of {facts['cores']:,} cores, "
@@ -558,7 +556,7 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
     plain.add_row("first submit", findings.get("origin_shift", "0 s"))
     plain.add_row("missing", ", ".join(findings["missing"]) or "nothing")
     console.print(plain)
-    found = Table("kind", "lines", "first", "what became of them", "rule", box=None, title="problems")
+    found = Table("kind", "lines", "first", "outcome", "rule", box=None, title="problems")
     for problem in source.problems(workload):
         found.add_row(
             problem.kind,

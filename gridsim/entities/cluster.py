@@ -252,7 +252,7 @@ class Cluster:
         if quote is None:
             return None
         if quote.offer is None:
-            raise PolicyError(f"{name_of(self.scheduler)} quotes no start; it cannot be compared with others")
+            raise PolicyError(f"{name_of(self.scheduler)} quotes no start time, so clusters cannot be compared")
         offer, cores = quote.offer, quote.cores or self._asked[request]
         charge = self.rate * cores * (self._requests.estimate_on(request, cores) / 1e6)
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
@@ -286,7 +286,7 @@ class Cluster:
         )
         if offer is not None and not whole:
             raise PolicyError(
-                f"{name_of(self.scheduler)} answers request {request} at {now / 1e6} s with {quote!r}; expected "
+                f"{name_of(self.scheduler)} answered request {request} at {now / 1e6} s with {quote!r}; expected "
                 "None or a Quote, with an Offer of whole microseconds or none"
             )
 
@@ -445,7 +445,7 @@ class Cluster:
         if wake < self._wake_at:
             if wake <= now:
                 raise PolicyError(
-                    f"{name_of(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now"
+                    f"{name_of(self.scheduler)} requested a wake-up at {wake / 1e6} s, which is not after now"
                 )
             self._wake_at = wake
             self._wakes += 1
@@ -462,7 +462,7 @@ class Cluster:
                 raise PolicyError(f"{name_of(self.scheduler)} decides {name}={part!r}; expected a list or tuple")
         wake: Any = decision.wake
         if not isinstance(wake, int | np.integer):
-            what = f"wants to be woken at {wake!r}; expected whole microseconds or NEVER"
+            what = f"requested a wake-up at {wake!r}; expected whole microseconds or NEVER"
             raise PolicyError(f"{name_of(self.scheduler)} {what}")
 
     def _stop(self, stop: Stop, now: int) -> None:
@@ -471,11 +471,11 @@ class Cluster:
             raise PolicyError(f"{name_of(self.scheduler)} stops {stop!r} at {now / 1e6} s; expected a Stop")
         request, then, by = self._row(stop.request, "stops"), stop.then, stop.by
         if by != -1:
-            self._row(by, "makes room for")
+            self._row(by, "preempts jobs for")
         if then not in ("requeue", "cancel"):
             raise PolicyError(
-                f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not carried out yet; "
-                "expected requeue or cancel"
+                f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not supported; "
+                f"expected requeue or cancel"
             )
         self._kill(request, now, by)
         if then == "cancel":
@@ -485,14 +485,14 @@ class Cluster:
         """Remove a waiting request that its user cancels."""
         request = self._row(request, "withdraws")
         if self._state[request] != WAITING:
-            raise PolicyError(f"{name_of(self.scheduler)} withdraws request {request}, which does not wait")
+            raise PolicyError(f"{name_of(self.scheduler)} withdraws request {request}, which is not waiting")
         self._turn_away(request)
         self._status[request] = Status.cancelled
 
     def _row(self, request: Any, does: str) -> int:
         """Return the row of a request in a decision; reject negative rows, which Python counts from the end."""
         if not isinstance(request, int | np.integer) or not 0 <= request < len(self._state):
-            raise PolicyError(f"{name_of(self.scheduler)} {does} {request!r}, which is no request")
+            raise PolicyError(f"{name_of(self.scheduler)} {does} {request!r}, which is not a request")
         return int(request)
 
     def _cancel(self, request: int, now: int) -> None:
@@ -530,9 +530,9 @@ class Cluster:
             if request < 0:
                 raise IndexError(request)
         except (IndexError, TypeError, ValueError) as error:
-            what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, no Start,"
+            what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r} (not a Start)"
             raise PolicyError(
-                f"{name_of(self.scheduler)} starts {what} at {now / 1e6} s, which is no request"
+                f"{name_of(self.scheduler)} starts {what} at {now / 1e6} s, which is not a request"
             ) from error
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]

@@ -142,7 +142,7 @@ def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]
     if not above.any():
         return None
     if (limit < 1).any():
-        raise InputError("leaves no time at all; jobs above it can be neither clipped nor split", field="MaxTime")
+        raise InputError("is 0; jobs above it can be neither clipped nor split", field="MaxTime")
     if how == "clip":
         shorter = replace(
             workload, estimate=np.minimum(workload.estimate, limit), runtime=np.minimum(workload.runtime, limit)
@@ -152,8 +152,8 @@ def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]
     pieces = np.where(above, np.maximum(-(-work // limit), 1), 1)
     most = int(pieces.argmax())
     if pieces[most] > MOST_PIECES:
-        told = f"is {limit[most] / MICROSECOND:g} s for job {workload.job[most]}, which would be {pieces[most]} pieces"
-        raise InputError(f"{told}; at most {MOST_PIECES} are made", field="MaxTime")
+        message = f"is {limit[most] / MICROSECOND:g} s for job {workload.job[most]}, which needs {pieces[most]} pieces"
+        raise InputError(f"{message}; expected at most {MOST_PIECES}", field="MaxTime")
     row = np.repeat(np.arange(len(workload)), pieces)
     first = np.cumsum(pieces) - pieces
     number = np.arange(len(row)) - first[row]

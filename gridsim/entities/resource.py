@@ -67,7 +67,7 @@ class Request(Get["Machine"]):
         self.nodes = None if nodes is None else machine.numbers(nodes)
         what = "cores" if nodes is None else "nodes"
         if cores is not None and not 0 < cores <= machine.cores:
-            raise PolicyError(f"{cores} cores are requested of a machine with {machine.cores}")
+            raise PolicyError(f"{cores} cores are requested, but the machine has {machine.cores}")
         if machine.why_not is not None:
             raise PolicyError(f"{what} cannot be held by a custom process: {machine.why_not}")
         self.cores, self.until, self.holds = cores or 0, whole(until), False
@@ -96,7 +96,7 @@ class Release(Put["Machine"]):
 
     def __init__(self, machine: Machine, request: Request) -> None:
         if not request.holds:
-            raise PolicyError(f"{request.what} are released that the request does not hold")
+            raise PolicyError(f"{request.what} are released, but the request does not hold them")
         self.request = request
         super().__init__(machine)
 
@@ -173,15 +173,15 @@ class Machine(BaseResource[Release, Request]):
         """
         known = () if self.nodes is None else self.nodes.names
         if not known:
-            raise PolicyError(f"nodes are requested of a machine of {self.cores} cores without nodes")
+            raise PolicyError(f"nodes are requested, but the machine has {self.cores} cores without nodes")
         if isinstance(nodes, int):
             if not 0 < nodes <= len(known):
-                raise PolicyError(f"{nodes} nodes are requested of a machine with {len(known)}")
+                raise PolicyError(f"{nodes} nodes are requested, but the machine has {len(known)}")
             return nodes
         found = []
         for node in nodes:
             if node not in known if isinstance(node, str) else not 0 <= node < len(known):
-                raise PolicyError(f"node {node!r} is requested of a machine with {len(known)} nodes, none of that name")
+                raise PolicyError(f"node {node!r} is requested, but none of the {len(known)} nodes has that name")
             found.append(known.index(node) if isinstance(node, str) else int(node))
         if not found or len(set(found)) < len(found):
             raise PolicyError(f"nodes {list(nodes)} are requested; expected one or more, each once")
@@ -242,13 +242,13 @@ class Machine(BaseResource[Release, Request]):
         if self.nodes is None and placement is not None and not len(placement.node):
             return placement
         if self.nodes is None:
-            raise self._refusal(request, cores, "it is placed on nodes, and the machine has none")
+            raise self._refusal(request, cores, "it is placed on nodes, but the machine has none")
         placement = placement or self.nodes.first(cores)
         if placement is None:
-            raise self._refusal(request, cores, "the nodes have too few free")
+            raise self._refusal(request, cores, "too few of its nodes are free")
         asked = self._asked
         if not len(placement.node) and (asked is None or asked.classes.shape[asked.classes.of[request], TASKS]):
-            raise self._refusal(request, cores, "it is placed on no node")
+            raise self._refusal(request, cores, "it has no nodes")
         whole = asked is not None and bool(asked.classes.shape[asked.classes.of[request], EXCLUSIVE])
         held = self.nodes.read(placement, cores, whole=whole)
         if isinstance(held, str):
@@ -278,14 +278,14 @@ class Machine(BaseResource[Release, Request]):
         self._lent = False
         at = f"in use at {self._env.now / 1e6} s"
         if self.free < 0:
-            more = f"{-self.free} cores more {at} than the {self.cores} that there are"
+            more = f"{-self.free} more cores {at} than the {self.cores} of the machine"
             raise PolicyError(f"{name_of(self._owner)} has {more}")
         if self.pools is not None and min(self.pools, default=0) < 0 and self._asked is not None:
             pool = self.pools.index(min(self.pools))
             over = f"{-self.pools[pool]} of the pool {self._asked.columns.pools[pool]}"
-            raise PolicyError(f"{name_of(self._owner)} has {over} more {at} than there is")
+            raise PolicyError(f"{name_of(self._owner)} has {over} more {at} than exists")
         if self.nodes is not None and (over := self.nodes.over()):
-            raise PolicyError(f"{name_of(self._owner)} has {over} {at} than there is")
+            raise PolicyError(f"{name_of(self._owner)} has {over} {at} than exists")
 
     # -- questions ---------------------------------------------------------------------------------------------------
 

@@ -169,16 +169,16 @@ class Submissions:
         """
         one = _of_one(job, now, self._workload, max(cluster.cores for cluster in self._clusters))
         if "share" in self._workload.labels and "share" not in one.labels:
-            raise InputError("has no share, which the jobs of the workload have", field="job")
+            raise InputError("has no share, but the jobs of the workload have one", field="job")
         if self._sited and one.demands is not None:
-            what = "the nodes are those of the policy's site; expected labels, such as memory_mb, nodes or gpus"
+            what = "the policy's site defines the nodes; expected labels such as memory_mb, nodes or gpus"
             raise InputError(f"has a demand, and {what}", field="job")
         one = suited(one, self._platform, sited=self._sited)
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
         if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
-            raise InputError("requests more than cores of a machine that is one pool of cores", field="job")
+            raise InputError("requests more than cores, but the machine is one pool of cores", field="job")
         if one.moldable is not None and self._requests.moldable is None:
-            what = "the policy chooses no sizes, or not on this machine"
+            what = "the policy does not choose sizes on this machine"
             raise InputError(f"has several sizes, and {what}; leave out speedup", field="job")
         way = ways(one, self._platform)
         row = self._row(one, demands, (0,) if way is None else way.clusters[0])
@@ -234,7 +234,7 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload, wi
     given: dict[str, Any]
     if isinstance(job, Job):
         if len(job.tasks) != 1:
-            raise InputError(f"has {len(job.tasks)} tasks; jobs of one are submitted to a world", field="job")
+            raise InputError(f"has {len(job.tasks)} tasks; expected a job of one task", field="job")
         task, user = job.tasks[0], {} if job.user is None else {"user": job.user}
         given = {"cores": task.cores, "runtime": task.runtime, "estimate": task.estimate, "deadline": job.deadline}
         given |= user
@@ -259,7 +259,7 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload, wi
     return replace(made, names=among.names)
 
 
-_EXPECTED = "cores, or demand, runtime, estimate, deadline, speedup with its range, and labels of the workload"
+_EXPECTED = "cores or demand, runtime, estimate, deadline, speedup with its range, and labels of the workload"
 _RANGE = ("speedup", "minimum", "maximum", "sizes")
 
 

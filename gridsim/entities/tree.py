@@ -139,11 +139,11 @@ def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandC
     can = capabilities_of(scheduler)
     if can.nodes is not None:
         return None
-    what = "has nodes" if spec.nodes else "has several pools" if spec.pools else "receives requests for more than cores"
+    what = "has nodes" if spec.nodes else "has several pools" if spec.pools else "gets requests for more than cores"
     if not can.vectors:
         raise InputError(
-            f"{name_of(scheduler)} knows one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, easy, "
-            "depth, conservative, msb, mrt, qops, fqops and the moldable ones know nodes and pools",
+            f"{name_of(scheduler)} supports one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, "
+            "easy, depth, conservative, msb, mrt, qops, fqops and the moldable policies support nodes and pools",
             field="policy",
         )
     return asked
@@ -203,8 +203,8 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
     for cluster in clusters:
         if not cluster.can.plan:
             raise InputError(
-                f"{name_of(balancer)} compares what clusters promise, and {name_of(cluster.scheduler)} makes no "
-                "plans to promise from; give a policy that does, such as qops or conservative",
+                f"{name_of(balancer)} compares promised start times, but {name_of(cluster.scheduler)} has no plan; "
+                f"give a policy with a plan, such as qops or conservative",
                 field="balancer",
             )
 

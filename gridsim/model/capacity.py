@@ -71,7 +71,7 @@ class NodeGroup:
             raise InputError(f"group '{self.group}' has {self.count} nodes; at least 1 is needed", field="count")
         for name, amount in self.capacity.items():
             if name == GPU:
-                raise InputError(f"group '{self.group}' has '{GPU}' among its resources; say gpus", field="capacity")
+                raise InputError(f"group '{self.group}' has '{GPU}' in its resources; use gpus", field="capacity")
             if amount < 0:
                 message = f"group '{self.group}' has {amount} of {name}; an amount from 0 is needed"
                 raise InputError(message, field=f"capacity.{name}")
@@ -104,12 +104,12 @@ def with_more(pools: Mapping[str, int], text: str) -> dict[str, int]:
     for part in filter(None, (each.strip() for each in text.split(";"))):
         name, _, count = part.rpartition(":")
         if not re.fullmatch(r"[+-]?[0-9]+", count) or not name:
-            raise InputError(f"'{part}' is no number of units of a pool; expected such as matlab:4", field="add-pool")
+            raise InputError(f"'{part}' is not a number of pool units; expected NAME:N (matlab:4)", field="add-pool")
         if name not in found:
             raise UnknownNameError("pool or licence", name, found)
         found[name] += int(count)
         if found[name] < 0:
-            raise InputError(f"{-int(count)} fewer of {name}; there are {pools[name]}", field="add-pool")
+            raise InputError(f"{-int(count)} fewer of {name}; the machine has {pools[name]}", field="add-pool")
     return found
 
 
@@ -176,14 +176,14 @@ class Capacity:
         for name, amount in pools.items():
             if name in resources or name == GPU:
                 raise InputError(
-                    f"'{name}' is a resource of nodes and a pool; names must differ", field=f"pools.{name}"
+                    f"'{name}' is both a resource of nodes and a pool; names must differ", field=f"pools.{name}"
                 )
             if amount < 0:
                 raise InputError(f"has {amount}; an amount from 0 is needed", field=f"pools.{name}")
         names = tuple(name for group in groups for name in group.names)
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"'{twice}' names two nodes; names must differ", field="nodes")
+            raise InputError(f"'{twice}' is the name of two nodes; names must differ", field="nodes")
         counts = [group.count for group in groups]
 
         def column(values: Sequence[int]) -> IntArray:

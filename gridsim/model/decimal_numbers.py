@@ -42,7 +42,7 @@ def integers(values: Any, field: str, path: object = None) -> IntArray:
         message = f"has {shown(large)}; expected whole numbers of at most 64 bits"
         raise InputError(message, path=path, field=field) from error
     except (TypeError, ValueError) as error:
-        raise InputError(f"is no column of whole numbers: {error}", path=path, field=field) from error
+        raise InputError(f"is not a column of whole numbers: {error}", path=path, field=field) from error
     if (column != given).any():
         raise InputError(f"has {given[column != given][0]}; expected whole numbers", path=path, field=field)
     return column

@@ -362,7 +362,7 @@ class Demands:
         for name, amounts in (("each", self.each), ("pools", self.pools)):
             for resource, column in amounts.items():
                 if resource == GPU:
-                    raise InputError("names GPUs, which have a separate field: gpu", field=f"{name}.{resource}")
+                    raise InputError("lists GPUs, which have a separate field: gpu", field=f"{name}.{resource}")
                 self._refuse(f"{name}.{resource}", column < 0, column, "an amount from 0", job)
         counts = {it: getattr(self, it) for it in ("tasks", "gpu", "max_nodes", "tasks_per_node")} | {
             "cores": self.plain
@@ -377,9 +377,9 @@ class Demands:
         self._refuse("tasks", both, self.tasks, "only plain cores", job, unit="tasks")
         for name, asked in (("gpu", self.gpu > 0), *((f"each.{it}", each > 0) for it, each in self.each.items())):
             alone = (self.tasks == 0) & asked
-            self._refuse("tasks", alone, self.tasks, f"at least 1, since {name} is of each task", job, unit="tasks")
+            self._refuse("tasks", alone, self.tasks, f"at least 1, because of {name} per task", job, unit="tasks")
         empty = (self.tasks > 0) & (self.gpu == 0) & ~_any(self.each, len(self))
-        self._refuse("each", empty, self.tasks, "tasks with a request", job, unit="tasks of nothing")
+        self._refuse("each", empty, self.tasks, "tasks with a request", job, unit="tasks without a request")
         nothing = (self.plain == 0) & (self.tasks == 0) & ~_any(self.pools, len(self))
         self._refuse("cores", nothing, self.plain, "a job with a request", job, unit="cores and nothing else")
         tasks = np.where(self.tasks > 0, self.tasks, self.plain)
@@ -475,7 +475,7 @@ def _numbers(columns: Mapping[str, Sequence[str]], name: str) -> list[int]:
     try:
         return [int(text or 0) for text in columns[name]]
     except ValueError as error:
-        raise InputError(f"has what is no whole number ({error})", field=name) from error
+        raise InputError(f"has a value that is not a whole number ({error})", field=name) from error
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def read_id(text: str) -> JobId:
         return JobId(int(element[1]), int(element[2]))
     found = fields_of(text)
     if found is None:
-        raise InputError(f"'{text}' is no job; {EXPECTED}", field="job")
+        raise InputError(f"'{text}' is not a job; {EXPECTED}", field="job")
     number, task, part, several, _ = found
     one = _ONE.fullmatch(several)
     return JobId(number, int(one[1]) if one else task, part)
@@ -209,11 +209,11 @@ class JobIds:
 
     def _missing(self, wanted: JobId) -> InputError:
         if not len(self.job):
-            return InputError(f"there is no job {wanted}; there is none at all", field="job")
+            return InputError(f"there is no job {wanted}; the result has no jobs", field="job")
         if wanted.task == ABSENT and wanted.part == ABSENT:
             return InputError(f"there is no job {wanted}; {self._numbers(wanted.number)}", field="job")
         if self.group is None:
-            why = "the jobs here have numbers alone, and no arrays or parts; expected the job's own (JobIDRaw of sacct)"
+            why = "these jobs have only numbers, without arrays or parts; expected the job's number (JobIDRaw of sacct)"
             return InputError(f"there is no job {wanted}: {why}; {self._numbers(wanted.number)}", field="job")
         alike = np.flatnonzero(self.group == wanted.number)
         if not len(alike):

@@ -151,11 +151,11 @@ class Moldable:
         for name in ("minimum", "maximum", "curve", "weight"):
             if len(getattr(self, name)) != len(cores):
                 rows = len(getattr(self, name))
-                raise InputError(f"column has {rows} rows, the workload {len(cores)} requests", field=name)
+                raise InputError(f"the column has {rows} rows, but the workload has {len(cores)} requests", field=name)
         _check_ranges(self.minimum, self.maximum, names)
         length = np.diff(self.first)[self.curve]
         for name, bad, rule in (
-            ("relative", length < np.maximum(self.maximum, cores), "runtimes up to the cores that it may have"),
+            ("relative", length < np.maximum(self.maximum, cores), "run times up to its largest number of cores"),
             ("weight", ~(self.weight > 0) | ~np.isfinite(self.weight), "a weight above 0"),
         ):
             if bad.any():
@@ -334,7 +334,7 @@ def _curve(law: Speedup, length: int) -> FloatArray:
     if bad.any():
         cores = int(np.argmax(bad)) + 1
         raise InputError(
-            f"{law!r} has a runtime of {relative[cores - 1]} on {cores} cores; expected one above 0", field="speedup"
+            f"{law!r} has a run time of {relative[cores - 1]} on {cores} cores; expected more than 0 s", field="speedup"
         )
     return relative
 
@@ -342,7 +342,7 @@ def _curve(law: Speedup, length: int) -> FloatArray:
 def _check_ranges(minimum: IntArray, maximum: IntArray, names: IntArray) -> None:
     for field, bad, rule in (
         ("minimum", minimum < 1, "at least 1 core"),
-        ("maximum", maximum < minimum, "a maximum that is not below the minimum"),
+        ("maximum", maximum < minimum, "a maximum of at least the minimum"),
     ):
         if bad.any():
             row = int(np.argmax(bad))

@@ -60,7 +60,7 @@ class Network:
             try:
                 number = rational(str(value))
             except (ValueError, ZeroDivisionError) as error:
-                raise InputError(f"'{value}' is no rational number; expected such as 1/5", field=name) from error
+                raise InputError(f"'{value}' is not a rational number such as 1/5", field=name) from error
             if number < 0 or (number == 0 and name != "ccr"):
                 raise InputError(f"{value}; expected a number above 0", field=name)
         for name, allowed in (

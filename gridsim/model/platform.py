@@ -64,15 +64,15 @@ class ClusterSpec:
 
     def __post_init__(self) -> None:
         if (capacity := self.capacity) is not None and capacity.cores != self.cores:
-            message = f"cluster '{self.name}' has {self.cores} cores, its nodes have {capacity.cores}"
+            message = f"cluster '{self.name}' has {self.cores} cores, but its nodes have {capacity.cores}"
             raise InputError(message, field="cores")
         if self.cores < 1 and (capacity is None or not any(map(capacity.total, capacity.resources))):
             raise InputError(f"cluster '{self.name}' has {self.cores} cores; at least 1 is needed", field="cores")
         if self.cores > MOST_CORES:
-            message = f"cluster '{self.name}' has {shown(self.cores)} cores; at most {MOST_CORES:,} can be"
+            message = f"cluster '{self.name}' has {shown(self.cores)} cores; expected at most {MOST_CORES:,}"
             raise InputError(message, field="cores")
         if not 0 <= self.rate < math.inf:
-            message = f"cluster '{self.name}' has a rate of {self.rate:g}; a price of a core-second from 0 is needed"
+            message = f"cluster '{self.name}' has a rate of {self.rate:g}; a price per core-second from 0 is needed"
             raise InputError(message, field="rate")
 
 
@@ -128,7 +128,7 @@ class Platform:
         names = [node.name for node in self.nodes()]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise InputError(f"'{twice}' names two nodes; names must differ", field="platform")
+            raise InputError(f"'{twice}' is the name of two nodes; names must differ", field="platform")
 
     def __repr__(self) -> str:
         clusters = list(self.clusters())

@@ -64,7 +64,7 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
     8
     """
     if "platform" not in tables:
-        message = "is not there; expected a table [platform] with a router and its children"
+        message = "is missing; expected a table [platform] with a router and its children"
         raise InputError(message, path=path, field="platform")
     root = _node(_typed(tables["platform"], dict, "platform", path), "platform", path)
     if not isinstance(root, RouterSpec):  # a machine of one cluster needs none
@@ -77,9 +77,7 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
 def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec | ClusterSpec:
     if ("router" in table) == ("cluster" in table):
         what = "both" if "router" in table else "neither"
-        raise InputError(
-            f"names {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where
-        )
+        raise InputError(f"has {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where)
     if "cluster" in table:
         return _cluster(table, where, path)
     check_keys(table, ("router", "children"), where, path or "the platform")
@@ -108,7 +106,7 @@ def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> Cluster
     cores = _value(table, "cores", int, where, path) if "cores" in table or not known else known
     if not nodes and "cores" in pools:
         if "cores" in table:
-            raise InputError("is a pool too; give it once", path=path, field=f"{where}.cores")
+            raise InputError("is also a pool; give it once", path=path, field=f"{where}.cores")
         pools = {each: amount for each, amount in pools.items() if each != "cores"}
     with located(path, below=where):
         return ClusterSpec(name, cores, kind, float(rate), nodes, pools)
@@ -192,7 +190,7 @@ def _text(table: Mapping[str, Any], key: str, where: str, path: Path | None) -> 
 
 def _value(table: Mapping[str, Any], key: str, wanted: Any, where: str, path: Path | None) -> Any:
     if key not in table:
-        raise InputError(f"is not there; a {_WORDS[wanted]} was expected", path=path, field=f"{where}.{key}")
+        raise InputError(f"is missing; a {_WORDS[wanted]} was expected", path=path, field=f"{where}.{key}")
     return _typed(table[key], wanted, f"{where}.{key}", path)
 
 
@@ -244,7 +242,7 @@ def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
         raise InputError(f"is {table!r}; a table was expected", path=path, field=where)
     check_keys(table, _GROUP, where, path or "the platform")
     if not isinstance(table.get("group", ""), str) or not table.get("group"):
-        raise InputError("is not there; the name of the group was expected", path=path, field=f"{where}.group")
+        raise InputError("is missing; the name of the group was expected", path=path, field=f"{where}.group")
     values: dict[str, Any] = {"group": table["group"]}
     values["capacity"] = _amounts(table.get("capacity", {}), f"{where}.capacity", path)
     for key in _NUMBERS:
@@ -301,7 +299,7 @@ class _NodeTable:
     def __init__(self, table: Mapping[str, Any], where: str, path: Path | None) -> None:
         check_keys(table, _TABLE, where, path or "the platform")
         if "file" not in table:
-            raise InputError("is not there; the file of the nodes was expected", path=path, field=f"{where}.file")
+            raise InputError("is missing; the file of the nodes was expected", path=path, field=f"{where}.file")
         name = _word(table["file"], f"{where}.file", path)
         self._file = Path(name) if path is None else path.parent / name
         self._columns = {
@@ -351,7 +349,7 @@ class _NodeTable:
                 )
             found.append(made)
         if not found:
-            raise InputError("lists no node", path=self._file)
+            raise InputError("lists no nodes", path=self._file)
         return tuple(found)
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
@@ -379,7 +377,7 @@ class _NodeTable:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot be read: {reason}; expected a table of nodes", path=self._file) from error
         except UnicodeDecodeError as error:
-            raise InputError("is no text in UTF-8; expected a table of nodes", path=self._file) from error
+            raise InputError("is not UTF-8 text; expected a table of nodes", path=self._file) from error
 
     def _cell(self, row: Mapping[str, str], key: str, otherwise: str) -> str:
         return otherwise if key not in self._columns else row[self._columns[key]].strip()

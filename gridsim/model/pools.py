@@ -76,7 +76,7 @@ def ways(workload: Workload, platform: Platform) -> Ways | None:
         rows = np.flatnonzero(column == code)
         wrong = next((name for name in names if name not in places), None)
         if wrong is not None or not names:
-            what = f"names no {platform.by}" if wrong is None else f"is of {platform.by} '{wrong}'"
+            what = f"has no {platform.by}" if wrong is None else f"has the {platform.by} '{wrong}'"
             raise InputError(
                 f"job {workload.job[rows[0]]} {what}; the platform has {', '.join(places)}", field=platform.by
             )

@@ -35,15 +35,15 @@ class ShareTree:
 
     def __post_init__(self) -> None:
         if not self.shares:
-            raise InputError("has no node; expected at least one path with its shares", field="share tree")
+            raise InputError("is empty; expected at least one path with its shares", field="share tree")
         for path, share in self.shares.items():
             if not path.startswith("/") or path.endswith("/") or "//" in path:
-                raise InputError(f"'{path}' is no path; expected such as /eng/ann", field="share tree")
+                raise InputError(f"'{path}' is not a path; expected a path such as /eng/ann", field="share tree")
             if not isinstance(share, int) or share < 1:
                 raise InputError(f"'{path}' has {share} shares; expected a whole number from 1", field="share tree")
             parent = path.rpartition("/")[0]
             if parent and parent not in self.shares:
-                raise InputError(f"'{path}' is there but its parent '{parent}' is not", field="share tree")
+                raise InputError(f"'{path}' is listed, but its parent '{parent}' is not", field="share tree")
         inner = {path.rpartition("/")[0] for path in self.shares}
         object.__setattr__(self, "leaves", tuple(sorted(path for path in self.shares if path not in inner)))
 
@@ -62,7 +62,7 @@ class ShareTree:
             If it is not a leaf of the tree.
         """
         if leaf not in self.leaves:
-            raise InputError(f"'{leaf}' is no leaf of the share tree; known: {', '.join(self.leaves)}", field="share")
+            raise InputError(f"'{leaf}' is not a leaf of the shares; known: {', '.join(self.leaves)}", field="share")
         return _path(leaf)
 
     def siblings(self, node: str) -> int:

@@ -73,7 +73,7 @@ class Amdahl:
 
     def __post_init__(self) -> None:
         if not 0 <= self.serial <= 1:
-            raise InputError(f"a serial part of {self.serial}; expected 0 to 1", field="serial")
+            raise InputError(f"a serial fraction of {self.serial}; expected 0 to 1", field="serial")
 
     def relative(self, cores: IntArray) -> FloatArray:
         """Return the run time relative to one core."""

@@ -135,9 +135,9 @@ class Tasks:
             raise InputError(f"job {jobs[job] if jobs is not None else job + 1} has no tasks", path=path, field="tasks")
         for field, bad, rule in (
             ("runtime", self.runtime <= 0, "a runtime above 0 s"),
-            ("runtime", self.runtime >= NEVER, "a runtime that ends"),
+            ("runtime", self.runtime >= NEVER, "a finite run time"),
             ("estimate", self.estimate <= 0, "an estimate above 0 s"),
-            ("estimate", self.estimate >= NEVER, "an estimate that ends"),
+            ("estimate", self.estimate >= NEVER, "a finite estimate"),
             ("cores", self.cores < 1, "at least 1 core"),
             ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),
         ):
@@ -152,11 +152,11 @@ class Tasks:
             outside = owner[:, 0] != owner[:, 1]
         if outside.any():
             one, other = pairs[int(np.argmax(outside))].tolist()
-            raise InputError(f"an edge from row {one} to row {other} leaves its job", path=path, field="edges")
+            raise InputError(f"an edge from row {one} to row {other} connects two jobs", path=path, field="edges")
         loop = pairs[:, 0] == pairs[:, 1]
         if loop.any():
             row = int(pairs[int(np.argmax(loop)), 0])
-            raise InputError(f"{self._place(row, jobs)} needs itself", path=path, field="edges")
+            raise InputError(f"{self._place(row, jobs)} depends on itself", path=path, field="edges")
 
     def _check_sums(self, jobs: Sequence[Hashable] | None, path: object) -> None:
         """Raise if the lengths of chains of tasks can exceed 64 bits."""
@@ -335,8 +335,8 @@ class Tasks:
         for job, graph in graphs.items():
             if not graph.is_directed():
                 raise InputError(
-                    f"job {job} is an undirected graph; expected a networkx.DiGraph, whose edges lead to "
-                    "the tasks that need the first one",
+                    f"job {job} is an undirected graph; expected a networkx.DiGraph, with edges from each task to the "
+                    f"tasks that depend on it",
                     path=path,
                     field="edges",
                 )

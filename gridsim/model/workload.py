@@ -278,20 +278,20 @@ class Workload:
         n = len(self.job)
         for name, column in self.columns():
             if len(column) != n:
-                raise InputError(f"column has {len(column)} rows, the job numbers have {n}", field=name)
+                raise InputError(f"the column has {len(column)} rows, but there are {n} job numbers", field=name)
         if not (self.job[1:] > self.job[:-1]).all():
             numbers, count = np.unique(self.job, return_counts=True)
             if len(numbers) < n:
                 number = int(numbers[np.argmax(count > 1)])
-                raise InputError(f"number {number} is given to several jobs; expected unique numbers", field="job")
+                raise InputError(f"several jobs have the number {number}; expected unique numbers", field="job")
         if self.moldable is not None:
             self.moldable.check(*self.asked)
         if self.demands is not None:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
         for name, bad, rule in (
-            ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
-            ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),
+            ("runtime", _no_duration(self.runtime), "a finite run time above 0 s (see --on-zero-runtime)"),
+            ("estimate", _no_duration(self.estimate), "a finite estimate above 0 s"),
             ("cores", self.cores < (1 if self.demands is None else 0), "at least 1 core"),
             ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
@@ -307,11 +307,11 @@ class Workload:
     def _check_demands(self, demands: Demands) -> None:
         cores, job = self.asked
         if len(demands) != len(cores):
-            raise InputError(f"column has {len(demands)} rows, the jobs have {len(cores)}", field="demands")
+            raise InputError(f"the column has {len(demands)} rows, but there are {len(cores)} jobs", field="demands")
         demands.check(job)
         if (other := demands.cores != cores).any():
             row = int(np.argmax(other))
-            message = f"job {job[row]} has {cores[row]}, and demands {demands.cores[row]}; expected the same"
+            message = f"job {job[row]} has {cores[row]}, but demands {demands.cores[row]}; expected the same"
             raise InputError(message, field="cores")
 
     def _quickest(self) -> IntArray:
@@ -357,7 +357,7 @@ class Workload:
             For DAG jobs.
         """
         if self.tasks is not None:
-            raise InputError(f"the jobs have several tasks; {what}", field=field)
+            raise InputError(f"the jobs are workflows (DAG jobs); {what}", field=field)
 
     def select(self, rows: Any) -> Workload:
         """Return the workload of the *rows* (mask, slice or indices), in that order.
@@ -435,7 +435,7 @@ class Workload:
         from gridsim.model.dates import calendar_of
         from gridsim.model.frames import card  # only for notebooks
 
-        title = f"Workload: {self.provenance.get('source', 'made in Python')}"
+        title = f"Workload: {self.provenance.get('source', 'created in Python')}"
         if not len(self):
             return card(title, [("jobs", "0")])
         calendar = calendar_of(self.provenance)

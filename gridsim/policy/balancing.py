@@ -418,8 +418,8 @@ def balancer(what: Any) -> Any:
     """
     made = registry.make("balancer", what)
     if isinstance(made, type):
-        raise InputError(f"{made.__name__} is a class; give an object of it: {made.__name__}()", field="balancer")
+        raise InputError(f"{made.__name__} is a class; give an instance: {made.__name__}()", field="balancer")
     form = first_of(made, "pick", "score")
     if form is not None:
         return own(made) if form == "pick" else Scored(own(made))
-    raise InputError(f"{made!r} is no balancer; it has neither pick nor score", field="balancer")
+    raise InputError(f"{made!r} is not a balancer; expected a pick or score method", field="balancer")

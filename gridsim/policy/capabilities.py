@@ -140,7 +140,7 @@ def fixes_sizes(partition: Any) -> bool:
     return bool(getattr(partition, "fixed", False))
 
 
-def knows_runtimes(predictor: Any) -> bool:
+def uses_run_times(predictor: Any) -> bool:
     """Return whether a predictor uses true run times."""
     return bool(getattr(predictor, "oracle", False))
 
@@ -150,7 +150,7 @@ def is_own(part: Any) -> bool:
     return type(part).__module__.startswith("gridsim.")
 
 
-def asked_once(ordering: Any) -> bool:
+def is_static(ordering: Any) -> bool:
     """Return whether an ordering is None or a static one of gridsim: its ranks depend on initial data only."""
     return ordering is None or (is_own(ordering) and of_ordering(ordering).changes == "static")
 
@@ -234,8 +234,8 @@ def adapted(scheduler: Any) -> Any:
     if first_of(scheduler, "wake", "leaving", "stopped") is None:
         return scheduler
     warnings.warn(
-        f"{name_of(scheduler)} has wake, leaving or stopped; dispatch is to return a Decision(starts, stops, "
-        "withdrawals, wake) instead, and commit the stops of the request it takes in",
+        f"{name_of(scheduler)} has wake, leaving or stopped; dispatch must return a Decision(starts, stops, "
+        f"withdrawals, wake) instead, and commit must return the stops for the accepted request",
         DeprecationWarning,
         stacklevel=2,
     )

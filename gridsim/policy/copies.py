@@ -47,8 +47,8 @@ def own(policy: Any) -> Any:
     except Exception as error:
         where, part = _culprit(policy, type(policy).__name__, memo)
         raise PolicyError(
-            f"{name_of(policy)} cannot be copied, and every cluster of a run has a copy of its own: {where} is a "
-            f"{type(part).__name__} ({error}); make it in setup, or give its class a __deepcopy__"
+            f"{name_of(policy)} cannot be copied, but every cluster of a run needs a separate copy: {where} is a "
+            f"{type(part).__name__} ({error}); create it in setup, or give its class a __deepcopy__"
         ) from error
 
 

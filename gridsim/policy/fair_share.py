@@ -65,12 +65,12 @@ class FairShare:
         """
         paths = cluster.requests.names.get("share")
         if paths is None or "share" not in cluster.requests.labels:
-            raise InputError("fair share needs jobs with a share; the workload names none", field="share")
+            raise InputError("fair share needs jobs with a share; the workload has none", field="share")
         share = cluster.requests.labels["share"]
         nameless = np.flatnonzero((share < 0) | (share >= len(paths)))
         if len(nameless):
             job = int(cluster.requests.job[nameless[0]]) + 1
-            raise InputError(f"fair share needs jobs with a share; the job in row {job} names none", field="share")
+            raise InputError(f"fair share needs jobs with a share; the job in row {job} has none", field="share")
         tree = cluster.shares or ShareTree.equal(tuple(paths))
         grid = self.scope == "grid" and cluster.ledger is not None
         self._ledger_cores = cluster.ledger.cores if grid and cluster.ledger is not None else cluster.cores

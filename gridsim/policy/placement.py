@@ -153,7 +153,7 @@ class Fragmentation:
 
     def __post_init__(self) -> None:
         if not 0 < self.popularity <= 1:
-            raise ValueError(f"popularity is {self.popularity!r}; a part above 0, at most 1, is needed")
+            raise ValueError(f"popularity is {self.popularity!r}; a fraction above 0, at most 1, is needed")
 
     def columns(self, asked: DemandClasses) -> Rule:
         """Return the parameters for compiled placement."""
@@ -271,7 +271,7 @@ def _fragmentation(asked: DemandClasses, typical: Sequence[Mapping[str, Any]], w
         each = task.get("each", {})
         rows.append([*(each.get(name, 0) for name in columns.resources), task.get("gpu", 0), task.get("count", 1)])
         for name in set(each) - set(columns.resources):
-            raise InputError(f"a typical task asks for {name}, which no node has", field="typical")
+            raise InputError(f"a typical task requests {name}, which no node has", field="typical")
         accepted = task.get("gpu_kinds", ())
         accepts.append([not accepted or kind in accepted for kind in kinds])
     found = _rule(asked, FRAGMENTS)

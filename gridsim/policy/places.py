@@ -214,7 +214,7 @@ class _Outside:
         try:
             scores = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with no numbers: {error}") from error
+            raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with non-numbers: {error}") from error
         if scores.shape != able.shape or np.isnan(scores[able]).any():
             what = f"shape {scores.shape}" if scores.shape != able.shape else "NaN"
             raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with {what}; one number each is needed")
@@ -224,5 +224,5 @@ class _Outside:
     def _gpu(self, free: IntArray, share: int) -> int:
         gpu = call(self._rule, "gpu", free.copy(), share)
         if not isinstance(gpu, int | np.integer) or not 0 <= gpu < len(free) or free[gpu] < share:
-            raise PolicyError(f"{name_of(self._rule)} picked GPU {gpu!r}, which has no room for {share} thousandths")
+            raise PolicyError(f"{name_of(self._rule)} picked GPU {gpu!r}, with fewer than {share} thousandths free")
         return int(gpu)

@@ -21,8 +21,8 @@ from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.site_policy import SiteChange, own_machine
 
-UNSIZED = "how many cores each has is not known (a slurm.conf says it, --platform slurm.conf)"
-ASKED = "as --partitions pooled asks for"
+UNSIZED = "the number of cores of each is unknown (give --platform slurm.conf)"
+ASKED = "because of --partitions pooled"
 
 
 def in_pools(
@@ -64,7 +64,7 @@ def in_pools(
         return _partitions(workload, platform, policies, named)
     except InputError as error:
         if asked == "apart":
-            raise InputError(f"partitions cannot be simulated apart: {error.message}", field="partitions") from error
+            raise InputError(f"partitions cannot be separate: {error.message}", field="partitions") from error
         return replace(platform, pooled=error.message) if len(named) > 1 else platform
 
 
@@ -77,8 +77,8 @@ def _clusters(workload: Workload, platform: Platform) -> Platform:
     sizes = {it["name"]: it["cores"] for it in clusters if it["cores"]}
     if platform.origin == "given" or not names <= set(sizes):
         raise InputError(
-            f"the jobs are of the clusters {', '.join(sorted(names))}; give a --platform with clusters of these names, "
-            "or choose one (--cluster)",
+            f"the jobs belong to the clusters {', '.join(sorted(names))}; give a --platform with clusters of these "
+            f"names, or choose one (--cluster)",
             field="cluster",
         )
     return Platform.apart(sizes, CLUSTER, origin=platform.origin)
@@ -93,17 +93,17 @@ def _partitions(workload: Workload, platform: Platform, policies: Iterable[Any],
         With the reason why it cannot be partitioned.
     """
     if not named:
-        raise InputError("the jobs name none")
+        raise InputError("the jobs have none")
     if workload.tasks is not None:
-        raise InputError("jobs are DAGs of several tasks")
+        raise InputError("the jobs are workflows (DAG jobs)")
     clusters = list(platform.clusters())
     if len(clusters) > 1:
         missing = next((name for name in named if name not in {cluster.name for cluster in clusters}), None)
         if missing is not None:
-            raise InputError(f"partition '{missing}' is none of the clusters of the platform")
+            raise InputError(f"partition '{missing}' is not a cluster of the platform")
         kinds = next((cluster for cluster in clusters if cluster.kind != ANY_KIND), None)
         if kinds is not None:
-            raise InputError(f"cluster '{kinds.name}' has the kind '{kinds.kind}', and jobs of a log name none")
+            raise InputError(f"cluster '{kinds.name}' has the kind '{kinds.kind}', but jobs of a log have none")
         found = replace(platform, by=PARTITION)
     else:
         knowing = next((policy for policy in policies if capabilities_of(policy).site), None)
@@ -111,7 +111,7 @@ def _partitions(workload: Workload, platform: Platform, policies: Iterable[Any],
             raise InputError(UNSIZED)
         found = knowing.pools(named)
         if found.cores != platform.cores:
-            raise InputError(f"they have {found.cores:,} cores together, and the machine has {platform.cores:,}")
+            raise InputError(f"they have {found.cores:,} cores together, but the machine has {platform.cores:,}")
     if found.default is None and (without := _without(workload)):
         raise InputError(f"{without:,} job{' names' if without == 1 else 's name'} none")
     return found
@@ -140,7 +140,7 @@ def seen_by(policy: Any, platform: Platform) -> Platform:
     if platform.by == CLUSTER:
         names = ", ".join(cluster.name for cluster in platform.clusters())
         raise InputError(
-            f"the policy knows one site, and the jobs are of several ({names}); choose one (--cluster)", field="cluster"
+            f"the policy has one site, the jobs are of several ({names}); choose one (--cluster)", field="cluster"
         )
     single = platform.by is None
     whole = replace(platform, pooled="") if single else Platform.single(platform.cores, origin=platform.origin)
@@ -169,7 +169,7 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
     if len(clusters) == 1 and platform.by is None:
         return replace(Platform.single(cores, origin=platform.origin), pooled=platform.pooled)
     if platform.by is None:
-        raise InputError("only a machine of one cluster can be made larger here; give another --platform")
+        raise InputError("only a machine of one cluster can be extended; give another --platform")
     knowing = next((policy for policy in policies if capabilities_of(policy).site), None)
     if knowing is not None and platform.by == PARTITION:
         named = [cluster.name for cluster in clusters if cluster.name != NO_PARTITION]
@@ -215,7 +215,7 @@ def _with_more(platform: Platform, cluster: ClusterSpec, place: int, more: int, 
     """Return the machine with more or fewer nodes in a group."""
     group = cluster.nodes[place]
     if group.count + more < 1:
-        raise InputError(f"{-more} nodes fewer; there are {group.count} like those of '{group.group}'", field=field)
+        raise InputError(f"{-more} nodes fewer; group '{group.group}' has {group.count}", field=field)
     known = {name for each in cluster.nodes for name in each.names}
     new = itertools.islice(
         (name for number in itertools.count(1) if (name := f"more{number}") not in known), max(more, 0)
@@ -243,7 +243,7 @@ def changed_platform(platform: Platform, change: SiteChange) -> Platform:
         return platform
     clusters = list(platform.clusters())
     if len(clusters) != 1:
-        raise InputError("adds to the pools of a machine of one cluster", field="add-pool")
+        raise InputError("changes the pools of a machine of one cluster", field="add-pool")
     grown = replace(clusters[0], pools=with_more(clusters[0].pools, change.add_pool))
     return replace(platform, root=replace(platform.root, children=(grown,)))
 
@@ -265,16 +265,16 @@ def with_nodes_of(platform: Platform, text: str) -> Platform:
     clusters = list(platform.clusters())
     if len(clusters) != 1 or not clusters[0].nodes:
         raise InputError(
-            "are asked of a machine without nodes, under a policy that knows none; give a --platform of nodes, or "
+            "are added to a machine without nodes, under a policy without nodes; give a --platform of nodes, or "
             "slurm?conf=…",
             field="nodes",
         )
     name, _, count = text.strip().rpartition(":")
     groups = [group.group for group in clusters[0].nodes]
     if name and name not in groups:
-        raise InputError(f"'{name}' is no group of nodes; expected one of {', '.join(groups)}", field="nodes")
+        raise InputError(f"'{name}' is not a group of nodes; expected one of {', '.join(groups)}", field="nodes")
     if not re.fullmatch(r"[+-]?[0-9]+", count):
-        raise InputError(f"'{text}' is no number of nodes; expected such as +10 or {groups[0]}:+10", field="nodes")
+        raise InputError(f"'{text}' is not a number of nodes; expected +10 or {groups[0]}:+10", field="nodes")
     return _with_more(
         platform, clusters[0], groups.index(name) if name else _usual(clusters[0]), int(count), field="nodes"
     )

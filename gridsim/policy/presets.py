@@ -27,20 +27,20 @@ class Preset:
 
 
 PRESETS = {
-    "fcfs": Preset("backfilling?ordering=fifo&reserve=strict", "First come, first served; nobody overtakes."),
+    "fcfs": Preset("backfilling?ordering=fifo&reserve=strict", "First come, first served, in strict order."),
     "easy": Preset(
         "backfilling?ordering=fifo&reserve=easy",
-        "Aggressive backfilling: only the head of the queue is protected.",
+        "Aggressive backfilling: only the first job in the queue has a reservation.",
         "Lifka 1995",
     ),
     "conservative": Preset(
         "planned?admission=conservative&compress=planned",
-        "Conservative backfilling: every job holds a promise, kept while the plan is compressed.",
+        "Conservative backfilling: every job has a reservation that compression never delays.",
         "Feitelson, Weil 1998",
     ),
     "msb": Preset(
         "guaranteed?admission=msb",
-        "Guaranteed deadlines: the new job at every place of the plan, the cheapest that breaks no promise.",
+        "Guaranteed deadlines: the new job is tried at each position of the plan; the cheapest feasible one is used.",
         "Islam, Balaji, Sadayappan, Panda 2003",
     ),
     "mrt": Preset(
@@ -50,61 +50,61 @@ PRESETS = {
     ),
     "qops": Preset(
         "guaranteed?admission=qops",
-        "Guaranteed deadlines: the last jobs of the plan are placed anew, with a few repairs.",
+        "Guaranteed deadlines: the last jobs of the plan are rescheduled, with a limited number of repairs.",
         "Islam, Balaji, Sadayappan, Panda 2003",
     ),
     "fqops": Preset(
         "guaranteed?admission=feedback(inner=qops)",
-        "QoPS that offers the earliest deadline it can keep where it cannot keep the one asked for.",
+        "QoPS with feedback: if a requested deadline is infeasible, it offers the earliest feasible one.",
         "Islam, Balaji, Sadayappan, Panda 2004",
     ),
     "moldable-greedy": Preset(
         "planned?partition=greedy",
-        "Moldable jobs, sized on arrival: as wide as lets each end first.",
+        "Moldable jobs, sized on arrival: each job gets the number of cores with the earliest end.",
         "Cirne, Berman 2000",
     ),
     "moldable-submit": Preset(
         "planned?partition=fair-share(wf=2)",
-        "Moldable jobs, sized on arrival, each within its share of the machine.",
+        "Moldable jobs, sized on arrival, each limited to its share of the machine.",
         "Srinivasan et al. 2002",
     ),
     "moldable-start": Preset(
         "molding?partition=fair-share(wf=2)&reserve=easy",
-        "Moldable jobs, sized at their start, each within its share; the oldest blocked job is protected.",
+        "Moldable jobs, sized at their start, each limited to its share; the oldest blocked job has a reservation.",
         "Srinivasan et al. 2002",
     ),
     "moldable-base": Preset(
         "molding?partition=fair-share(wf=1)&reserve=easy",
-        "The same with a weight factor of 1.",
+        "moldable-start with a weight factor of 1.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined": Preset(
         "molding?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
-        "Moldable jobs by square-root shares; protected: the oldest of each category, and who has waited too long.",
+        "Moldable jobs by square-root shares; the oldest job of each category and long waiters have reservations.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined-2003": Preset(
         "molding?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
-        "The same with a weight factor of 1, as the paper can be read: heavy jobs can lose.",
+        "moldable-combined with a weight factor of 1, another reading of the paper: heavy jobs can wait longer.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-equal": Preset(
         "molding?partition=fair-share(wf=1,gap=1,weight=equal)&reserve=easy",
-        "Equi-partition: moldable jobs, sized at their start, each within the machine over the jobs in the system.",
+        "Equi-partition: moldable jobs, sized at their start; each gets at most an equal share of the machine.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003, section 4.2",
     ),
     "sjbf": Preset(
         "backfilling?ordering=fifo&reserve=easy&backfill_order=shortest",
-        "EASY that backfills the shortest job first.",
+        "EASY backfilling, shortest job first.",
         "Tsafrir, Etsion, Feitelson 2007",
     ),
     "easy++": Preset(
         "backfilling?ordering=fifo&reserve=easy&backfill_order=shortest&predict=recent(n=2)&correct=steps",
-        "EASY by predicted run times, the mean of the user's last two jobs; the shortest job is backfilled first.",
+        "EASY with predicted run times (mean of the user's last two jobs); backfills the shortest job first.",
         "Tsafrir, Etsion, Feitelson 2007",
     ),
-    "first-fit": Preset("backfilling?ordering=fifo&reserve=first-fit", "Whatever fits starts; wide jobs can starve."),
-    "depth": Preset("backfilling?ordering=fifo&reserve=depth", "The first k blocked jobs are protected."),
+    "first-fit": Preset("backfilling?ordering=fifo&reserve=first-fit", "First fit: wide jobs can starve."),
+    "depth": Preset("backfilling?ordering=fifo&reserve=depth", "The first k blocked jobs get reservations."),
 }
 
 
@@ -164,7 +164,7 @@ def label_of(text: str) -> tuple[str | None, str]:
         return None, text
     label = checked_label(before.strip())
     if not what.strip():
-        raise InputError(f"'{text}' labels no policy; expected such as '{label}=easy'", field="policy")
+        raise InputError(f"'{text}' has a label but no policy; expected a value such as '{label}=easy'", field="policy")
     return label, what.strip()
 
 
@@ -177,9 +177,9 @@ def checked_label(label: str) -> str:
         Otherwise.
     """
     if not isinstance(label, str) or not label.isprintable():
-        raise InputError(f"{label!r} is no label of a policy; expected text that can be printed", field="policy")
+        raise InputError(f"{label!r} is not a label of a policy; expected printable text", field="policy")
     if not label.strip():
-        raise InputError("a policy's label is empty; expected such as 'today=easy'", field="policy")
+        raise InputError("a policy's label is empty; expected a value such as 'today=easy'", field="policy")
     return label
 
 
@@ -223,7 +223,7 @@ def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spe
 def _as_scheduler(what: Any) -> Any:
     listen()  # a user-defined class may have loaded the compiler
     if isinstance(what, type):
-        raise InputError(f"{what.__name__} is a class; give an object of it: {what.__name__}()", field="policy")
+        raise InputError(f"{what.__name__} is a class; give an instance: {what.__name__}()", field="policy")
     form = first_of(what, "dispatch", "rank", "pick")
     if form == "dispatch":
         return what

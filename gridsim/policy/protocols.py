@@ -561,7 +561,7 @@ def whole_numbers(
     try:
         column = np.asarray(answer)
     except (TypeError, ValueError) as error:
-        raise PolicyError(f"{name_of(policy)} returned {what} that is no column: {error}") from error
+        raise PolicyError(f"{name_of(policy)} returned {what} that is not a column: {error}") from error
     expected = "one whole number for each entry" if count is None else f"{count} whole numbers"
     if column.ndim != 1 or len(column) != (len(column) if count is None else count):
         raise PolicyError(f"{name_of(policy)} returned {what} of shape {column.shape}; expected {expected}")
@@ -606,13 +606,13 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
         answer = ordering.rank(queue, now)
     except Exception as error:
         if isinstance(error, AttributeError) and error.name == "rank" and error.obj is ordering:
-            what = "has no rank; with pick alone it needs a rule that lets nobody pass"
+            what = "has no rank; with only pick, it needs reserve=strict or first-fit"
             raise PolicyError(f"{name_of(ordering)} {what}") from error
         raise_failed(ordering, "rank", error)
     try:
         ranks = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with no numbers: {error}") from error
+        raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with non-numbers: {error}") from error
     # argmax finds a NaN, in a fifth of the time of np.isnan.
     if ranks.shape != queue.rows.shape or (len(ranks) and (last := ranks.item(ranks.argmax())) != last):
         what = f"shape {ranks.shape}" if ranks.shape != queue.rows.shape else "NaN"

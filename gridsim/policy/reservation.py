@@ -125,7 +125,7 @@ class Selective:
         if not 1 < self.k < float("inf"):
             raise ValueError(f"k is {self.k}; a threshold above 1 is needed")
         if blocks(self.others):
-            raise InputError("a rule that lets nobody pass has no use for promises", field="others")
+            raise InputError("a rule without backfilling needs no reservations", field="others")
 
     def lanes(self, queue: Queue) -> Lanes:
         lanes = lanes_of(self.others, queue)

@@ -82,7 +82,7 @@ def changed(policy: Any, change: SiteChange) -> Any:
     """
     if not capabilities_of(policy).site:
         option = next((name.replace("_", "-") for name, text in change._asdict().items() if text), "nodes")
-        raise InputError("needs a policy that knows its site; give slurm?conf=…, or --cores", field=option)
+        raise InputError("needs a policy that describes its site; give slurm?conf=…, or --cores", field=option)
     found = policy.changed(change)
     found.machine()  # refuses what is wrong
     return found

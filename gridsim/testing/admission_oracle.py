@@ -502,9 +502,7 @@ SEARCHES: Mapping[str, Callable[..., Plan | None]] = {"msb": msb, "mrt": mrt, "q
 def terms_of(algorithm: str, parameters: Mapping[str, Any]) -> tuple[Search, Any]:
     """Return the search of an algorithm with its parameters, and the parameters of all algorithms."""
     if algorithm not in SEARCHES:
-        raise InputError(
-            f"the oracle knows no algorithm '{algorithm}'; known: {', '.join(SEARCHES)}", field="algorithm"
-        )
+        raise InputError(f"the oracle has no algorithm '{algorithm}'; known: {', '.join(SEARCHES)}", field="algorithm")
     shared = {name: value for name, value in parameters.items() if name in _Terms.__dataclass_fields__}
     own = {name: value for name, value in parameters.items() if name not in shared}
     return partial(SEARCHES[algorithm], **own), _Terms(**shared, feedback=algorithm == "fqops")

@@ -35,15 +35,15 @@ def parse_allocations(lines: Iterable[str], path: Path) -> Allocations:
     header = [name.strip() for name in next(rows, (1, []))[1]]
     for name in _NEEDED:
         if name not in header:
-            raise InputError(f"is not there; expected {', '.join(_NEEDED)}", path=path, line=1, field=name)
+            raise InputError(f"is missing; expected {', '.join(_NEEDED)}", path=path, line=1, field=name)
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
-        raise InputError("is there twice", path=path, line=1, field=twice)
+        raise InputError("occurs twice", path=path, line=1, field=twice)
     resources = [name for name in header if name not in (*_FIXED, *_IGNORED)]
     columns: dict[str, list[Any]] = {name: [] for name in header}
     for line, row in ((line, row) for line, row in rows if row):
         if len(row) != len(header):
-            raise InputError(f"has {len(row)} fields; the header names {len(header)}", path=path, line=line)
+            raise InputError(f"has {len(row)} fields; the header has {len(header)}", path=path, line=line)
         for name, text in zip(header, row, strict=True):
             columns[name].append(_cell(name, text.strip(), path, line))
     return _assembled(columns, resources)

@@ -218,7 +218,7 @@ class _Checks:
                 asked, has, word = demands.features[row], capacity.features[node], "features"
             elif not parted[at]:
                 asked, has, word = demands.partitions[row], capacity.partitions[node], "partitions"
-            return f"{word} {', '.join(asked)} asked for; node {capacity.nodes[node]} has {', '.join(has) or 'none'}"
+            return f"requested {word} {', '.join(asked)}; node {capacity.nodes[node]} has {', '.join(has) or 'none'}"
 
         yield from self.found("wrong-node", ~(featured & parted & kind), detail)
 
@@ -251,7 +251,7 @@ class _Checks:
             wrong = self.told & ((found < wanted) | ((found > wanted) & ~self.undisturbed))
             for at in np.flatnonzero(wrong)[:1].tolist():
                 node = self.capacity.nodes[self.node[at]]
-                told[at] = f"{found[at]} {name} of node {node} held instead of {wanted[at]}"
+                told[at] = f"{found[at]} {name} of node {node} allocated instead of {wanted[at]}"
             bad |= wrong
         yield from self.found("wrong-amounts", bad, lambda at: told[at])
 
@@ -271,9 +271,9 @@ class _Checks:
         def detail(row: int) -> str:
             node = self.capacity.nodes[self.node[row]]
             if found[row] != wanted[row]:
-                return f"{found[row]} thousandths of GPU of node {node} held instead of {wanted[row]}"
+                return f"{found[row]} thousandths of GPU of node {node} allocated instead of {wanted[row]}"
             shares = ", ".join(map(str, share[at == row]))
-            return f"shares of {shares} thousandths on node {node}; tasks ask for {asked[self.row[row]]} each"
+            return f"shares of {shares} thousandths on node {node}; tasks request {asked[self.row[row]]} each"
 
         yield from self.found("wrong-gpus", wrong, detail)
 

@@ -28,7 +28,7 @@ def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
         For an invalid case: a part is missing, or refers to an unknown job or task.
     """
     known = (*PROSE, "cores", "jobs", "schedule", "expected")
-    messages = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in known]
+    messages = [f"unknown part '{key}': it has no counterpart" for key in case if key not in known]
     schedule = schedule_of_case(case)
     expected = case["expected"]
     names = [job["id"] for job in _in_job_order(case)]
@@ -55,7 +55,7 @@ def _compared(schedule: Schedule, names: Sequence[str], expected: Mapping[str, A
     }
     for part, wanted in expected.items():
         if part not in parts:
-            yield f"unknown part 'expected.{part}': nothing to compare it with"
+            yield f"unknown part 'expected.{part}': it has no counterpart"
             continue
         yield from _differences(part, parts[part], wanted if part == "jobs" else {"": wanted})
 
@@ -75,7 +75,7 @@ def schedule_of_case(case: Mapping[str, Any]) -> Schedule:
         for task in job["tasks"]:
             name = f"{job['id']}/{task['id']}"
             if name not in starts:
-                raise InputError("is not there", field=f"schedule.{name}")
+                raise InputError("is missing", field=f"schedule.{name}")
             start = starts[name]["start"]
             columns["task_job"].append(row)
             columns["task_start"].append(start)
@@ -98,10 +98,10 @@ def _longest_chain(job: Mapping[str, Any]) -> int:
     after: dict[str, list[str]] = {name: [] for name in times}
     for one, other in job.get("edges", ()):
         if one not in times or other not in times:
-            raise InputError(f"an edge from {one} to {other} leaves the job", field=f"jobs {job['id']}.edges")
+            raise InputError(f"an edge from {one} to {other} connects two jobs", field=f"jobs {job['id']}.edges")
         after[one].append(other)
     if len({task.get("kind") for task in job["tasks"]}) > 1:
-        raise InputError("holds tasks of several kinds, whose delays no case of this kind tells", field="jobs")
+        raise InputError("contains tasks of several kinds; cases of this kind have no delays for them", field="jobs")
     return max(_chain(name, times, after, {}, len(times)) for name in times)
 
 
@@ -124,11 +124,11 @@ def _differences(part: str, found: Mapping[str, Mapping[str, Exact]], expected: 
     for name, fields in expected.items():
         place = f"{part} {name}".rstrip()
         if name not in found:
-            yield f"{place}: expected it, but there is none"
+            yield f"{place}: expected, but missing"
             continue
         for field, value in fields.items():
             if field not in found[name]:
-                yield f"{place} {field}: nothing to compare it with"
+                yield f"{place} {field}: it has no counterpart"
             elif not _agrees(found[name][field], value):
                 yield f"{place} {field}: expected {value}, got {found[name][field]}"
 

@@ -336,11 +336,11 @@ class _Checks:
         if self.workload.demands is not None and len(self.workload):  # more than cores decides: see `demands`
             fits &= self.workload.demands.plain[np.where(self.known, self.rows, 0)] > 0
         yield from self.found(
-            "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} cores asked for"
+            "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} requested cores"
         )
 
     def _unknown(self, row: int) -> str:
-        return f"job {self.schedule.job[row]} is not in the workload, or a rule left it out"
+        return f"job {self.schedule.job[row]} is not in the workload, or was left out by a rule"
 
     def _no_outcome(self, row: int) -> str:
         if self.started[row] != self.ended[row]:
@@ -435,13 +435,13 @@ class _Checks:
         stated, piece = self.schedule.pieces, self.schedule.cut_piece
         if stated is None:
             return
-        told = np.ones(len(self.rows), dtype=np.int64)
+        counted = np.ones(len(self.rows), dtype=np.int64)
         if piece is not None:
             row = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
-            np.add.at(told, row[piece & (row >= 0)], 1)
-        wrong = self.ran & (stated > 0) & (told != stated)
+            np.add.at(counted, row[piece & (row >= 0)], 1)
+        wrong = self.ran & (stated > 0) & (counted != stated)
         yield from self.found(
-            "two-runs-at-once", wrong, self.schedule.start, lambda row: f"{told[row]} of {stated[row]} pieces are told"
+            "two-runs-at-once", wrong, self.schedule.start, lambda row: f"{counted[row]} of {stated[row]} runs"
         )
 
     @staticmethod

@@ -51,7 +51,7 @@ def check_case(case: Mapping[str, Any]) -> list[str]:
     decimals, it is half a unit of the last decimal.
     """
     tolerance = float(case.get("tolerance", 0.0))
-    unknown = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in (*PROSE, *_PARTS)]
+    unknown = [f"unknown part '{key}': it has no counterpart" for key in case if key not in (*PROSE, *_PARTS)]
     return unknown + [
         f"{comparison.place}: expected {comparison.expected}, got {comparison.found}"
         for part, comparisons in _PARTS.items()

@@ -339,7 +339,7 @@ class AtSubmit(_Molder):
         """Compress (3.1) the waiting jobs in the order of their promises."""
         before = {job: job.planned for job in self.waiting}
         self.replan(now)
-        assert all(job.planned <= start for job, start in before.items()), "no promise moves later"
+        assert all(job.planned <= start for job, start in before.items()), "compression delays no reservation"
 
 
 class AtStart(_Molder):
@@ -452,7 +452,7 @@ def molded(
     """
     if algorithm not in ALGORITHMS:
         raise InputError(
-            f"the oracle knows no algorithm '{algorithm}'; known: {', '.join(ALGORITHMS)}", field="algorithm"
+            f"the oracle has no algorithm '{algorithm}'; known: {', '.join(ALGORITHMS)}", field="algorithm"
         )
     if unknown := parameters.keys() - ALGORITHMS[algorithm]:
         raise InputError(f"'{algorithm}' has no parameter '{min(unknown)}'", field="parameters")

@@ -244,7 +244,7 @@ class Machine:
         for job in turns:
             before = job.planned
             job.planned = self.place(job, now)
-            assert job.planned <= before, "compression delays nobody"
+            assert job.planned <= before, "compression delays no job"
 
     def replan(self, now: int) -> None:
         """Place all waiting jobs again in the order of their planned starts (section 6.3)."""
@@ -360,7 +360,7 @@ def schedule(
     [0.0, 10.0, 2.0]
     """
     if order not in ORDERS:
-        raise InputError(f"the oracle knows no order '{order}'; known: {', '.join(ORDERS)}", field="order")
+        raise InputError(f"the oracle has no order '{order}'; known: {', '.join(ORDERS)}", field="order")
     jobs = jobs_of(workload)
     machine = Machine(
         list(jobs),
@@ -385,7 +385,7 @@ def play(machine: Machine, instant: str, watch: Watcher | None) -> None:
         step(now)
         if watch is not None:
             watch(now, {job.number: job.planned for job in machine.by_plan()})
-    assert not machine.waiting, "no job waits for ever"
+    assert not machine.waiting, "every job starts"
 
 
 def record_of(workload: Workload, jobs: list[Job], machine: Machine, promises: Promises | None = None) -> Record:

@@ -87,7 +87,7 @@ class _Checks:
         def detail(row: int) -> str:
             if cores[row] < runs.cores[row] or more[row]:
                 return f"{cores[row]} of {runs.cores[row]} cores"
-            return f"not held from {seconds(int(runs.start[row])):.15g} s to {seconds(int(runs.end[row])):.15g} s"
+            return f"not allocated from {seconds(int(runs.start[row])):.15g} s to {seconds(int(runs.end[row])):.15g} s"
 
         yield from self.found("wrong-pieces", wrong, runs.job, runs.start, detail)
 

@@ -48,7 +48,7 @@ _LATER = (
 )
 """Seconds after which a static ordering is evaluated again: hours of a day, days of a week, seasons of a year."""
 
-_CHANGES_IT = "changes the queue that it is shown; work on copies"
+_CHANGES_IT = "changes the queue that it receives; change copies only"
 _CHANGES = ("static", "linear", "pass", "start")
 _SCHEDULER = ("setup", "ended", "overran", "settled", "quote", "commit", "dispatch")
 
@@ -177,20 +177,20 @@ def _object(kind: str, what: Any) -> Any:
         try:
             return what()
         except TypeError as error:
-            raise CheckFailed(f"{what.__name__}: cannot be made without parameters: {error}") from error
+            raise CheckFailed(f"{what.__name__}: cannot be created without parameters: {error}") from error
     return registry.make(kind, what)
 
 
 def _check_dataclass(policy: Any) -> None:
     """Check that fields are parameters, ``repr`` is provenance, and equality is the campaign key."""
-    _require(dataclasses.is_dataclass(policy), policy, "is no dataclass; decorate the class with @dataclass")
-    _require(own(policy) == policy, policy, "is not equal to its copy; state of a run belongs into setup")
+    _require(dataclasses.is_dataclass(policy), policy, "is not a dataclass; decorate the class with @dataclass")
+    _require(own(policy) == policy, policy, "is not equal to its copy; create the state of a run in setup")
     names = dict(_classes(policy))
     try:
         again = eval(repr(policy), {"__builtins__": {}}, names)  # the stored text must create the same policy
     except Exception as error:
-        raise CheckFailed(f"{type(policy).__name__}: repr {policy!r} makes no policy: {error}") from error
-    _require(again == policy, policy, f"repr {policy!r} makes another policy: {again!r}")
+        raise CheckFailed(f"{type(policy).__name__}: repr {policy!r} does not define a policy: {error}") from error
+    _require(again == policy, policy, f"repr {policy!r} defines a different policy: {again!r}")
 
 
 def _classes(policy: Any) -> Iterator[tuple[str, type]]:
@@ -259,7 +259,7 @@ def _ranks(ordering: Any, queue: Queue, now: float, seed: int) -> Any:
 def _check_ranks(ordering: Any, queue: Queue, now: float, seed: int) -> None:
     ranks = _ranks(ordering, queue, now, seed)
     again = _ranks(ordering, queue, now, seed)
-    _require(np.array_equal(ranks, again), ordering, "ranks the same queue differently when asked again")
+    _require(np.array_equal(ranks, again), ordering, "ranks the same queue differently in a second call")
     if getattr(ordering, "changes", "pass") != "static":
         return
     for instant in (0.0, *(now + later for later in _LATER)):
@@ -289,7 +289,7 @@ def _check_pick(ordering: Any, queue: Queue, now: float, seed: int) -> None:
 
 def _check_lines(ordering: Any, queue: Queue) -> None:
     """Check the integers (a, b) of each request, b from 1: at an instant t the largest (t + a) / b comes first."""
-    _require(hasattr(ordering, "lines"), ordering, 'says changes = "linear", but has no lines(queue, tick)')
+    _require(hasattr(ordering, "lines"), ordering, 'has changes = "linear", but no lines(queue, tick)')
     ahead, slope = (np.asarray(part) for part in _unchanged(ordering, queue, lambda: ordering.lines(queue, 1_000_000)))
     for part in (ahead, slope):
         right = part.dtype.kind in "iu" and part.shape == (len(queue),)
@@ -319,7 +319,7 @@ def _check_schedules(scheduler: Any, workload: Workload, platform: Platform, see
         _require(
             np.array_equal(record.start_us, again.start_us),
             scheduler,
-            "makes another schedule when run again: it keeps state between runs, or draws numbers of its own",
+            "produces another schedule in a second run: it keeps state between runs, or uses other random numbers",
         )
 
 
@@ -346,7 +346,7 @@ class _Asked(Wrapper):
     def quote(self, request: int, now: int) -> Any:
         quotes = [self._scheduler.quote(request, now) for _ in range(3)]
         answers = {_answer(quote) for quote in quotes}
-        _require(len(answers) == 1, self._scheduler, f"answers differently when asked again: {sorted(answers)}")
+        _require(len(answers) == 1, self._scheduler, f"returns different quotes for one request: {sorted(answers)}")
         return quotes[-1]
 
 
@@ -376,7 +376,7 @@ def _check_asked(scheduler: Any, workload: Workload, platform: Platform, seed: i
     _require(
         np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
         scheduler,
-        "makes another schedule when its quotes are asked for more than once: quote is a question, commit takes in",
+        "produces another schedule if quote is called more than once: only commit may change the state",
     )
 
 

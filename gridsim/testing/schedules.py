@@ -104,13 +104,13 @@ def read_jobs(folder: str | Path) -> Workload:
     """
     folder = Path(folder)
     if not folder.is_dir() or (folder / "tasks.csv").is_file() or (folder / "tasks.parquet").is_file():
-        raise InputError("is no result directory of jobs of one task; name the log that was scheduled", path=folder)
+        raise InputError("is not a result directory of jobs of one task; give the scheduled log", path=folder)
     path, columns = _table(folder), read_run_table(folder)
     if "cores_used" in columns:
-        raise InputError("is of moldable jobs; name the log, and the transforms that made them so", path=folder)
+        raise InputError("has moldable jobs; give the log, and the transforms that made the jobs moldable", path=folder)
     run = read_run(folder)
     if "folders" in run:
-        raise InputError("is of several policies; name the folder of one", path=folder)
+        raise InputError("contains several policies; give the folder of one", path=folder)
     submit = columns.get("logged_submit", columns["submit"])
     submit = np.where(np.isnan(submit), columns["submit"], submit)
     deadline = columns.get("deadline", np.full(len(submit), np.nan))
@@ -155,7 +155,7 @@ def parse_columns(text: str) -> dict[str, str]:
     for part in filter(None, text.split(",")):
         ours, equals, theirs = (piece.strip() for piece in part.partition("="))
         if not equals or not theirs:
-            raise InputError(f"'{part}' is not column=name; expected such as job=id,start=begin", field="columns")
+            raise InputError(f"'{part}' is not column=name; expected for example job=id,start=begin", field="columns")
         if ours not in ALIASES:
             raise UnknownNameError("column", ours, ALIASES)
         columns[ours] = theirs
@@ -169,7 +169,7 @@ def _table(folder: Path) -> Path:
     for name in ("jobs.csv", "jobs.parquet"):
         if (folder / name).is_file():
             return folder / name
-    raise InputError("holds neither jobs.csv nor jobs.parquet; expected a result directory", path=folder)
+    raise InputError("contains neither jobs.csv nor jobs.parquet; expected a result directory", path=folder)
 
 
 def read_allocations(path: str | Path) -> Allocations:
@@ -312,7 +312,7 @@ def _from_csv(lines: Iterable[str], path: Path, columns: Mapping[str, str] | Non
         if not any(field.strip() for field in row):
             continue
         if len(row) != len(header):
-            raise InputError(f"has {len(row)} fields; the header names {len(header)}", path=path, line=line)
+            raise InputError(f"has {len(row)} fields; the header has {len(header)}", path=path, line=line)
         for name, place in where.items():
             values[name].append(_value(name, row[place].strip(), path, line, header[place]))
     if not values["job"]:

@@ -13,54 +13,54 @@ from gridsim.model.time import IntArray, seconds
 
 KINDS: Mapping[str, str] = {
     "unknown-job": "the schedule has a job that the workload does not",
-    "duplicate-job": "a job stands in the schedule more than once",
-    "missing-job": "a job of the workload does not stand in the schedule",
+    "duplicate-job": "a job is in the schedule more than once",
+    "missing-job": "a job of the workload is missing in the schedule",
     "no-outcome": "a job has neither a known status nor a start and an end: submitted is not the sum of the outcomes",
     "negative-time": "a start or an end is before 0 s",
     "ends-before-start": "a job ends before it starts",
     "starts-before-submit": "a job starts before it was submitted",
     "wrong-submit": "the submit time is not the workload's",
     "wrong-wait": "the stated wait is not start minus submit",
-    "wrong-end": "a job does not hold its cores for its runtime (killed at its estimate, where jobs are killed)",
-    "wrong-cores": "a job got another number of cores than it asked for",
+    "wrong-end": "a job does not use its cores for its run time (or until its limit, if jobs are killed there)",
+    "wrong-cores": "a job has a number of cores other than the requested one",
     "too-wide": "a job wider than the machine was started",
-    "oversubscribed": "more cores were in use than there are",
+    "oversubscribed": "more cores were in use than the machine has",
     "wrong-status": "the status contradicts what happened to the job",
     "rejected-fits": "a job was rejected although it fits the machine",
     "deadline-missed": "a job ended after the deadline that it was granted",
-    "promised-yet-refused": "a job that did not run holds a promise",
-    "two-runs-at-once": "a job that was killed to make room, or split, began anew before that run had ended, or "
-    "had run longer than it could, or runs of it are missing",
+    "promised-yet-refused": "a job that did not run has a guaranteed deadline",
+    "two-runs-at-once": "a run of a preempted or split job started before the previous run ended, ran too long, or is "
+    "missing",
 }
 """Kinds of violations with their meaning."""
 
 TASK_KINDS: Mapping[str, str] = {
     "wrong-kind": "a task ran on a cluster of another kind than it needs",
-    "starts-before-ready": "a task starts before the tasks that it needs are done and their data are there",
+    "starts-before-ready": "a task starts before the tasks that it depends on have ended and their data have arrived",
     "below-critical-path": "a job took less time than its critical path",
 }
 """Kinds for records of DAG jobs only; the other kinds then apply to tasks."""
 
-USER_KINDS: Mapping[str, str] = {"wrong-reaction": "a job did not come when its user, who reacts, was to submit it"}
+USER_KINDS: Mapping[str, str] = {"wrong-reaction": "a job was not submitted when its reacting user submits it"}
 """Kinds for records of users who react only."""
 
 PIECE_KINDS: Mapping[str, str] = {
-    "unknown-run": "a piece belongs to no run of a job that the schedule has",
-    "missing-pieces": "a job ran, and no piece says where",
-    "wrong-pieces": "the pieces of a run do not add up to its cores, or are not held over exactly its time",
+    "unknown-run": "a piece belongs to no run of a job in the schedule",
+    "missing-pieces": "a job ran, but has no piece with its nodes",
+    "wrong-pieces": "the pieces of a run do not add up to its cores, or differ from its time",
     "unknown-node": "a piece is on a node, or a GPU of it, that the machine does not have",
-    "node-oversubscribed": "more of a resource of a node was in use than it has",
+    "node-oversubscribed": "more of a resource of a node was in use than the node has",
     "gpu-oversubscribed": "more than 1000 thousandths of a GPU were in use",
 }
 """Kinds for schedules with allocations (``allocations.csv``) only."""
 
 DEMAND_KINDS: Mapping[str, str] = {
-    "wrong-tasks": "tasks are missing, or on too few or too many nodes, or too many on one",
-    "wrong-node": "tasks are on a node without a feature, a partition or a kind of GPU that they ask for",
-    "wrong-amounts": "a job holds less of a node than its tasks there ask for, or more where it is not alone",
-    "wrong-gpus": "the thousandths of GPUs that a job holds on a node are not what its tasks there ask for",
-    "not-alone": "a node of an exclusive job held something else",
-    "pool-oversubscribed": "more of a pool was held than there is",
+    "wrong-tasks": "tasks are missing, on too few or too many nodes, or too many on one node",
+    "wrong-node": "tasks are on a node without a requested feature, partition or GPU type",
+    "wrong-amounts": "a job has less of a node than its tasks request, or more although it is not exclusive",
+    "wrong-gpus": "the thousandths of GPUs of a job on a node differ from the request of its tasks",
+    "not-alone": "a node of an exclusive job was also used by another job",
+    "pool-oversubscribed": "more of a pool was in use than exists",
     "cannot-be-held": "a job was started that the empty machine cannot hold",
 }
 """Kinds for jobs that request more than cores, on machines with known nodes and pools, only."""

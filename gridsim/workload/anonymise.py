@@ -63,7 +63,7 @@ def check_key(key: bytes, path: object = None) -> bytes:
     """Return *key* if it is long enough."""
     if len(key) < SHORTEST_KEY:
         raise InputError(
-            f"a key of {len(key)} bytes; expected {SHORTEST_KEY} or more, for example of: openssl rand -hex 32",
+            f"the key has {len(key)} bytes; expected at least {SHORTEST_KEY}, for example from: openssl rand -hex 32",
             path=path,
             field="key",
         )
@@ -162,7 +162,7 @@ def _pseudonyms(key: bytes, label: str, numbers: npt.NDArray[np.int64], names: t
     texts = [str(number) if names is None else names[number] for number in numbers.tolist()]
     digits = [pseudonym(key, label, text) for text in texts]
     if len(set(digits)) < len(set(texts)):
-        raise InputError(f"two names of one {label} would share a pseudonym; take another key", field=label)
+        raise InputError(f"two names of {label} would get the same pseudonym; use another key", field=label)
     return digits
 
 
@@ -173,4 +173,4 @@ def _provenance(provenance: Mapping[str, Any], shift: bool) -> dict[str, Any]:
     moved = sum(float(entry.get("shift", 0)) for entry in provenance.get("transforms", ()))
     if began.isdecimal() and began.isascii() and not shift:
         kept["header"] = {"UnixStartTime": [str(int(began) + int(moved))]}
-    return {"source": "a log without names", **kept}
+    return {"source": "an anonymised log", **kept}

@@ -209,7 +209,7 @@ def fetch(
         return path, False
     if path.exists() and not (force and path.is_file()):
         raise InputError(
-            f"is there and is not the file of the archive; expected sha256 {log.sha256}; move it away"
+            f"exists but differs from the archive's file; expected sha256 {log.sha256}; move it away"
             + (", or give --force to replace it" if path.is_file() else ""),
             path=path,
         )
@@ -219,8 +219,8 @@ def fetch(
         _download(url, temporary, progress)
         if (found := checksum(temporary)) != log.sha256:
             raise InputError(
-                f"{url} gave {temporary.stat().st_size:,} bytes with sha256 {found}; expected {log.size:,} with "
-                f"{log.sha256}; nothing was kept",
+                f"{url} returned {temporary.stat().st_size:,} bytes with sha256 {found}; expected {log.size:,} with "
+                f"{log.sha256}; the download was discarded",
                 path=path,
             )
 
@@ -228,7 +228,7 @@ def fetch(
         write_atomically(path, download)
     except requests.RequestException as error:  # also an OSError, so this branch is first
         raise InputError(
-            f"{url} cannot be fetched ({_reason(error)}); fetch it where there is a network and put it here, or name a "
+            f"{url} cannot be downloaded ({_reason(error)}); copy it from a machine with network access, or give a "
             f"mirror with --mirror or {MIRROR}",
             path=path,
         ) from error
@@ -257,11 +257,11 @@ def _as_sent(response: requests.Response, **_: Any) -> None:
 def _reason(error: requests.RequestException) -> str:
     """Return a short reason for a failed request."""
     if error.response is not None:
-        return f"the server answers {error.response.status_code} {error.response.reason}"
+        return f"the server returned {error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.Timeout):
-        return "no answer in time"
+        return "the server did not respond in time"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke off"
+        return "the connection was interrupted"
     if isinstance(error, requests.ConnectionError):
-        return "no connection to the server: offline, or it is down"
+        return "no connection to the server: this machine is offline or the server is down"
     return str(error)

@@ -55,11 +55,11 @@ def joined(one: Workload, other: Workload) -> Workload:
     return replace(one, **columns, labels=labels, logged=logged)
 
 
-def out_of_order(before: float, came: float, path: Any, line: int) -> InputError:
-    """Return the error for a job submitted at *came*, in the row after one submitted at *before*, s."""
-    told = f"is {came:.15g} s, and {before:.15g} s in the row above"
-    cure = "a log that is simulated block by block is in order of its submit times: sort it, or leave out --stream"
-    return InputError(f"{told}; {cure}", path=path, line=line, field="submit")
+def out_of_order(before: float, submit: float, path: Any, line: int) -> InputError:
+    """Return the error for a job submitted at *submit*, in the row after one submitted at *before*, s."""
+    found = f"is {submit:.15g} s, and {before:.15g} s in the row above"
+    cure = "simulation block by block requires a log sorted by submit time: sort it, or leave out --stream"
+    return InputError(f"{found}; {cure}", path=path, line=line, field="submit")
 
 
 def whole_instants(blocks: Iterable[Workload]) -> Iterator[tuple[Workload, bool]]:

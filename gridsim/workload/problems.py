@@ -19,10 +19,10 @@ SHOWN_LINES = 5
 """Number of line numbers kept per kind, enough to inspect the log."""
 
 RULES: Mapping[str, str] = {
-    "keep": "Leave the line as it is; it is counted and simulated.",
-    "repair": "Change the one value that is wrong, as the kind says, and keep the job.",
-    "sum": "As `repair`, and add up what the kind says.",
-    "skip": "Leave the job out of the workload; it is counted.",
+    "keep": "Keep the line unchanged; count and simulate it.",
+    "repair": "Correct the wrong value as described for the kind, and keep the job.",
+    "sum": "Like `repair`, but add the values that the kind describes.",
+    "skip": "Leave the job out of the workload and count it.",
     "error": "Stop at the first such line, with exit code 2.",
 }
 """Effect of each rule."""
@@ -60,7 +60,7 @@ class Kind:
 
     def done(self, rule: str) -> str:
         """Return the outcome of the lines under *rule*, in a few words."""
-        done = {"skip": "left out", "keep": "kept as they are", "sum": f"repaired: {self.total}"}
+        done = {"skip": "left out", "keep": "kept unchanged", "sum": f"repaired: {self.total}"}
         return done.get(rule, f"repaired: {self.repair}" if rule == "repair" else rule)
 
 
@@ -159,7 +159,7 @@ class Problems:
                 raise UnknownNameError("kind of damaged line", name, KINDS)
             if rule not in KINDS[name].rules:
                 allowed = ", ".join(KINDS[name].rules)
-                raise InputError(f"{option(name)} has no rule '{rule}'; it takes one of: {allowed}")
+                raise InputError(f"{option(name)} has no rule '{rule}'; expected one of: {allowed}")
             self._rules[name] = rule
 
     def begin(self, file: object, before: int) -> None:

@@ -99,8 +99,8 @@ def read_workload(
     options = {"cores": cores, **({"rules": rules} if rules or "rules" in takes else {}), **options}
     for option in options:
         if option not in takes and option != "cores":
-            own = ", ".join(it for it in _OPTIONS if it in takes) or "none of its own"
-            raise InputError(f"is no option of the format '{name}'; it has {own}", field=option)
+            own = ", ".join(it for it in _OPTIONS if it in takes) or "no options"
+            raise InputError(f"is not an option of the format '{name}'; it has {own}", field=option)
     if not isinstance(path, str | os.PathLike):
         if getattr(reader, "many", False):
             _check_alike(reader, path)
@@ -126,7 +126,7 @@ def _without(rules: Mapping[str, str], kinds: Collection[str]) -> dict[str, str]
 def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
     """Return the workload with its source in the provenance, whatever the reader recorded."""
     if not isinstance(workload, Workload):
-        raise InputError(f"{type(reader).__name__}.read gave {type(workload).__name__}; expected a Workload")
+        raise InputError(f"{type(reader).__name__}.read returned {type(workload).__name__}; expected a Workload")
     if "jobs_read" in workload.provenance:
         return workload
     files = [Path(it) for it in ([path] if isinstance(path, str | os.PathLike) else path)]
@@ -178,4 +178,4 @@ def _check_alike(reader: Any, paths: Sequence[str | os.PathLike[str]]) -> None:
         beginning = head(path) if path.is_file() else b""
         other = None if reader.recognises(beginning) else next(_recognising(beginning), None)
         if other is not None:
-            raise InputError(f"is of the format '{other}', the first file of '{name}'; give logs of one", path=path)
+            raise InputError(f"has the format '{other}', the first file '{name}'; expected one format", path=path)

@@ -251,9 +251,9 @@ def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             {"policy": "easy?backfill_order=random"},
             "Random.* has no compiled scheduling cycle",
         ),
-        ({"policy": "p-slr-sf"}, "asked again after each start"),
-        ({"policy": "fair-share?scope=grid"}, "follows what each share uses"),
-        ({"policy": "fair-share?usage=decayed"}, "follows what each share uses"),
+        ({"policy": "p-slr-sf"}, "called again after each start"),
+        ({"policy": "fair-share?scope=grid"}, "depends on the usage of each share"),
+        ({"policy": "fair-share?usage=decayed"}, "depends on the usage of each share"),
     ],
 )
 def test_what_is_not_played_is_refused_by_its_name(how: dict[str, Any], why: str) -> None:

@@ -121,9 +121,9 @@ def test_floods_are_dropped_before_anything_else(recipe: Path) -> None:
     ("asked", "told"),
     [
         ({"shake": 1}, "field 'shake': 1 replicas; expected 2 to"),
-        ({"shake": 2, "resample": 2}, "field 'resample': shaken workloads and users drawn anew are two campaigns"),
-        ({"shake_by": 5}, "give --shake 20 too"),
-        ({"resample_load": 1.5}, "give --resample 20 too"),
+        ({"shake": 2, "resample": 2}, "field 'resample': shaken and resampled workloads need two campaigns"),
+        ({"shake_by": 5}, "also give --shake 20"),
+        ({"resample_load": 1.5}, "also give --resample 20"),
     ],
 )
 def test_what_is_wrong_is_told(asked: dict[str, Any], told: str) -> None:
@@ -133,5 +133,5 @@ def test_what_is_wrong_is_told(asked: dict[str, Any], told: str) -> None:
 
 def test_a_factor_of_that_name_is_refused(recipe: Path) -> None:
     recipe.write_text(ONE.replace("load=0.9", "load={shaken}") + "shaken = [1, 2]\n")
-    with pytest.raises(InputError, match=r"factors.shaken': is a factor of the recipe already"):
+    with pytest.raises(InputError, match=r"factors.shaken': is already a factor of the recipe"):
         Sweep.from_toml(recipe, alike=Alike(shake=2))

@@ -219,8 +219,8 @@ def test_the_order_of_the_rows_changes_nothing_but_the_order_of_the_values() -> 
         ({"confidence": 95}, "confidence"),
         ({"margin": 0}, "margin"),
         ({"metrics": ("wait_maen",)}, "did you mean 'wait_mean'"),
-        ({"metrics": ("offered_load",)}, "no way is the better one"),
-        ({"replicates": ("policy",)}, "cannot make replicates"),
+        ({"metrics": ("offered_load",)}, "no change of"),
+        ({"replicates": ("policy",)}, "cannot also define replicates"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_run(changed: dict[str, Any], told: str) -> None:

@@ -113,8 +113,8 @@ def test_a_scheduler_that_is_killed_is_told_and_local_workers_finish_what_is_lef
     cluster.processes[0].kill()
     code, _, told = driver.end()
     assert code == 2
-    assert "the workers are gone" in told
-    assert "start again: what is done is kept" in told
+    assert "the workers have stopped" in told
+    assert "start again: finished runs are kept" in told
     assert not (place.folder / "campaign-results" / "failed").exists()
     place.open()
     assert main(["sweep", "campaign.toml", "--workers", "1"]) == 0
@@ -130,4 +130,4 @@ def test_a_scheduler_that_is_not_there_is_told(
     place.write(RECIPE)
     for address in ("tcp://127.0.0.1:9", "nonsense"):
         assert main(["sweep", "campaign.toml", "--dask", address]) == 2
-        assert f"no Dask scheduler answers at '{address}'" in capsys.readouterr().err
+        assert f"no Dask scheduler responds at '{address}'" in capsys.readouterr().err

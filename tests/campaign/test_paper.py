@@ -35,7 +35,7 @@ def test_papers_of_all_packages_are_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_what_is_wrong_with_a_package_is_told_with_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     bring(monkeypatch, "nowhere_to_be_found")
-    with pytest.raises(InputError, match=r"entry point 'entry0' of gridsim.paper.*does not import: ModuleNotFound"):
+    with pytest.raises(InputError, match=r"entry point 'entry0' of gridsim.paper.*cannot be imported: ModuleNotFound"):
         papers()
     bring(monkeypatch, module(monkeypatch, "own_study"))
     with pytest.raises(InputError, match="own_study has no PAPERS; expected a mapping"):
@@ -50,4 +50,4 @@ def test_without_papers_the_command_says_what_to_do(
 ) -> None:
     bring(monkeypatch)
     assert main(["reproduce"]) == 2
-    assert "no installed package brings papers" in capsys.readouterr().err
+    assert "no installed package contains papers" in capsys.readouterr().err

@@ -223,7 +223,7 @@ def test_a_pool_that_broke_says_so_and_what_is_done_is_kept(tmp_path: Path) -> N
         def fault(self, units: list[int]) -> BaseException | None:
             return BrokenProcessPool("a worker died") if len(self.submitted) > 3 else None
 
-    with pytest.raises(InputError, match="start again with a new one: what is done is kept"):
+    with pytest.raises(InputError, match="start again with a new executor: finished runs are kept"):
         run_campaign(Numbers(100, together=50), tmp_path, executor=Breaks())
     some = len(values(tmp_path))
     assert some > 0
@@ -519,7 +519,7 @@ def test_a_second_driver_is_refused_and_the_first_is_not_disturbed(place: Any, w
     for other in (second, part):
         code, _, told = other.end()
         assert code == 2
-        assert f"campaign-results: is worked on by process {first.process.pid} on " in told
+        assert f"campaign-results: is in use by process {first.process.pid} on " in told
     place.open()
     assert first.end()[0] == 0
     completes(place, contents, left=0)

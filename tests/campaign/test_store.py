@@ -132,7 +132,7 @@ def test_one_driver_holds_the_whole_and_parts_hold_theirs(store: Store, monkeypa
     for held, free, taken in [(whole, [], [whole, first, second]), (first, [second], [whole, first])]:
         with store.held(held):
             for shard in taken:
-                with pytest.raises(InputError, match=r"is worked on by process \d+ on "), store.held(shard):
+                with pytest.raises(InputError, match=r"is in use by process \d+ on "), store.held(shard):
                     pass
             for shard in free:
                 with store.held(shard):
@@ -231,5 +231,5 @@ def test_results_that_differ_are_refused(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/2"])
 def test_what_is_no_part_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is no part; expected i/n"):
+    with pytest.raises(InputError, match="is not a part; expected i/n"):
         Shard.of(text)

@@ -88,8 +88,8 @@ model = "lublin?jobs=10"
 policy = ["fcfs", "easy", "conservative"]
 seed = [1, 2]
 """
-    told = [str(one) for one in sweep(place, text).scenarios()]
-    assert told == ["policy fcfs, seed 1", "policy easy, seed 1", "policy fcfs, seed 2"]
+    output = [str(one) for one in sweep(place, text).scenarios()]
+    assert output == ["policy fcfs, seed 1", "policy easy, seed 1", "policy fcfs, seed 2"]
 
 
 def test_the_same_scenario_has_the_same_key_in_any_sweep(place: Any) -> None:
@@ -118,10 +118,10 @@ def test_a_run_has_the_numbers_of_its_scenario(place: Any) -> None:
     run_campaign(found, place.folder / "store")
     store = Store(place.folder / "store")
     one = next(iter(found.scenarios()))
-    told = json.loads(store.path(one.file).read_text())
+    output = json.loads(store.path(one.file).read_text())
     expected = Scenario(model="lublin?jobs=20", policy="fcfs").run().metrics(bound=60, warmup=100)
-    assert told["metrics"] == {name: None if value != value else value for name, value in expected.items()}
-    assert told["scenario"] == one.recipe
+    assert output["metrics"] == {name: None if value != value else value for name, value in expected.items()}
+    assert output["scenario"] == one.recipe
     row = next(found.rows(store))
     assert (row["policy"], row["seed"], row["wait_mean"]) == ("fcfs", 1, expected["wait_mean"])
 
@@ -180,10 +180,10 @@ def test_a_file_that_changes_while_the_sweep_runs_fails_its_runs(place: Any) -> 
     log = place.write(LOG, "log.swf")
     found = sweep(place, '[workload]\nfile = "log.swf"\n[factors]\npolicy = ["fcfs", "easy"]\n')
 
-    def told(*_: object) -> None:
+    def output(*_: object) -> None:
         log.write_text(LOG.replace("10", "11"))
 
-    summary = run_campaign(found, place.folder / "store", listener=told)
+    summary = run_campaign(found, place.folder / "store", listener=output)
     assert (summary.units, summary.failed) == (1, 1)
     failure = Store(place.folder / "store").failure(list(found.scenarios())[1].file)
     assert failure.error == f"InputError: {log}: has changed since the sweep began"
@@ -255,11 +255,11 @@ FINE = 'model = "lublin?jobs=20"'
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
-        ("factors = [1]", "'factors': has no table of factors"),
-        (f"[workload]\n{FINE}", "'factors': has no table of factors"),
-        ("[factors]", "'factors': has no table of factors"),
+        ("factors = [1]", "'factors': has no factors; expected"),
+        (f"[workload]\n{FINE}", "'factors': has no factors; expected"),
+        ("[factors]", "'factors': has no factors; expected"),
         ("[factors]\npolicy = 'easy'", "'factors.policy': is 'easy'; a list of values was expected"),
         ("[factors]\npolicy = []", "'factors.policy': is []"),
         ("[factors]\npolicy = ['easy', ['fcfs']]", "'factors.policy[1]': is ['fcfs']; text, a number, or a table"),
@@ -273,10 +273,10 @@ FINE = 'model = "lublin?jobs=20"'
         ("[factors]\nseed = {first = 1, last = 2, by = 3}", "'factors.seed': is"),
         ("[factors]\nseed = [nan]", "'factors.seed[0]': is nan"),
         ("[factors]\nseed = ['one']", "'options.seed': 'one'"),
-        ("[factors]\nlod = [1.0]", "'factors.lod': is used nowhere; write {lod} where its value goes"),
+        ("[factors]\nlod = [1.0]", "'factors.lod': is never used; write {lod} instead of its value"),
         ("[factors]\nlog = [{file = 'a.swf'}]", "'factors.log[0]': is {'file': 'a.swf'}"),
         ("[factors]\nlog = ['gone.swf']", "gone.swf: cannot be read: No such file"),
-        ("policy = 'easy'\n[factors]\npolicy = ['fcfs']", "'factors.policy': has a value in the recipe too (policy)"),
+        ("policy = 'easy'\n[factors]\npolicy = ['fcfs']", "'factors.policy': also has a value in the recipe (policy)"),
         ("workload = 3\n[factors]\nlog = ['a.swf']", "'workload': is int; a table [workload] was expected"),
         ("workload = 3\n[factors]\nseed = [1]", "'workload': is int; a table [workload] was expected"),
         ("workload = 3\nplatform = 4\n[factors]\nseed = [1]", "'workload': is int"),
@@ -295,7 +295,10 @@ FINE = 'model = "lublin?jobs=20"'
         ("exclude = [3]\n[factors]\nseed = [1]", "'exclude[0]': is 3; a table was expected"),
         ("exclude = [{}]\n[factors]\nseed = [1]", "'exclude[0]': is {}; a table was expected"),
         ("exclude = [{sed = 1}]\n[factors]\nseed = [1]", "unknown factor in exclude[0]"),
-        ("exclude = [{seed = 3}]\n[factors]\nseed = [1]", "'exclude[0].seed': is 3, which is no value of the factor"),
+        (
+            "exclude = [{seed = 3}]\n[factors]\nseed = [1]",
+            "'exclude[0].seed': is 3, which is not a value of the factor",
+        ),
         ("exclude = [{seed = 1}]\n[factors]\nseed = [1]", "'exclude': leaves no combination"),
         ("metrics = 3\n[factors]\nseed = [1]", "'metrics': is int; a table [metrics] was expected"),
         ("metrics = {bond = 1}\n[factors]\nseed = [1]", "unknown key of [metrics]"),
@@ -303,15 +306,15 @@ FINE = 'model = "lublin?jobs=20"'
         ("metrics = {bound = nan}\n[factors]\nseed = [1]", "'metrics.bound': is nan; seconds from 0"),
         ("records = 'yes'\n[factors]\nseed = [1]", "'records': is 'yes'; true or false was expected"),
         ("compare = 3\n[factors]\nseed = [1]", "'compare'"),
-        ("[factors", "is no TOML"),
+        ("[factors", "is not valid TOML"),
     ],
 )
-def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, told: str) -> None:
+def test_a_bad_recipe_is_told_with_file_and_key(place: Any, text: str, output: str) -> None:
     path = place.write(text)
     with pytest.raises(InputError) as caught:
         Sweep.from_toml(path)
-    assert told in str(caught.value)
-    assert path.name in str(caught.value) or "gone.swf" in told
+    assert output in str(caught.value)
+    assert path.name in str(caught.value) or "gone.swf" in output
 
 
 def test_a_recipe_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def test_a_log_of_slurm_is_replayed_and_told(capsys: pytest.CaptureFixture[str])
     told = " ".join(capsys.readouterr().out.split())
     assert "Replayed under" in told
     assert "by user:" in told
-    assert "The largest disagreements" in told
+    assert "The largest differences" in told
 
 
 def test_json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancell
     assert main(["calibrate", str(LOG), "--policy", site]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 32 cores (slurm.conf)" in told
-    assert "never-ran: 2 lines (39, 40) kept as they are (--on-never-ran keep)" in told
+    assert "never-ran: 2 lines (39, 40) kept unchanged (--on-never-ran keep)" in told
     assert "Replayed under slurm, the site's own policy, half of the 48 jobs start" in told
 
 

@@ -43,19 +43,19 @@ def test_without_a_log_the_built_in_workload_is_answered_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(*SMALL, out=tmp_path / "out") == 0
-    told = capsys.readouterr().out
-    assert told.startswith("workload: lublin model, seed 1, 300 jobs\nmachine: 128 cores")
+    output = capsys.readouterr().out
+    assert output.startswith("workload: lublin model, seed 1, 300 jobs\nmachine: 128 cores")
     for policy in ("fcfs", "easy", "conservative"):
-        assert policy in told
+        assert policy in output
         assert (tmp_path / "out" / policy / "jobs.csv").is_file()
-    assert "wait, mean" in told
+    assert "wait, mean" in output
     assert (
         "The mean wait under fcfs is 6.2 times as high as under easy (95 % interval 1.7 to 22 times; "
         "p = 0.037, Holm-corrected for 3 comparisons)."
-    ) in " ".join(told.split())
-    assert "--shake 8 (default)" in told
-    assert "not shaken" not in told
-    assert told.count("Shaken 8 times") == 1
+    ) in " ".join(output.split())
+    assert "--shake 8 (default)" in output
+    assert "no shaking" not in output
+    assert output.count("Shaken 8 times") == 1
     assert not (tmp_path / "out" / "report.html").exists()
 
 
@@ -63,21 +63,21 @@ def test_a_comparison_that_is_not_shaken_by_default_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gridsim.questions.replicate.CHEAP", 100)
-    told = {}
+    shown = {}
     for words in ((), ("--shake", "0"), ("--policy", "easy")):
         assert compare(*SMALL, *words, out=tmp_path / "out") == 0
-        told[words] = "not shaken: 8 shaken workloads take long to simulate (--shake 8)" in capsys.readouterr().out
-    assert told == {(): True, ("--shake", "0"): False, ("--policy", "easy"): False}
+        shown[words] = "no shaking: 8 shaken workloads would take long" in capsys.readouterr().out
+    assert shown == {(): True, ("--shake", "0"): False, ("--policy", "easy"): False}
 
 
 def test_json_alone_is_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(*SMALL, "--json", "--policy", "fcfs", "--policy", "easy", out=tmp_path) == 0
-    told = capsys.readouterr()
-    answer = json.loads(told.out)
+    output = capsys.readouterr()
+    answer = json.loads(output.out)
     assert list(answer["metrics"]) == ["fcfs", "easy"]
     assert answer["baseline"] == "fcfs"
     assert answer["sentences"]
-    assert "workload: lublin model" in told.err
+    assert "workload: lublin model" in output.err
 
 
 def test_the_numbers_are_those_of_the_simulation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,10 +95,10 @@ def test_a_log_is_answered_for_and_what_was_left_out_is_said(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert compare(str(log), "--no-page", "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
-    told = " ".join(capsys.readouterr().out.split())  # a long path is on a separate line
-    assert "3 of 4 jobs" in told
-    assert "machine: 4 cores (MaxProcs in the header)" in told
-    assert "zero-runtime: 1 line (5) left out (--on-zero-runtime skip)" in told
+    output = " ".join(capsys.readouterr().out.split())  # a long path is on a separate line
+    assert "3 of 4 jobs" in output
+    assert "machine: 4 cores (MaxProcs in the header)" in output
+    assert "zero-runtime: 1 line (5) left out (--on-zero-runtime skip)" in output
     with (tmp_path / "out" / "easy" / "jobs.csv").open(newline="") as file:
         assert [row["start"] for row in csv.DictReader(file)] == ["0", "10", "2"]
     run = json.loads((tmp_path / "out" / "easy" / "run.json").read_text())
@@ -141,7 +141,7 @@ def test_the_page_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (["--policy", "eazy"], "unknown policy 'eazy'; did you mean 'easy'?"),
         (["--policy", "fcfs", "--policy", "eazy"], "unknown policy 'eazy'"),
@@ -154,13 +154,13 @@ def test_the_page_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_bad_input_exits_with_two_and_leaves_nothing(
-    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     jobs = [] if {"--jobs", "absent.swf"} & set(words) else ["--jobs", "50"]
     assert compare(*words, *jobs, "--no-page", out=tmp_path / "out") == 2
     error = capsys.readouterr().err
     assert error.startswith("gridsim: error: ")
-    assert told in error
+    assert output in error
     assert not (tmp_path / "out").exists()
 
 
@@ -190,10 +190,10 @@ def names(folder: Path) -> set[str]:
 
 def test_run_json_tells_the_folder_of_each_policy(tmp_path: Path) -> None:
     assert compare(*SMALL, "--policy", "fcfs", "--policy", "easy?ordering=sjf", out=tmp_path) == 0
-    told = json.loads((tmp_path / "run.json").read_text())
-    assert told["folders"] == {"fcfs": "fcfs", "easy?ordering=sjf": "easy-ordering-sjf"}
-    assert told["options"]["instant"] == "batched"
-    assert told["policies"]["fcfs"] == "Backfilling(ordering=Fifo(), reserve=Strict())"
+    output = json.loads((tmp_path / "run.json").read_text())
+    assert output["folders"] == {"fcfs": "fcfs", "easy?ordering=sjf": "easy-ordering-sjf"}
+    assert output["options"]["instant"] == "batched"
+    assert output["policies"]["fcfs"] == "Backfilling(ordering=Fifo(), reserve=Strict())"
 
 
 @pytest.mark.long
@@ -287,9 +287,11 @@ def test_a_replay_far_from_the_log_is_warned_of_above_everything(
     (tmp_path / "log.swf").write_text(re.sub(r"(?m)^(\d+ \d+) -1", r"\1 777", LOG))
     words = [str(tmp_path / "log.swf"), "--policy", "today=fcfs", "--policy", "easy", "--own", "today", "--no-page"]
     assert compare(*words, out=tmp_path / "out") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.count("Warning: the simulation differs from the recorded log. Under today, the site's own policy") == 1
-    assert told.index("Warning: ") < told.index("wait, mean") < told.index("Validation of today, the site's own")
+    output = " ".join(capsys.readouterr().out.split())
+    assert (
+        output.count("Warning: the simulation differs from the recorded log. Under today, the site's own policy") == 1
+    )
+    assert output.index("Warning: ") < output.index("wait, mean") < output.index("Validation of today, the site's own")
     assert compare(*words[:-3], "--own", "fcfs", out=tmp_path / "out") == 2
     assert "unknown policy in --own 'fcfs'" in capsys.readouterr().err
 

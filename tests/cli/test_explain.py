@@ -24,27 +24,27 @@ def test_the_longest_wait_is_explained_and_told_for_each_policy(
     compared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", str(compared)]) == 0
-    told = capsys.readouterr().out
-    assert "waited 2 d 5 h" in told.replace("\n", " ")
-    assert "starts after" in told
-    assert "\n easy " in told
+    output = capsys.readouterr().out
+    assert "waited 2 d 5 h" in output.replace("\n", " ")
+    assert "starts after" in output
+    assert "\n easy " in output
 
 
 def test_json_holds_the_same(compared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(compared), "387", "--policy", "easy", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["job"] == 387
-    assert told["policy"] == "easy"
-    assert told["wait"] == told["policies"]["easy"]["wait"]
-    assert told["short"] + told["enough"] == pytest.approx(told["wait"])
+    output = json.loads(capsys.readouterr().out)
+    assert output["job"] == 387
+    assert output["policy"] == "easy"
+    assert output["wait"] == output["policies"]["easy"]["wait"]
+    assert output["short"] + output["enough"] == pytest.approx(output["wait"])
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["99999"], "there is no job 99999; numbers go from 1 to"),
-        (["38_7"], "there is no job 38_7: the jobs here have numbers alone"),  # Python's int("38_7") returns 387
-        (["38-7"], "'38-7' is no job; expected a job as sacct names it"),
+        (["38_7"], "there is no job 38_7: these jobs have only numbers"),  # Python's int("38_7") returns 387
+        (["38-7"], "'38-7' is not a job; expected a job as sacct names it"),
         (["1", "--policy", "easi"], "did you mean 'easy'?"),
     ],
 )
@@ -87,8 +87,8 @@ def test_a_job_is_asked_for_as_its_user_knows_it(
     assert first.startswith("In the log this job waited ")
     assert second.startswith(said)
     assert main(["explain", str(tmp_path / "out"), asked, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["job"], told["id"]) == (number, said.split()[1])
+    output = json.loads(capsys.readouterr().out)
+    assert (output["job"], output["id"]) == (number, said.split()[1])
 
 
 LOGGED = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS|Reason
@@ -101,7 +101,7 @@ LOGGED = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS|Reaso
 
 
 @pytest.mark.parametrize(
-    ("words", "job", "told"),
+    ("words", "job", "output"),
     [
         ([], "3", "In the log this job waited 0 s; the simulation gives 0 s, which agrees. Job 3 of user bob asked"),
         ([], "1", "In the log this job waited 0 s; the simulation gives 0 s, which agrees."),
@@ -120,7 +120,7 @@ LOGGED = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS|Reaso
     ],
 )
 def test_the_answer_begins_with_the_wait_in_the_log_under_the_own_or_the_nearest_policy(
-    words: list[str], job: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], job: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, out = tmp_path / "sacct.txt", str(tmp_path / "out")
     log.write_text(LOGGED)
@@ -128,7 +128,7 @@ def test_the_answer_begins_with_the_wait_in_the_log_under_the_own_or_the_nearest
     assert main(["compare", str(log), "--cores", "4", *policies, "--no-page", "--out", out]) == 0
     capsys.readouterr()
     assert main(["explain", out, job]) == 0
-    assert " ".join(capsys.readouterr().out.split()).startswith(told)
+    assert " ".join(capsys.readouterr().out.split()).startswith(output)
     assert main(["explain", out, job, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["policy"] == ("fcfs" if words else "easy")

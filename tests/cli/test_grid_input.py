@@ -118,10 +118,10 @@ def test_a_bad_workflow_is_told_with_its_file_and_field(
     [
         ('[platform]\nrouter = "R"\nchildren = []\n', "field 'platform.children': router 'R' has no children"),
         (OK.replace("cores = 4", "cores = 0"), "field 'platform.children[0].cores': cluster 'c' has 0 cores"),
-        (OK + '[shares]\n"/eng/ann" = 1\n', "field 'shares': '/eng/ann' is there but its parent '/eng' is not"),
+        (OK + '[shares]\n"/eng/ann" = 1\n', "field 'shares': '/eng/ann' is listed, but its parent '/eng' is not"),
         (OK + '[network]\nkind = "fluid"\n', "field 'network.kind': 'fluid'; expected one of ccr, shared, fifo"),
         (OK.replace("cores", "cors"), "'cors'; did you mean 'cores'"),
-        ("[platform", "is no TOML"),
+        ("[platform", "is not valid TOML"),
     ],
 )
 def test_a_bad_platform_is_told_with_its_file_and_key(
@@ -165,7 +165,7 @@ def test_rigid_jobs_need_a_cluster_without_a_kind(tmp_path: Path, capsys: pytest
     words = ["--jobs", "5", "--platform", str(tmp_path / "grid.toml"), "--no-page", "--out", str(tmp_path / "out")]
     assert main(["compare", *words]) == 2
     assert (
-        "field 'kind': the jobs name no kind, and every cluster of the platform has one (gpu)"
+        "field 'kind': the jobs have no kind, but every cluster of the platform has one (gpu)"
         in capsys.readouterr().err
     )
 
@@ -208,7 +208,7 @@ def test_a_recipe_may_hold_its_platform_or_name_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (RECIPE + KINDS + '[shares]\n"/share1" = 1\n', "'/share2' is no leaf of the share tree; known: /share1"),
+        (RECIPE + KINDS + '[shares]\n"/share1" = 1\n', "'/share2' is not a leaf of the shares; known: /share1"),
         (RECIPE + KINDS.replace("Kind2", "Kind1"), "needs a cluster of kind 'Kind2'; the platform has Kind1"),
         (RECIPE + KINDS + '[options]\nbalancer = "round-robbin"\n', "unknown balancer 'round-robbin'"),
         (RECIPE + KINDS + '[options]\nsplit = "half"\n', "recipe.toml, field 'options.split': 'half' is neither"),
@@ -220,7 +220,7 @@ def test_a_recipe_may_hold_its_platform_or_name_a_file(tmp_path: Path) -> None:
         (RECIPE + '[platform]\nfile = "grid.toml"\n[network]\nccr = "1"\n', "leave out either it or network"),
         (RECIPE + "[platform]\nfile = 3\n", "field 'platform.file': is 3; a text was expected"),
         (RECIPE + '[platform]\nfile = "none.toml"\n', "none.toml: cannot be read"),
-        (RECIPE + '[network]\nccr = "1"\n', "recipe.toml, field 'platform': is not there"),
+        (RECIPE + '[network]\nccr = "1"\n', "recipe.toml, field 'platform': is missing"),
         (RECIPE + "[platform]\nrouter = 3\n", "recipe.toml, field 'platform.router': is 3"),
     ],
 )

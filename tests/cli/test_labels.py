@@ -84,7 +84,7 @@ def test_a_sweep_tells_a_policy_by_its_label(tmp_path: Path) -> None:
     [
         (["a=easy", "a=fcfs"], "the label 'a' is given twice"),
         (["=easy"], "label is empty"),
-        (["today="], "'today=' labels no policy"),
+        (["today="], "'today=' has a label but no policy"),
         (["easy&ordering=sjf"], "easy&ordering=sjf"),
     ],
 )

@@ -77,12 +77,15 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "the following arguments are required: VERB"),
         (["comparr"], "invalid choice: 'comparr'"),
         (["compare", "--polizy", "easy"], "unrecognized arguments: --polizy"),
-        (["compare", "--warmup", "soon"], "'soon' is no duration; expected such as 7200, 90m, 2h, 3d4h or 2:00:00"),
+        (
+            ["compare", "--warmup", "soon"],
+            "'soon' is not a duration; expected for example 7200, 90m, 2h, 3d4h or 2:00:00",
+        ),
         (["compare", "--overrun", "forgive"], "invalid choice: 'forgive'"),
-        (["compare", "--bound", "0"], "'0' is no bound; expected seconds above 0, such as 10"),
-        (["compare", "--bound=-1"], "'-1' is no bound"),
-        (["compare", "--bound", "inf"], "'inf' is no bound"),
-        (["compare", "--bound", "x"], "'x' is no bound"),
+        (["compare", "--bound", "0"], "'0' is not a bound; expected seconds above 0, such as 10"),
+        (["compare", "--bound=-1"], "'-1' is not a bound"),
+        (["compare", "--bound", "inf"], "'inf' is not a bound"),
+        (["compare", "--bound", "x"], "'x' is not a bound"),
     ],
 )
 def test_wrong_usage_exits_with_two(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,12 +28,12 @@ def test_the_answer_has_the_changes_by_weight_and_one_verdict(
     assert main(["compare", str(SITE), *MOLDABLE, *POLICIES, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert fits(printed)
-    assert "Change of the mean response against conservative, by weight of the jobs:" in printed
+    assert "Change of the mean response relative to conservative, by weighting of the jobs:" in printed
     assert "up to 100" in printed
     told = " ".join(printed.split())
     assert told.count("weight categories of jobs") == 1
     assert "mean response" in told
-    assert "Change of the mean response against conservative" in (tmp_path / "out" / "report.html").read_text()
+    assert "Change of the mean response relative to conservative" in (tmp_path / "out" / "report.html").read_text()
     with (tmp_path / "out" / "groups.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["kind"] == "weight"]
     assert rows[0]["group"] == "up to 100"

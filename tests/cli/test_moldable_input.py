@@ -36,7 +36,7 @@ def compare(log: Path, *transforms: str, out: Path) -> int:
         ("moldable?cores=16", "field 'cores': is 16; expected at most the 8 of the machine"),
         ("moldable?sequential=never", "unknown value of moldable?sequential 'never'"),
         ("moldable?speedup=amdal", "unknown speedup 'amdal'; did you mean 'amdahl'?"),
-        ("moldable?speedup=amdahl(serial=2)", "field 'serial': a serial part of 2.0; expected 0 to 1"),
+        ("moldable?speedup=amdahl(serial=2)", "field 'serial': a serial fraction of 2.0; expected 0 to 1"),
         ("moldable?speedup=table(rows=[(4,100)])", "field 'rows': a table of 1 row(s); expected cores and seconds"),
         ("moldable?speedup=table(rows=[(4,100),(8,-5)])", "a table with -5 s on 8 cores; expected times above 0 s"),
         ("moldable?sigma=2&speedup=linear", "field 'speedup': give either a speedup, or sigma and parallelism"),
@@ -85,7 +85,7 @@ def test_a_table_of_one_row_or_with_a_negative_time_is_told(
 
 def test_ranges_are_given_once(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(log, "moldable", "profiles", out=tmp_path / "out") == 2
-    assert "field 'moldable': the jobs have ranges of cores already; give them once" in capsys.readouterr().err
+    assert "field 'moldable': the jobs already have ranges of cores; give ranges once" in capsys.readouterr().err
 
 
 def test_ranges_are_those_of_the_machine_that_is_asked_for(log: Path, tmp_path: Path) -> None:

@@ -156,9 +156,9 @@ def test_a_transform_in_a_plain_file_changes_the_workload(folder: Path) -> None:
 
 
 def test_a_reader_is_asked_only_for_what_it_names(folder: Path) -> None:
-    with pytest.raises(InputError, match="'timezone': is no option of the format 'triples'; it has tick"):
+    with pytest.raises(InputError, match="'timezone': is not an option of the format 'triples'; it has tick"):
         gs.read_workload("log.txt", format="parts.py:Triples", timezone="UTC")
-    with pytest.raises(InputError, match="'rules': is no option of the format 'triples'"):
+    with pytest.raises(InputError, match="'rules': is not an option of the format 'triples'"):
         gs.read_workload("log.txt", format="parts.py:Triples", rules={"zero-runtime": "repair"})
     assert len(gs.read_workload("log.txt", format="parts.py:Triples", rules={"never-ran": "keep"})) == 3
     with pytest.raises(InputError, match="2 files; expected one"):
@@ -167,7 +167,7 @@ def test_a_reader_is_asked_only_for_what_it_names(folder: Path) -> None:
 
 def test_a_reader_that_gives_no_workload_is_named(folder: Path) -> None:
     (folder / "broken.py").write_text("class Broken:\n    def read(self, path):\n        return [1, 2]\n")
-    with pytest.raises(InputError, match=r"Broken\.read gave list; expected a Workload"):
+    with pytest.raises(InputError, match=r"Broken\.read returned list; expected a Workload"):
         gs.read_workload("log.txt", format="broken.py:Broken")
 
 

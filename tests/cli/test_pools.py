@@ -48,7 +48,7 @@ def test_partitions_are_apart_where_a_policy_knows_their_sizes(here: Path, capsy
     asked = ["compare", "one.txt", "--policy", "easy", "--policy", "site=slurm?conf=slurm.conf", "--no-page"]
     assert main(asked) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "machine: 10 cores in 2 partitions, each a pool of its own (slurm.conf)" in told
+    assert "machine: 10 cores in 2 partitions, each a separate pool (slurm.conf)" in told
     assert "not simulated" not in told
     assert clusters(here / "gridsim-results" / "easy") == (["batch"] * 4 + ["gpu"]) * 4
     assert set(clusters(here / "gridsim-results" / "site")) == {"cluster"}
@@ -78,19 +78,19 @@ def test_a_slurm_conf_may_be_the_platform(here: Path, capsys: pytest.CaptureFixt
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 10 cores (slurm.conf)" in told
     assert "batch and gpu are one queue and all 10 cores one pool" in told
-    assert "as --partitions pooled asks for" in told
+    assert "because of --partitions pooled" in told
 
 
 def test_partitions_of_no_known_size_cannot_be_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "one.txt", "--partitions", "apart"]) == 2
-    assert "partitions cannot be simulated apart: how many cores each has is not known" in capsys.readouterr().err
+    assert "partitions cannot be separate: the number of cores of each is unknown" in capsys.readouterr().err
     assert main(["compare", "one.txt", "--policy", "easy", "--no-page"]) == 0
     assert "Partitions are not simulated: batch and gpu" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_log_of_several_clusters_is_asked_about(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "two.txt", "--policy", "easy"]) == 2
-    assert "holds 2 clusters: alpha (20 jobs), beta (10 jobs); say which" in capsys.readouterr().err
+    assert "contains 2 clusters: alpha (20 jobs), beta (10 jobs); choose one" in capsys.readouterr().err
     assert main(["workload", "check", "two.txt", "--cluster", "beta"]) == 0
     assert "10 kept of 10" in " ".join(capsys.readouterr().out.split())
     assert main(["compare", "two.txt", "--cluster", "alpha", "--policy", "easy", "--no-page"]) == 0
@@ -101,7 +101,7 @@ def test_all_clusters_of_a_log_are_a_machine_of_several(here: Path, capsys: pyte
     assert main(["compare", "two.txt", "--cluster", "all", "--policy", "easy", "--no-page"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "30 of 30 jobs of clusters alpha and beta" in told
-    assert "made different by adding 100 to those of beta" in told
+    assert "made unique by adding 100 to those of beta" in told
     assert "in 2 clusters (most cores in use at once)" in told
     assert sorted(clusters(here / "gridsim-results" / "easy")) == ["alpha"] * 20 + ["beta"] * 10
 

@@ -26,9 +26,9 @@ def recipe(tmp_path: Path) -> Path:
 def test_a_recipe_is_simulated_and_its_result_written(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = recipe.parent / "out"
     assert main(["run", str(recipe), "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert "wait_mean" in told
-    assert told.endswith(f"written to {out}\n")
+    output = capsys.readouterr().out
+    assert "wait_mean" in output
+    assert output.endswith(f"written to {out}\n")
     assert sorted(path.name for path in out.iterdir()) == ["jobs.csv", "metrics.json", "run.json"]
 
 
@@ -132,7 +132,7 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
     assert sorted(path.name for path in out.iterdir()) == ["jobs.parquet", "metrics.json", "run.json"]
     assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 0
     again = capsys.readouterr().out
-    assert again.endswith(f"\nnot simulated again: the record of this run was there, in {out}\n")
+    assert again.endswith(f"\nnot simulated again; the record of this run exists in {out}\n")
     assert main(["run", str(recipe), "--table", "parquet", "--out", str(whole), "--json"]) == 0
     known = json.loads(capsys.readouterr().out)
     assert main(["run", str(recipe), "--stream", "--out", str(out), "--json"]) == 0
@@ -141,7 +141,7 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
 
 @pytest.mark.parquet
 @pytest.mark.parametrize(
-    ("recipe_text", "told"),
+    ("recipe_text", "output"),
     [
         (RECIPE, "field 'estimates': needs all jobs at once"),
         (STREAMED.replace("easy", "easy++"), "sorts or predicts by more than the request of each job"),
@@ -149,10 +149,10 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
     ],
 )
 def test_what_needs_all_jobs_exits_with_two_and_writes_nothing(
-    recipe: Path, capsys: pytest.CaptureFixture[str], recipe_text: str, told: str
+    recipe: Path, capsys: pytest.CaptureFixture[str], recipe_text: str, output: str
 ) -> None:
     recipe.write_text(recipe_text)
     out = recipe.parent / "out"
     assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 2
-    assert told in capsys.readouterr().err
+    assert output in capsys.readouterr().err
     assert not out.exists()

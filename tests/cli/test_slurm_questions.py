@@ -118,7 +118,7 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
 def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quote", str(as_of(600, tmp_path / "now.txt")), "--at", "now", *QUOTE[:-1]]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "repaired: the job runs for as long as it asked for (--on-still-waiting repair)" in told
+    assert "repaired: the run time becomes the requested walltime (--on-still-waiting repair)" in told
 
 
 @pytest.mark.long
@@ -195,14 +195,14 @@ def test_the_state_of_a_quote_is_that_of_the_log(tmp_path: Path, capsys: pytest.
         (
             4,
             ["--task-gpus", "3"],
-            "no nodes of partition all can hold 4 cores with the memory and GPUs that it asks for",
+            "no nodes of partition all can hold 4 cores with the requested memory and GPUs",
         ),
-        (2, ["--task-gpus", "1", "--gpu-kind", "v100"], "with the features that it asks for"),
+        (2, ["--task-gpus", "1", "--gpu-kind", "v100"], "with the requested features"),
         (8, ["--pool", "matlab=2"], 1000),
         (4, ["--pool", "matlab=3"], "slurm rejects the job: 3 of licence matlab is above Licenses 2"),
         (4, ["--feature", "ssd"], 1200),  # the jobs of the log are on these nodes, until 1200 and 1800 s
-        (4, ["--feature", "none"], "no nodes of partition all can hold the features that it asks for"),
-        (4, ["--task-memory", "9000"], "with the memory and GPUs that it asks for"),
+        (4, ["--feature", "none"], "no nodes of partition all can hold the requested features"),
+        (4, ["--task-memory", "9000"], "with the requested memory and GPUs"),
         (16, ["--exclusive"], 1800),
         (4, ["--user", "bob", "--qos", "low"], "held back now by QOSMaxJobsPerUserLimit of QOS low, a limit of"),
     ],
@@ -223,9 +223,9 @@ def test_gpus_licences_memory_and_limits_of_a_quoted_job_count_under_slurm(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--task-gpus", "0.5"], "has 0.5 GPUs a task; Slurm gives whole ones here"),
-        (["--pool", "ansys=1"], "'ansys' is no licence of the site; known: matlab"),
-        (["--task-gpus", "1", "--gpu-kind", "a", "--gpu-kind", "b"], "a job of Slurm has GPUs of one type"),
+        (["--task-gpus", "0.5"], "has 0.5 GPUs per task; expected whole GPUs under slurm"),
+        (["--pool", "ansys=1"], "'ansys' is not a licence of the site; known: matlab"),
+        (["--task-gpus", "1", "--gpu-kind", "a", "--gpu-kind", "b"], "expected one GPU type"),
     ],
 )
 def test_what_a_slurm_site_cannot_be_asked_for_is_refused(
@@ -302,7 +302,7 @@ def test_local_dates_beside_unix_times_need_the_zone_of_the_site(
     assert main([*compared, "--policy", POLICY + BOOT]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "field 'boot'" in told
-    assert "the zone of the site is not known; give it, such as --timezone" in told
+    assert "but the site's time zone is unknown; give it, such as --timezone" in told
     assert main([*compared, "--policy", POLICY + BOOT, "--timezone", "America/Chicago"]) == 0
     capsys.readouterr()
     assert answer(words, capsys)["submitted"] == "2026-11-21 00:56:32"  # Chicago is six hours behind
@@ -327,7 +327,7 @@ def test_reservations_are_read_in_the_zone_of_the_log_and_named_where_they_lie_o
     told = " ".join(capsys.readouterr().out.split())
     assert (
         "Outside the time of the log, so without effect: reservation old (2025-11-21 08:00 to 08:05) and boot time "
-        "2027-11-21 08:00 (only the phase of the scheduler's periods follows from it)." in told
+        "2027-11-21 08:00 (it determines only the phase of the scheduler's periods)." in told
     )
     assert main([*words, "--timezone", "UTC"]) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -381,10 +381,10 @@ def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("policy", "nodes", "told"),
     [
-        ("slurm", "ten", "'ten' is no number of nodes; expected such as +10"),
-        ("slurm", "big:+1", "'big' is no partition; known: cpu, gpu, all"),
+        ("slurm", "ten", "'ten' is not a number of nodes; expected a value such as +10"),
+        ("slurm", "big:+1", "'big' is not a partition; known: cpu, gpu, all"),
         ("slurm", "gpu:-3", "3 nodes fewer; partition 'gpu' has 2 of 8 cores"),
-        ("easy", "+1", "needs a policy that knows its site"),
+        ("easy", "+1", "needs a policy that describes its site"),
     ],
 )
 def test_nodes_that_are_none_are_refused(
@@ -398,4 +398,4 @@ def test_nodes_that_are_none_are_refused(
 def test_the_compiled_engine_is_an_error_with_the_engines_that_run_slurm(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(LOG), "--policy", POLICY, "--engine", "compiled", "--no-page"]) == 2
     error = capsys.readouterr().err
-    assert "field 'engine': compiled cannot run this: the scheduler of Slurm runs under SimPy only; use auto" in error
+    assert "field 'engine': compiled cannot run this: Slurm's scheduler requires the engine simpy; use auto" in error

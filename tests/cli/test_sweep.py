@@ -99,9 +99,9 @@ def table(store: str = "campaign-results") -> list[dict[str, str]]:
 
 def test_a_sweep_writes_a_row_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep() == 0
-    told = capsys.readouterr()
-    assert "6 of 6 runs finished, 0 failed, 0 to do\n" in told.out
-    assert told.out.endswith("Written: campaign-results/\n")
+    output = capsys.readouterr()
+    assert "6 of 6 runs finished, 0 failed, 0 to do\n" in output.out
+    assert output.out.endswith("Written: campaign-results/\n")
     assert [(row["policy"], row["seed"], row["status"]) for row in table()] == [
         (policy, seed, "finished") for seed in "123" for policy in ("fcfs", "easy")
     ]
@@ -162,12 +162,12 @@ def test_plain_lines_tell_how_far_it_is_and_how_long_it_will_take(
 def test_many_failures_are_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
     text = numbered(PICKY.replace("== 1", ">= 0"), "Picky").replace("[factors]", "[factors]\nseed = [1, 2, 3, 4, 5]")
     assert sweep(text=text) == 1
-    told = capsys.readouterr()
-    assert told.err.count("failed: seed") == 10
-    assert "further failures are only counted" in told.err
-    assert told.err.splitlines()[-1] == "15 of 15 runs, 15 failed"
-    assert told.out.count("failed: seed") == 10
-    assert "… and 5 more in campaign-results/failed" in told.out
+    output = capsys.readouterr()
+    assert output.err.count("failed: seed") == 10
+    assert "further failures are only counted" in output.err
+    assert output.err.splitlines()[-1] == "15 of 15 runs, 15 failed"
+    assert output.out.count("failed: seed") == 10
+    assert "… and 5 more in campaign-results/failed" in output.out
     assert {row["status"] for row in table()} == {"failed"}
 
 
@@ -178,10 +178,10 @@ def test_status_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("--shard", "1/2") == 0
     capsys.readouterr()
     assert sweep("--status", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["finished"], told["failed"], told["left"], told["total"]) == (4, 0, 2, 6)
-    assert told["driver"] is None
-    assert told["cpu"] > 0
+    output = json.loads(capsys.readouterr().out)
+    assert (output["finished"], output["failed"], output["left"], output["total"]) == (4, 0, 2, 6)
+    assert output["driver"] is None
+    assert output["cpu"] > 0
 
 
 @pytest.mark.long
@@ -195,11 +195,11 @@ def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) 
                 assert time.monotonic() < until
                 time.sleep(0.02)
             assert sweep("--status", text=None) == 0
-            told = capsys.readouterr().out
-            assert told.startswith("1 of 3 runs finished, 0 failed, 2 to do\n")
-            assert f"worked on by process {driver.pid} on " in told
+            output = capsys.readouterr().out
+            assert output.startswith("1 of 3 runs finished, 0 failed, 2 to do\n")
+            assert f"worked on by process {driver.pid} on " in output
             assert sweep(text=None) == 2
-            assert f"is worked on by process {driver.pid} on " in capsys.readouterr().err
+            assert f"is in use by process {driver.pid} on " in capsys.readouterr().err
         finally:
             Path("go").touch()
         assert driver.wait(300) == 0
@@ -207,9 +207,9 @@ def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) 
 
 def test_json_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("--json", text=numbered(PICKY, "Picky")) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["finished"], told["failed"], told["left"]) == (2, 1, 0)
-    (failure,) = told["failures"]
+    output = json.loads(capsys.readouterr().out)
+    assert (output["finished"], output["failed"], output["left"]) == (2, 1, 0)
+    (failure,) = output["failures"]
     assert failure["unit"] == "number 1"
     assert failure["error"].endswith("RuntimeError: not number 1")
     assert "mine.py" in failure["traceback"]
@@ -220,13 +220,13 @@ def test_json_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_run_that_fails_is_told_and_run_again_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     text = numbered(PICKY, "Picky")
-    for words, told in [
+    for words, output in [
         ((), "failed: number"),
         ((), "gridsim sweep --retry-failed"),
         (("--retry-failed",), "1 failed"),
     ]:
         assert sweep(*words, text=text) == 1
-        assert told in capsys.readouterr().out
+        assert output in capsys.readouterr().out
     journal = [json.loads(line) for line in Path("campaign-results/journal.jsonl").read_text().splitlines()]
     assert len(journal) == 4
     assert sum("error" in entry for entry in journal) == 2
@@ -238,10 +238,10 @@ def test_a_policy_that_was_mended_is_run_anew_and_the_old_failure_is_forgotten(
     sweep(text=numbered(PICKY, "Picky"))
     capsys.readouterr()
     assert sweep(text=numbered(PICKY.replace("self.number == 1", "False"), "Picky")) == 0
-    told = capsys.readouterr()
-    assert "mine.py has changed: all runs with it are made anew" in told.err
-    assert "3 of 3 runs finished, 0 failed, 0 to do\n" in told.out
-    assert "failed:" not in told.out
+    output = capsys.readouterr()
+    assert "mine.py has changed: all its runs are repeated" in output.err
+    assert "3 of 3 runs finished, 0 failed, 0 to do\n" in output.out
+    assert "failed:" not in output.out
     assert [row["status"] for row in table()] == ["finished"] * 3
 
 
@@ -254,9 +254,9 @@ def empty(path: Path) -> None:
 
 
 def change(path: Path) -> None:
-    told = json.loads(path.read_text())
-    told["metrics"]["wait_mean"] += 1000.0
-    path.write_text(json.dumps(told, indent=1) + "\n")
+    output = json.loads(path.read_text())
+    output["metrics"]["wait_mean"] += 1000.0
+    path.write_text(json.dumps(output, indent=1) + "\n")
 
 
 @pytest.mark.parametrize("damage", [cut, empty, change])
@@ -272,10 +272,10 @@ def test_a_damaged_result_is_computed_again_and_that_is_said(
         (Path("campaign-results") / "runs.csv").unlink()
     capsys.readouterr()
     assert sweep("--status") == 0
-    told = capsys.readouterr()
-    assert "5 of 6 runs finished, 0 failed, 1 to do" in told.out
-    assert "1 damaged result, to be run again by the next call" in told.err
-    with pytest.warns(UserWarning, match=f"1 damaged result discarded, to be run again: {damaged}"):
+    output = capsys.readouterr()
+    assert "5 of 6 runs finished, 0 failed, 1 to do" in output.out
+    assert "1 damaged result; the next call runs them again" in output.err
+    with pytest.warns(UserWarning, match=f"1 damaged result discarded, which run again: {damaged}"):
         assert sweep() == 0
     assert contents(Path("campaign-results")) == before
 
@@ -334,7 +334,7 @@ def test_a_store_of_an_earlier_version_goes_on_without_its_torn_results() -> Non
     with pytest.warns(UserWarning, match="earlier version|damaged") as caught:
         assert sweep() == 0
     assert "5 results of an earlier version without checksums" in str(caught[0].message)
-    assert f"1 damaged result discarded, to be run again: {files[2]}" in str(caught[1].message)
+    assert f"1 damaged result discarded, which run again: {files[2]}" in str(caught[1].message)
     assert contents(Path("campaign-results")) == before
     assert [path.stat().st_mtime_ns == time for path, time in zip(files, times, strict=True)] == [
         True,
@@ -363,10 +363,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str, text: str | None = 
     runs = sorted(Path("campaign-results").rglob("*"))
     capsys.readouterr()
     assert sweep(*words, text=text) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("gridsim: error: ")
+    output = capsys.readouterr().err
+    assert output.startswith("gridsim: error: ")
     assert sorted(Path("campaign-results").rglob("*")) == runs
-    return told
+    return output
 
 
 @pytest.mark.parametrize("words", [(), ("--status",)])
@@ -375,8 +375,8 @@ def test_a_log_that_changed_is_noticed(capsys: pytest.CaptureFixture[str], words
     text = '[workload]\nfile = "log.swf"\n[factors]\npolicy = ["fcfs"]\n'
     assert sweep(text=text) == 0
     Path("log.swf").write_text(LOG.replace("10", "11"))
-    told = refused(capsys, *words, text=text)
-    assert "log.swf: has changed since results were made from it (SHA-256 " in told
+    output = refused(capsys, *words, text=text)
+    assert "log.swf: has changed since results were made from it (SHA-256 " in output
     Path("log.swf").write_text(LOG)
     assert sweep(text=text) == 0
 
@@ -393,28 +393,28 @@ def test_results_of_something_else_are_refused(
     note.write_text(text.replace('"version": "', '"version": "9.'))
     assert "campaign.json, field 'version': the folder has results of \"9." in refused(capsys)
     note.write_text(text[:50])
-    assert "campaign.json line 4: is no JSON" in refused(capsys)
+    assert "campaign.json line 4: is not valid JSON" in refused(capsys)
     note.unlink()
     Store("campaign-results").claim({"version": json.loads(text)["version"], "loads": [0.5, 1.0]})  # of a paper
     assert "campaign.json, field 'loads': the folder has results of [0.5, 1.0], not null" in refused(capsys)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "output"),
     [
         (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
-        (("--shard", "4/3"), "'4/3' is no part"),
+        (("--shard", "4/3"), "'4/3' is not a part"),
         (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
     ],
 )
-def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
-    assert told in refused(capsys, *words)
+def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], output: str) -> None:
+    assert output in refused(capsys, *words)
 
 
 def test_one_campaign_at_a_time_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "campaign.toml", "more.toml"]) == 2
-    assert "'more.toml' is too much; one campaign at a time" in capsys.readouterr().err
+    assert "'more.toml' is one argument too many; give one campaign" in capsys.readouterr().err
 
 
 # Parts
@@ -429,9 +429,9 @@ def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 of 6 runs finished, 0 failed, 4 to do" in capsys.readouterr().out
     for _ in range(2):  # the second call has nothing to do
         assert main(["sweep", "merge", "part-1", "part-2", "--out", "whole"]) == 0
-    told = capsys.readouterr()
-    assert "part-1: 4 results taken over" in told.err
-    assert "part-1: 0 results taken over" in told.err
+    output = capsys.readouterr()
+    assert "part-1: 4 results copied" in output.err
+    assert "part-1: 0 results copied" in output.err
     sweep()
     assert table("whole") == table()
 
@@ -444,7 +444,7 @@ def test_damaged_results_are_not_merged(capsys: pytest.CaptureFixture[str]) -> N
     whole = damaged.read_bytes()
     change(damaged)
     words = ["sweep", "merge", "part-1", "part-2", "--out", "whole"]
-    with pytest.warns(UserWarning, match=f"{damaged} is damaged and is not taken over"):
+    with pytest.warns(UserWarning, match=f"{damaged} is damaged and was not copied"):
         assert main(words) == 1
     assert [row["status"] for row in table("whole")].count("missing") == 1
     damaged.write_bytes(whole)
@@ -458,14 +458,14 @@ def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) ->
     sweep("--out", "one")
     sweep("--out", "other", text=RECIPE.replace("last = 3", "last = 4"))
     capsys.readouterr()
-    for words, told in [
+    for words, output in [
         (["one"], "expected gridsim sweep merge STORE [STORE ...] --out DIR"),
         (["--out", "whole"], "expected gridsim sweep merge"),
         (["none", "--out", "whole"], "none: holds no results of a sweep"),
         (["one", "other", "--out", "whole"], "field 'sweep': the folder has results of"),
     ]:
         assert main(["sweep", "merge", *words]) == 2
-        assert told in capsys.readouterr().err
+        assert output in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
@@ -475,9 +475,9 @@ def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", full)
         assert sweep() == 2
-    told = capsys.readouterr().err
-    assert "gridsim: error: campaign-results/runs/" in told
-    assert told.endswith(".json: No space left on device\n")
+    output = capsys.readouterr().err
+    assert "gridsim: error: campaign-results/runs/" in output
+    assert output.endswith(".json: No space left on device\n")
     assert sweep() == 0
 
 

@@ -97,7 +97,7 @@ def test_a_packed_workload_runs_from_a_recipe(tmp_path: Path, capsys: pytest.Cap
         ("duplicate?loed=2", "unknown parameter of duplicate 'loed'; did you mean 'load'?"),
         ("deadlines?tolerance=0.5", "field 'tolerance': a tolerance of 0.5; expected 1 (none) or more"),
         ("deadlines?reference=eazy", "unknown policy 'eazy'; did you mean 'easy'?"),
-        ("slice?first=99", "no job is left by Slice("),
+        ("slice?first=99", "selects no job; the workload is"),
     ],
 )
 def test_what_is_wrong_with_a_transform_is_told_and_nothing_written(
@@ -110,4 +110,4 @@ def test_what_is_wrong_with_a_transform_is_told_and_nothing_written(
 
 def test_deadlines_are_not_stretched_afterwards(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(log, "deadlines", "expand?load=1.2", out=tmp_path / "out") == 2
-    assert "expand first, then give deadlines" in capsys.readouterr().err
+    assert "expand before deadlines" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_a_smaller_machine_is_a_value_and_no_option(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--cores", "many"], "'many' is no size; expected such as +25%, +64 or 512"),
+        (["--cores", "many"], "'many' is not a size; expected for example +25%, +64 or 512"),
         (["--cores", "nan%"], "nan cores are no machine"),
         (["--cores", "+inf"], "inf cores are no machine"),
         (["--cores=-100%"], "0 cores are no machine"),
@@ -68,7 +68,7 @@ def test_a_smaller_machine_is_a_value_and_no_option(capsys: pytest.CaptureFixtur
         (["--halve", "slowdown_sum"], "unknown metric to halve"),
         (["--users", "slice?jobs=5"], "unknown kind of users 'slice'"),
         (["--users", "fixed?think=1"], "unknown parameter of fixed 'think'"),
-        (["--load-times", "x"], "'x' is no number"),
+        (["--load-times", "x"], "'x' is not a number"),
         (["--halve", "utilisation"], "unknown metric to halve 'utilisation'"),
         (["--policy", "easi"], "did you mean 'easy'"),
     ],

@@ -112,9 +112,9 @@ def test_licences_and_limits_are_changes_too(site: Path, capsys: pytest.CaptureF
     ("words", "message"),
     [
         (["--add-pool", "ansys:1"], "unknown pool or licence 'ansys'"),
-        (["--add-pool", ","], "is empty; expected such as matlab:4"),
+        (["--add-pool", ","], "is empty; expected for example matlab:4"),
         (["--set-limit", "qos.cpu.GrpJobs=1"], "unknown QOS 'cpu'"),
-        (["--nodes", "gpu:+1;many", "--together"], "'many' is no number of nodes"),
+        (["--nodes", "gpu:+1;many", "--together"], "'many' is not a number of nodes"),
     ],
 )
 def test_changes_of_what_is_not_there_are_refused(

@@ -41,8 +41,8 @@ def test_workers_change_nothing_in_what_is_written_and_told(
         monkeypatch.setattr("sys.argv", ["gridsim", *line])
         assert main(line) == 0
         found.append((capsys.readouterr().out, written(tmp_path / "out")))
-    (told, files), others = found
-    assert (told, files) == others
+    (output, files), others = found
+    assert (output, files) == others
     assert any(name.endswith(".html") for name in files)
 
 
@@ -52,11 +52,11 @@ def test_workers_replay_as_this_process_does(tmp_path: Path, capsys: pytest.Capt
         "; MaxProcs: 4\n"
         + "".join(f"{n} {n * 5} {n} 20 {1 + n % 4} -1 -1 {1 + n % 4} 30 -1 1 1 1 1 1 -1 -1 -1\n" for n in range(1, 60))
     )
-    told = []
+    output = []
     for count in ("1", "2"):
         assert main(["calibrate", str(log), "--workers", count]) == 0
-        told.append(capsys.readouterr().out)
-    assert told[0] == told[1]
+        output.append(capsys.readouterr().out)
+    assert output[0] == output[1]
 
 
 POLICY = """
@@ -77,8 +77,10 @@ def test_a_policy_that_fails_in_a_worker_is_told_as_in_this_process(
     found = []
     for count in ("1", "2"):
         code = main(["compare", *LOG, "--policy", "easy", "--policy", "faulty.py:Faulty", "--workers", count])
-        told = capsys.readouterr().err.splitlines()
-        found.append((code, [line for line in told if not line.startswith("Compiling")]))  # the first process prints it
+        output = capsys.readouterr().err.splitlines()
+        found.append(
+            (code, [line for line in output if not line.startswith("Compiling")])
+        )  # the first process prints it
     assert found[0] == found[1]
     assert found[0][0] == 2
     assert found[0][1][0].startswith(error)
@@ -120,7 +122,7 @@ def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as exit_:
         main(["compare", "--workers", "0"])
     assert exit_.value.code == 2
-    assert "'0' is no number of processes; expected 1 or more" in capsys.readouterr().err
+    assert "'0' is not a number of processes; expected 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"]])
@@ -144,9 +146,9 @@ def test_a_compile_in_a_worker_is_announced_with_its_length(
     )
     line = ["compare", *LOG, "--no-page", "--policy", "fresh.py:Fresh", "--policy", "fcfs", "--workers", "2"]
     assert main(line) == 0
-    told = capsys.readouterr().err
-    assert told.count("Compiling the inner loops of gridsim_plugin_fresh: about") == 1
-    assert "once for this installation" in told
+    output = capsys.readouterr().err
+    assert output.count("Compiling the inner loops of gridsim_plugin_fresh: about") == 1
+    assert "once per installation" in output
 
 
 def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
@@ -204,13 +206,13 @@ def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_
             time.sleep(0.02)
         assert driver.pid not in met
         os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: every process gets the signal
-        _, told = driver.communicate(timeout=300)
+        _, output = driver.communicate(timeout=300)
     finally:
         if driver.poll() is None:
             os.killpg(driver.pid, signal.SIGKILL)
     assert driver.returncode == 130
-    assert told.splitlines()[-1] == "gridsim: interrupted; nothing half-written was left"
-    assert "Traceback" not in told
+    assert output.splitlines()[-1] == "gridsim: interrupted; no incomplete file was left"
+    assert "Traceback" not in output
     for pid in met:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

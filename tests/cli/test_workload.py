@@ -73,7 +73,7 @@ def test_check_says_what_a_log_lacks(tmp_path, capsys):
     missing = json.loads(capsys.readouterr().out)["missing"]
     assert [text.split(" (")[0] for text in missing] == [
         "size of the machine",
-        "requested times",
+        "requested walltimes",
         "wait times",
         "users",
     ]
@@ -102,7 +102,7 @@ def test_describe_needs_a_machine(tmp_path):
 def test_convert_applies_the_rules_and_leaves_a_sound_log(log, tmp_path, capsys, name):
     out = tmp_path / name
     assert run("convert", log, out, "--on-zero-runtime", "repair", "--on-over-estimate", "repair") == 0
-    assert "zero-runtime: 1 line (4) repaired: the runtime becomes 1 s" in capsys.readouterr().out
+    assert "zero-runtime: 1 line (4) repaired: the run time becomes 1 s" in capsys.readouterr().out
     back = read_swf(out)
     assert back.job.tolist() == [1, 2, 3]
     assert back.provenance["problems"] == []
@@ -237,7 +237,7 @@ def test_load_tells_what_was_read(log):
         "machine: 8 cores (MaxProcs in the header)",
         "zero-runtime: 1 line (4) left out (--on-zero-runtime skip)",
         "too-wide: 1 line (6) left out (--on-too-wide skip)",
-        "over-estimate: 1 line (5) kept as they are (--on-over-estimate keep)",
+        "over-estimate: 1 line (5) kept unchanged (--on-over-estimate keep)",
     ]
 
 
@@ -245,7 +245,7 @@ def test_load_counts_allocated_cores_that_stood_in_for_requests(tmp_path):
     (tmp_path / "log.swf").write_text("1 0 -1 10 2 -1 -1 -1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
     lines = source.summary_lines(*loaded(tmp_path / "log.swf", "--cores", 4))
     assert "machine: 4 cores (given)" in lines
-    assert any("allocated ones 1 times" in line for line in lines)
+    assert any("allocated 1 times" in line for line in lines)
 
 
 def test_without_a_log_the_built_in_workload_is_loaded():
@@ -255,7 +255,7 @@ def test_without_a_log_the_built_in_workload_is_loaded():
 
 
 def test_options_of_the_built_in_workload_are_refused_beside_a_log(log):
-    with pytest.raises(InputError, match="--load shape"):
+    with pytest.raises(InputError, match="--load apply to the built-in workload"):
         loaded(log, "--load", 0.5)
 
 

@@ -57,7 +57,7 @@ def test_one_folder_with_all_that_a_workshop_asks_for(tmp_path: Path, capsys: py
     out = published(tmp_path, str(LOG), "--shift", "--title", "Our site, 2026")
     told = capsys.readouterr().out
     assert "386 jobs, 14 left out; README.md describes them" in told
-    assert "README.md has 3 sections that only the site can write" in told
+    assert "README.md has 3 sections for the site to complete" in told
     assert {it.name for it in out.iterdir()} == FILES | {"figures"}
     names = {"arrivals", "sizes", "runtimes", "usage", "users"}
     assert {it.name for it in (out / "figures").iterdir()} == {
@@ -123,7 +123,7 @@ def test_the_same_log_and_key_are_the_same_bytes(tmp_path: Path) -> None:
 def test_what_the_site_says_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "about.md").write_text("## System\n\nForty nodes.\n")
     out = published(tmp_path, str(LOG), "--about", str(tmp_path / "about.md"), "--cores", "128")
-    assert "only the site can write" not in capsys.readouterr().out
+    assert "for the site to complete" not in capsys.readouterr().out
     readme = (out / "README.md").read_text()
     assert "## System\n\nForty nodes.\n\n## Facts" in readme
     assert "To be written" not in readme
@@ -142,12 +142,12 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "notes.txt").write_text("for us")
     published(tmp_path, str(LOG), code=2)
-    assert "holds notes.txt, which publish did not write; expected a new or empty folder" in capsys.readouterr().err
+    assert "contains notes.txt, which publish did not write; expected a new or empty folder" in capsys.readouterr().err
     assert main(["workload", "publish", str(LOG), "--key-text", "short", "--out", str(tmp_path / "x")]) == 2
-    assert "a key of 5 bytes" in capsys.readouterr().err
+    assert "the key has 5 bytes" in capsys.readouterr().err
     workflow = ROOT / "scenarios" / "examples" / "workflow.json"
     assert main(["workload", "publish", str(workflow), "--key-text", KEY, "--out", str(tmp_path / "y")]) == 2
-    assert "holds workflows" in capsys.readouterr().err
+    assert "contains workflows" in capsys.readouterr().err
     assert (
         main(["workload", "publish", str(LOG), "--key-text", KEY, "--out", str(tmp_path / "z"), "--about", "no.md"])
         == 2

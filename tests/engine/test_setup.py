@@ -106,26 +106,26 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[CompiledRun]:
 @pytest.mark.parametrize(
     ("jobs", "how", "why"),
     [
-        (JOBS, {"policy": "easy?ordering=drf"}, "DominantShare.* is asked again after each start"),
+        (JOBS, {"policy": "easy?ordering=drf"}, "DominantShare.* is called again after each start"),
         (
             JOBS,
             {"policy": Backfilling(ordering=Drawing(), reserve=Strict())},
-            "Drawing.* names the next request itself",
+            "Drawing.* selects the next request itself",
         ),
         (JOBS, {"policy": Backfilling(predict=Hour())}, "Hour.* predicts in Python"),
         (JOBS, {"policy": Backfilling(predict=Recent(), correct=Tenfold())}, "Tenfold.* corrects in Python"),
         (
             JOBS,
             {"policy": Backfilling(predict=Recent(), backfill_order=Widest())},
-            "Widest.* is asked for each request, with its prediction",
+            "Widest.* is called for each request, with its prediction",
         ),
-        (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* follows what each share uses"),
+        (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* depends on the usage of each share"),
         (JOBS, {"policy": Sidestepping()}, "Sidestepping.* has no compiled scheduling cycle"),
         (JOBS, {"policy": "conservative?ordering=wfp3"}, "no compiled scheduling cycle"),
-        (JOBS, {"policy": "qops?unadmitted=best-effort"}, "jobs stay without any promise"),
+        (JOBS, {"policy": "qops?unadmitted=best-effort"}, "jobs may have no reservation"),
         (JOBS, {"policy": "msb?partition=greedy"}, "Greedy.* chooses sizes"),
-        (JOBS, {"policy": "fqops?ordering=wfp3"}, "Wfp3.* is asked at each compression"),
-        (JOBS, {"policy": "mrt?heuristic=edf+est"}, "EarliestDeadlineAndStart.* is asked for each decision"),
+        (JOBS, {"policy": "fqops?ordering=wfp3"}, "Wfp3.* is called at each compression"),
+        (JOBS, {"policy": "mrt?heuristic=edf+est"}, "EarliestDeadlineAndStart.* is called for each decision"),
         (JOBS, {"policy": "guaranteed?admission=conservative"}, "Conservative.* searches in Python"),
         (JOBS, {"policy": "fqops?slack_factor=1.00001"}, "the slack factor 1.00001 is too fine"),
         (
@@ -173,7 +173,7 @@ def test_a_user_is_told_and_the_command_ends_with_2(capsys: pytest.CaptureFixtur
     assert main(["compare", "--jobs", "20", "--policy", "p-slr-sf", "--engine", "compiled", "--no-page"]) == 2
     told = capsys.readouterr().err
     assert "'engine'" in told
-    assert "ProjectedSlrStarvationFree(lateness=1) is asked again after each start" in told
+    assert "ProjectedSlrStarvationFree(lateness=1) is called again after each start" in told
 
 
 def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, calendars: list[CompiledRun]) -> None:
@@ -237,7 +237,7 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
     ("instant", "cores", "why"),
     [
         ("batched", 8, "starts request 1 (2 cores) at 1.0 s, but only 1 of 4 cores are free"),
-        ("per-event", 8, "has 1 cores more in use at 1.0 s than the 4 that there are"),
+        ("per-event", 8, "has 1 more cores in use at 1.0 s than the 4 of the machine"),
         ("batched", 2, "never started 4 jobs, job 1 first"),
     ],
 )
@@ -253,5 +253,5 @@ def test_the_machine_refuses_what_it_has_not(engine: Any, instant: Any, cores: i
 def test_an_engine_is_told_and_no_other_is_known() -> None:
     assert simulate(JOBS, engine="simpy").options["engine"] == "simpy"
     assert simulate(JOBS).options["engine"] == "auto"
-    with pytest.raises(InputError, match="'fast' is none of auto, simpy, compiled"):
+    with pytest.raises(InputError, match="'fast' is not one of auto, simpy, compiled"):
         Run(engine="fast")  # type: ignore[arg-type]

@@ -205,10 +205,10 @@ class Starts(Told):
     [
         ((0, 0), r"starts request 0 at 0.0 s, but it is running already"),
         ((1,), r"starts request 1 at 0.0 s, but it has not arrived"),
-        ((-1,), r"starts -1 at 0.0 s, which is no request"),
-        ((0.0,), r"starts 0.0 at 0.0 s, which is no request"),
-        ((7,), r"starts 7 at 0.0 s, which is no request"),
-        (("0",), r"starts '0' at 0.0 s, which is no request"),
+        ((-1,), r"starts -1 at 0.0 s, which is not a request"),
+        ((0.0,), r"starts 0.0 at 0.0 s, which is not a request"),
+        ((7,), r"starts 7 at 0.0 s, which is not a request"),
+        (("0",), r"starts '0' at 0.0 s, which is not a request"),
     ],
 )
 def test_an_impossible_start_is_refused_by_the_name_of_its_policy(
@@ -243,7 +243,7 @@ def test_more_cores_than_there_are_cannot_be_taken() -> None:
 
 def test_in_per_event_mode_cores_are_lent_inside_an_instant_and_not_beyond_it() -> None:
     assert simulate([(0, 10, 4), (10, 5, 4)], Everyone(), instant="per-event").start.tolist() == [0, 10]
-    with pytest.raises(PolicyError, match=r"has 1 cores more in use at 1.0 s than the 4 that there are"):
+    with pytest.raises(PolicyError, match=r"has 1 more cores in use at 1.0 s than the 4 of the machine"):
         simulate([(0, 10, 3), (1, 10, 2)], Everyone(), instant="per-event")
 
 
@@ -271,7 +271,7 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
         def dispatch(self, now: int) -> Decision:
             return Decision(wake=now)
 
-    with pytest.raises(PolicyError, match=r"wants to be woken at 0.0 s, which is not after now"):
+    with pytest.raises(PolicyError, match=r"requested a wake-up at 0.0 s, which is not after now"):
         simulate([(0, 10, 1)], Hasty())
 
 
@@ -279,20 +279,20 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
     ("decision", "message"),
     [
         ([0], r"decides \[0\] at 0.0 s; expected a Decision"),
-        (Decision([0]), r"starts 0, no Start, at 0.0 s, which is no request"),  # type: ignore[list-item]
+        (Decision([0]), r"starts 0 (not a Start) at 0.0 s, which is not a request"),  # type: ignore[list-item]
         (Decision([Start(0, 3)]), r"starts request 0 on 3 cores at 0.0 s; it can run on 1"),
         (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
-        (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not carried out yet; expected requeue or"),
-        (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not carried out yet"),
-        (Decision(withdrawals=[1]), r"withdraws request 1, which does not wait"),
-        (Decision(withdrawals=[-2]), r"withdraws -2, which is no request"),
-        (Decision(withdrawals=["0"]), r"withdraws '0', which is no request"),  # type: ignore[list-item]
+        (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not supported; expected requeue or"),
+        (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not supported"),
+        (Decision(withdrawals=[1]), r"withdraws request 1, which is not waiting"),
+        (Decision(withdrawals=[-2]), r"withdraws -2, which is not a request"),
+        (Decision(withdrawals=["0"]), r"withdraws '0', which is not a request"),  # type: ignore[list-item]
         (Decision(stops=[0]), r"stops 0 at 0.0 s; expected a Stop"),  # type: ignore[list-item]
-        (Decision(stops=[Stop(-1, "requeue")]), r"stops -1, which is no request"),
-        (Decision(stops=[Stop(0, "requeue", 9)]), r"makes room for 9, which is no request"),
+        (Decision(stops=[Stop(-1, "requeue")]), r"stops -1, which is not a request"),
+        (Decision(stops=[Stop(0, "requeue", 9)]), r"preempts jobs for 9, which is not a request"),
         (Decision(5), r"decides starts=5; expected a list or tuple"),  # type: ignore[arg-type]
-        (Decision(wake=2.5), r"wants to be woken at 2.5; expected whole microseconds"),  # type: ignore[arg-type]
-        (Decision(wake=float("nan")), r"wants to be woken at nan"),  # type: ignore[arg-type]
+        (Decision(wake=2.5), r"requested a wake-up at 2.5; expected whole microseconds"),  # type: ignore[arg-type]
+        (Decision(wake=float("nan")), r"requested a wake-up at nan"),  # type: ignore[arg-type]
     ],
 )
 def test_a_decision_that_cannot_be_carried_out_is_refused(decision: Any, message: str) -> None:
@@ -313,7 +313,7 @@ def test_a_quote_that_is_none_is_refused(quote: Any) -> None:
         def quote(self, request: int, now: int) -> Any:
             return quote
 
-    with pytest.raises(PolicyError, match=r"Wrong\(\) answers request 0 at 0.0 s with .*; expected None or a Quote"):
+    with pytest.raises(PolicyError, match=r"Wrong\(\) answered request 0 at 0.0 s with .*; expected None or a Quote"):
         simulate([(0, 10, 1)], Wrong())
 
 

@@ -110,7 +110,7 @@ def test_what_a_job_that_ends_now_holds_may_be_lent_between_two_events(what: str
     [
         (at(2, cores=[2]), "it is placed on node 2; there are 2, from 0"),
         (at(-1, cores=[2]), "it is placed on node -1"),
-        (at(cores=[]), "it is placed on no node"),
+        (at(cores=[]), "it has no nodes"),
         (at(0.5, cores=[2]), r"its node are \[0.5\]; whole numbers are needed"),  # type: ignore[arg-type]
         (at(0, cores=[float("nan")]), r"its cores are \[nan\]; whole numbers are needed"),
         (at(0, cores=[2], gpus=[[(0, 500.5)]]), r"its GPUs are \[\[\(0, 500.5\)\]\]; whole numbers are needed"),
@@ -133,7 +133,7 @@ def test_what_is_no_placement_is_refused(place: Placement, told: str, instant: s
 
 
 def test_a_pool_has_no_nodes() -> None:
-    with pytest.raises(PolicyError, match="it is placed on nodes, and the machine has none"):
+    with pytest.raises(PolicyError, match="it is placed on nodes, but the machine has none"):
         ran(at(0, cores=[2]), cores=[2], nodes=None)
 
 
@@ -160,7 +160,7 @@ def test_absent_nodes_are_given_to_nobody() -> None:
     placement = machine.take(0, 4, NEVER)
     assert placement is not None
     assert placement.node == [1]
-    with pytest.raises(PolicyError, match="the nodes have too few free"):
+    with pytest.raises(PolicyError, match="too few of its nodes are free"):
         machine.take(1, 1, NEVER)
 
 
@@ -223,11 +223,11 @@ def test_processes_of_somebody_wait_for_idle_cores_one_after_another(nodes: Capa
 
 def test_what_nobody_can_have_or_holds_is_refused() -> None:
     machine = Machine(Environment(), 8)
-    with pytest.raises(PolicyError, match="9 cores are requested of a machine with 8"):
+    with pytest.raises(PolicyError, match="9 cores are requested, but the machine has 8"):
         machine.request(9)
     held = machine.request(8)
     waiting = machine.request(1)
-    with pytest.raises(PolicyError, match="1 cores are released that the request does not hold"):
+    with pytest.raises(PolicyError, match="1 cores are released, but the request does not hold them"):
         machine.release(waiting)
     machine.release(held)
     with pytest.raises(PolicyError, match="does not hold"):

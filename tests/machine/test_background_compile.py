@@ -33,10 +33,10 @@ with when_compiling(lambda module: print("compiled here:", module)):
 @pytest.mark.long
 def test_what_another_process_has_compiled_is_not_compiled_again(tmp_path: Path) -> None:
     places = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", _ALONE], env=places, capture_output=True, text=True, check=True, timeout=600
     )
-    assert told.stdout.splitlines() == ["ended with 0", "is clear: True", "again: None"]
+    assert output.stdout.splitlines() == ["ended with 0", "is clear: True", "again: None"]
     assert list(tmp_path.rglob("planned.is_clear*.nbi"))
 
 

@@ -313,8 +313,8 @@ print(squared(np.arange(4.0)))
 
 @pytest.mark.long
 def test_no_loop_waits_for_linear_algebra_and_whoever_wants_it_has_it() -> None:
-    told = subprocess.run([sys.executable, "-c", DOT], capture_output=True, text=True, check=True).stdout
-    assert told == "14.0\n"
+    output = subprocess.run([sys.executable, "-c", DOT], capture_output=True, text=True, check=True).stdout
+    assert output == "14.0\n"
 
 
 NESTED = """
@@ -365,15 +365,15 @@ print(*(name for name in Names.names if name in globals()))
 def test_a_loop_that_loops_call_is_kept_for_them_and_made_again_for_python(tmp_path: Path) -> None:
     (tmp_path / "nested.py").write_text(NESTED)
 
-    def told(*calls: str) -> str:
+    def output(*calls: str) -> str:
         words = [sys.executable, "-W", "error", str(tmp_path / "nested.py"), str(tmp_path / "kept"), *calls]
         return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
-    assert told("outer:3") == "16 outer between inner"
-    assert told("outer:3", "other:3") == "16 4 other", "between and inner are kept for loops"
-    assert told("other:-1", "inner:3", "between:3", "inner:-1") == "negative 4 8 negative inner between"
-    assert told("between:4", "outer:4", "inner:4") == "10 20 5", "nothing is compiled any more"
-    assert told("inner:5", "other:5") == "6 6"
+    assert output("outer:3") == "16 outer between inner"
+    assert output("outer:3", "other:3") == "16 4 other", "between and inner are kept for loops"
+    assert output("other:-1", "inner:3", "between:3", "inner:-1") == "negative 4 8 negative inner between"
+    assert output("between:4", "outer:4", "inner:4") == "10 20 5", "nothing is compiled any more"
+    assert output("inner:5", "other:5") == "6 6"
 
 
 BESIDE = (
@@ -465,8 +465,8 @@ def test_what_a_user_compiles_beside_our_loops_is_compiled_as_ever(tmp_path: Pat
     (tmp_path / "beside.py").write_text(BESIDE)
     words = [sys.executable, "-W", "error", str(tmp_path / "beside.py"), str(tmp_path / "kept")]
     for ours in ("outer between inner refused other", "refused"):
-        told = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert (told.stdout.strip(), told.stderr) == (ours, "")
+        output = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (output.stdout.strip(), output.stderr) == (ours, "")
 
 
 @pytest.mark.long
@@ -475,8 +475,8 @@ def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) ->
     (tmp_path / "nested.py").write_text(NESTED.replace("home._FOLDER", of_another + "home._FOLDER"))
     words = [sys.executable, "-W", "error", str(tmp_path / "nested.py"), str(tmp_path / "kept")]
     for compiled_then in (" outer between inner other", ""):
-        told = subprocess.run([*words, "outer:3", "other:3", "between:3"], capture_output=True, text=True, check=True)
-        assert told.stdout.strip() == "16 4 8" + compiled_then
+        output = subprocess.run([*words, "outer:3", "other:3", "between:3"], capture_output=True, text=True, check=True)
+        assert output.stdout.strip() == "16 4 8" + compiled_then
 
 
 def test_what_a_loop_calls_is_taken_in_after_all_that_call_it() -> None:

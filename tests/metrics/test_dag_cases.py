@@ -50,9 +50,9 @@ def test_a_right_case_passes() -> None:
         (("expected", "jobs", "a", "slr"), "9/6", "jobs a slr: expected 9/6, got 9/5"),
         (("expected", "workload", "sd_slr"), 0.5656854249, "workload sd_slr: expected 0.5656854249"),
         (("expected", "workload", "sd_slr"), None, "workload sd_slr: expected None"),
-        (("expected", "workload", "colour"), 3, "workload colour: nothing to compare it with"),
+        (("expected", "workload", "colour"), 3, "workload colour: it has no counterpart"),
         (("expected", "workload", "mean_slr"), "soon", "workload mean_slr: expected soon"),
-        (("expected", "jobs", "c"), {}, "jobs c: expected it, but there is none"),
+        (("expected", "jobs", "c"), {}, "jobs c: expected, but missing"),
         (("expected", "tasks"), {}, "unknown part 'expected.tasks'"),
         (("colour",), 3, "unknown part 'colour'"),
     ],
@@ -77,5 +77,5 @@ def test_a_case_that_is_none_is_an_input_error() -> None:
     with pytest.raises(InputError, match="cycle"):
         check_metrics_case(cyclic)
     cyclic["jobs"][0]["edges"] = [["x", "z"]]
-    with pytest.raises(InputError, match="leaves the job"):
+    with pytest.raises(InputError, match="connects two jobs"):
         check_metrics_case(cyclic)

@@ -35,5 +35,5 @@ def test_plain_cores_and_pools_of_cores_are_told_apart() -> None:
 
 def test_a_table_without_tasks_tells_no_demands_and_a_damaged_one_is_refused() -> None:
     assert demands_of({"cores": ["1"]}, [1]) is None
-    with pytest.raises(InputError, match=r"field 'each_memory': has what is no whole number"):
+    with pytest.raises(InputError, match=r"field 'each_memory': has a value that is not a whole number"):
         demands_of({"tasks": ["1"], "each_memory": ["much"]}, [0])

@@ -107,8 +107,8 @@ class Broken:
             "field 'minimum': job 8 has the range 0 to 2; expected at least 1",
         ),
         ({"speedups": [Broken(1.0), TABLE]}, r"Broken\(\) gives \(1,\) runtimes on 1 to 16 cores"),
-        ({"speedups": [Broken(1, 0.5, 0, *[1] * 20), TABLE]}, r"Broken\(\) has a runtime of 0.0 on 3 cores"),
-        ({"speedups": [Broken(*[float("nan")] * 20), TABLE]}, r"a runtime of nan on 1 cores"),
+        ({"speedups": [Broken(1, 0.5, 0, *[1] * 20), TABLE]}, r"Broken\(\) has a run time of 0.0 on 3 cores"),
+        ({"speedups": [Broken(*[float("nan")] * 20), TABLE]}, r"a run time of nan on 1 cores"),
     ],
 )
 def test_ranges_and_laws_that_are_none_are_refused(columns: dict[str, Any], told: str) -> None:
@@ -137,9 +137,9 @@ def test_ranges_go_with_their_jobs() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"minimum": np.array([1])}, "field 'minimum': column has 1 rows"),
+        ({"minimum": np.array([1])}, "field 'minimum': the column has 1 rows"),
         ({"maximum": np.array([9, 9, 3])}, "job 3 has the range 4 to 3"),
-        ({"maximum": np.array([99, 9, 9])}, "field 'relative': job 1 has 16; expected runtimes up to"),
+        ({"maximum": np.array([99, 9, 9])}, "field 'relative': job 1 has 16; expected run times up to"),
         ({"weight": np.array([1, 0, 1.0])}, "field 'weight': job 2 has 0; expected a weight above 0"),
         ({"weight": np.array([1, 1, np.inf])}, "field 'weight': job 3 has inf"),
     ],
@@ -159,7 +159,7 @@ def test_of_jobs_with_several_tasks_every_task_has_a_range() -> None:
     last.check()
     assert last.moldable is not None
     assert last.moldable.minimum.tolist() == [3]
-    with pytest.raises(InputError, match="column has 1 rows, the workload 3 requests"):
+    with pytest.raises(InputError, match="column has 1 rows, but the workload has 3 requests"):
         replace(workload, moldable=last.moldable).check()
 
 

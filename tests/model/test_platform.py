@@ -44,7 +44,7 @@ def test_a_router_without_children_is_refused() -> None:
 
 
 def test_two_nodes_of_one_name_are_refused() -> None:
-    with pytest.raises(InputError, match="'a' names two nodes; names must differ"):
+    with pytest.raises(InputError, match="'a' is the name of two nodes; names must differ"):
         Platform(RouterSpec("a", (ClusterSpec("b", 1), ClusterSpec("a", 1))))
 
 

@@ -62,18 +62,18 @@ def test_a_cluster_has_a_price_of_a_core_second(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "told"),
+    ("rate", "message"),
     [
-        ("-1", "has a rate of -1; a price of a core-second from 0 is needed"),
+        ("-1", "has a rate of -1; a price per core-second from 0 is needed"),
         ("nan", "has a rate of nan"),
         ("inf", "has a rate of inf"),
         ('"cheap"', "is 'cheap'; a number was expected"),
         ("true", "is True; a number was expected"),
     ],
 )
-def test_a_price_that_is_none_is_refused(file: Path, rate: str, told: str) -> None:
+def test_a_price_that_is_none_is_refused(file: Path, rate: str, message: str) -> None:
     file.write_text(tree(f'{{cluster = "c", cores = 4, rate = {rate}}}'))
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_platform(file)
     assert error.value.field == "platform.children[0].rate"
 
@@ -86,22 +86,22 @@ def tree(children: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("[platform", "is no TOML"),
-        ("", r"field 'platform': is not there; expected a table \[platform\]"),
+        ("[platform", "is not valid TOML"),
+        ("", r"field 'platform': is missing; expected a table \[platform\]"),
         ("platform = 3", "field 'platform': is 3; a table was expected"),
         ("[platforms]", "unknown key of platform file in .*grid.toml 'platforms'; did you mean 'platform'"),
-        ('[platform]\nrouter = "R"', "field 'platform.children': is not there; a list of tables was expected"),
+        ('[platform]\nrouter = "R"', "field 'platform.children': is missing; a list of tables was expected"),
         (tree(""), "field 'platform.children': router 'R' has no children"),
         (
             tree(f'{CLUSTER}, {{router = "R2", children = []}}'),
             r"'platform.children\[1\].children': router 'R2' has no",
         ),
         (tree("3"), r"field 'platform.children\[0\]': is 3; a table was expected"),
-        (tree("{cores = 3}"), r"field 'platform.children\[0\]': names neither a router nor a cluster"),
-        (tree('{cluster = "c", router = "d"}'), r"field 'platform.children\[0\]': names both a router and a cluster"),
-        (tree('{cluster = "c"}'), r"'platform.children\[0\].cores': is not there; a whole number was expected"),
+        (tree("{cores = 3}"), r"field 'platform.children\[0\]': has neither a router nor a cluster"),
+        (tree('{cluster = "c", router = "d"}'), r"field 'platform.children\[0\]': has both a router and a cluster"),
+        (tree('{cluster = "c"}'), r"'platform.children\[0\].cores': is missing; a whole number was expected"),
         (tree('{cluster = "c", cores = 0}'), r"'platform.children\[0\].cores': cluster 'c' has 0 cores"),
         (tree('{cluster = "c", cores = -2}'), r"'platform.children\[0\].cores': cluster 'c' has -2 cores"),
         (tree('{cluster = "c", cores = 2.5}'), r"'platform.children\[0\].cores': is 2.5; a whole number was expected"),
@@ -116,10 +116,10 @@ def tree(children: str, more: str = "") -> str:
             tree('{cluster = "c", cors = 2}'),
             r"unknown key of platform.children\[0\] in .*grid.toml 'cors'; did you mean",
         ),
-        (tree(f"{CLUSTER}, {CLUSTER}"), "field 'platform': 'c' names two nodes; names must differ"),
-        (tree('{cluster = "R", cores = 2}'), "field 'platform': 'R' names two nodes"),
+        (tree(f"{CLUSTER}, {CLUSTER}"), "field 'platform': 'c' is the name of two nodes; names must differ"),
+        (tree('{cluster = "R", cores = 2}'), "field 'platform': 'R' is the name of two nodes"),
         (tree(CLUSTER, "[network]\nccr = true"), "field 'network.ccr': is True; a text or a number was expected"),
-        (tree(CLUSTER, '[network]\nccr = "much"'), "field 'network.ccr': 'much' is no rational number"),
+        (tree(CLUSTER, '[network]\nccr = "much"'), "field 'network.ccr': 'much' is not a rational number"),
         (
             tree(CLUSTER, '[network]\nkind = "fluid"'),
             "field 'network.kind': 'fluid'; expected one of ccr, shared, fifo",
@@ -130,14 +130,14 @@ def tree(children: str, more: str = "") -> str:
         (tree(CLUSTER, "[network]\n_ratio = 3"), "unknown key of network in .*grid.toml '_ratio'"),
         ("network = 3\n" + tree(CLUSTER), "field 'network': is 3; a table was expected"),
         ("shares = 3\n" + tree(CLUSTER), "field 'shares': is 3; a table was expected"),
-        (tree(CLUSTER, '[shares]\n"/a/b" = 1'), "field 'shares': '/a/b' is there but its parent '/a' is not"),
+        (tree(CLUSTER, '[shares]\n"/a/b" = 1'), "field 'shares': '/a/b' is listed, but its parent '/a' is not"),
         (tree(CLUSTER, '[shares]\n"/a" = "half"'), "field 'shares.\"/a\"': is 'half'; a whole number was expected"),
-        (tree(CLUSTER, "[shares]"), "field 'shares': has no node"),
+        (tree(CLUSTER, "[shares]"), "field 'shares': is empty"),
     ],
 )
-def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, told: str) -> None:
+def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, message: str) -> None:
     file.write_text(text)
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_platform(file)
     assert "grid.toml" in str(error.value)
 
@@ -146,12 +146,12 @@ def test_a_file_that_is_not_there_is_named(file: Path) -> None:
     with pytest.raises(InputError, match=r"grid\.toml: cannot be read: No such file or directory"):
         read_platform(file)
     file.write_bytes(b"\xff\x01")
-    with pytest.raises(InputError, match=r"grid\.toml line 1: is no text in UTF-8"):
+    with pytest.raises(InputError, match=r"grid\.toml line 1: is not UTF-8"):
         read_platform(file)
 
 
 def test_tables_need_no_file() -> None:
-    with pytest.raises(InputError, match=r"^field 'platform': is not there"):
+    with pytest.raises(InputError, match=r"^field 'platform': is missing"):
         platform_of({})
 
 
@@ -208,40 +208,40 @@ def nodes(text: str, more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (nodes("3"), "'platform.nodes': is 3; a list of groups of nodes was expected"),
         (nodes("[]"), r"'platform.nodes': is \[\]; a list of groups"),
         (nodes("[3]"), r"'platform.nodes\[0\]': is 3; a table was expected"),
-        (nodes("[{count = 3}]"), r"'platform.nodes\[0\].group': is not there; the name of the group"),
+        (nodes("[{count = 3}]"), r"'platform.nodes\[0\].group': is missing; the name of the group"),
         (nodes('[{group = "a", memory = 3}]'), r"unknown key of platform.nodes\[0\] in .*grid.toml 'memory'"),
         (nodes('[{group = "a", count = 0, capacity = {cores = 1}}]'), r"nodes\[0\].count': group 'a' has 0 nodes"),
         (nodes('[{group = "a", capacity = {cores = -1}}]'), r"nodes\[0\].capacity.cores': group 'a' has -1 of cores"),
         (nodes('[{group = "a", capacity = {cores = 1.5}}]'), r"nodes\[0\].capacity.cores': is 1.5; a whole number"),
-        (nodes('[{group = "a", capacity = {cores = 1, gpu = 2}}]'), r"nodes\[0\].capacity': .*say gpus"),
+        (nodes('[{group = "a", capacity = {cores = 1, gpu = 2}}]'), r"nodes\[0\].capacity': .*use gpus"),
         (nodes('[{group = "a", capacity = {cores = 1}, gpus = 1.5}]'), r"nodes\[0\].gpus': is 1.5; a whole number"),
         (nodes('[{group = "a", capacity = {cores = 1}, gpus = -1}]'), r"nodes\[0\].gpus': group 'a' has -1 GPUs"),
         (nodes('[{group = "a", capacity = {cores = 1}, features = "x"}]'), r"nodes\[0\].features': is 'x'; a list"),
         (
             nodes('[{group = "a", capacity = {memory = 1}}]', "[platform.pools]\nmemory = 2"),
-            "'platform.pools.memory': 'memory' is a resource of nodes and a pool; names must differ",
+            "'platform.pools.memory': 'memory' is both a resource of nodes and a pool; names must differ",
         ),
         (nodes('[{group = "a", capacity = {cores = 1}}]', "[platform.pools]\nx = -2"), "'platform.pools.x': has -2"),
         (
             nodes('[{group = "a", capacity = {cores = 1}}, {group = "a", capacity = {cores = 1}}]'),
-            "'platform.nodes': 'a' names two nodes; names must differ",
+            "'platform.nodes': 'a' is the name of two nodes; names must differ",
         ),
         (
             nodes('[{group = "a", capacity = {cores = 1}}]', "cores = 3"),
-            "'platform.cores': cluster 'c' has 3 cores, its nodes have 1",
+            "'platform.cores': cluster 'c' has 3 cores, but its nodes have 1",
         ),
-        (nodes('[{group = "a", capacity = {memory = 1}}]'), "'platform.cores': is not there; a whole number"),
-        ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is a pool too; give it once"),
+        (nodes('[{group = "a", capacity = {memory = 1}}]'), "'platform.cores': is missing; a whole number"),
+        ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is also a pool; give it once"),
     ],
 )
-def test_nodes_and_pools_that_cannot_be_are_refused(file: Path, text: str, told: str) -> None:
+def test_nodes_and_pools_that_cannot_be_are_refused(file: Path, text: str, message: str) -> None:
     file.write_text(text)
-    with pytest.raises(InputError, match=told) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_platform(file)
     assert "grid.toml" in str(error.value)
 
@@ -267,7 +267,7 @@ def test_nodes_are_read_from_a_table_in_its_order(file: Path, suffix: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("listed", "of_list", "told"),
+    ("listed", "of_list", "message"),
     [
         (LIST, OF_LIST.replace("cpu_milli", "cpu"), "unknown column of .*nodes.csv 'cpu'; did you mean 'gpu'"),
         (LIST.replace("8000", "8500"), OF_LIST, r"line 4, field 'cpu_milli': is '8500 times 1/1000'; a whole number"),
@@ -277,8 +277,8 @@ def test_nodes_are_read_from_a_table_in_its_order(file: Path, suffix: str) -> No
         (LIST, OF_LIST.replace("nodes.csv", "none.csv"), r"none.csv: cannot be read: No such file"),
     ],
 )
-def test_a_table_of_nodes_that_is_none_is_refused(file: Path, listed: str, of_list: str, told: str) -> None:
+def test_a_table_of_nodes_that_is_none_is_refused(file: Path, listed: str, of_list: str, message: str) -> None:
     file.with_name("nodes.csv").write_text(listed)
     file.write_text(nodes(of_list))
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read_platform(file)

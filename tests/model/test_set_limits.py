@@ -55,14 +55,14 @@ def test_limits_of_a_partition_are_written_as_in_slurm_conf() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gpu=14", "'gpu=14' sets no limit; expected such as qos.gpu.GrpTRES=gres/gpu=14"),
+        ("gpu=14", "'gpu=14' sets no limit; expected for example qos.gpu.GrpTRES=gres/gpu=14"),
         ("qoss.gpu.GrpJobs=1", "unknown owner of a limit 'qoss'; did you mean 'qos'"),
         ("qos.gpu.GrpTRS=cpu=1", "unknown limit of a qos 'GrpTRS'; did you mean 'GrpTRES'"),
         ("qos.gpu.Priority=1", "unknown limit of a qos 'Priority'"),
         ("qos.gpus.GrpJobs=1", "unknown QOS 'gpus'; did you mean 'gpu'"),
         ("account.chem.GrpJobs=1", "unknown account 'chem'"),
         ("user.bob.MaxJobs=1", "unknown user 'bob'"),
-        ("partition.gpus.MaxTime=1", "'gpus' is no partition"),
+        ("partition.gpus.MaxTime=1", "'gpus' is not a partition"),
         ("partition.gpu.MaxTime=soon", "expected a time such as 30"),
         ("qos.gpu.GrpJobs=many", "is 'many'; expected a number"),
         ("qos.gpu.GrpTRES=gres/gpu:h100=1", "unknown type of GPU 'gres/gpu:h100'; did you mean 'gres/gpu:a100'"),
@@ -78,5 +78,5 @@ def test_limits_that_are_none_are_refused(text: str, message: str) -> None:
 def test_a_site_that_enforces_no_limits_has_none_to_set() -> None:
     with pytest.raises(InputError, match="does not enforce limits"):
         set_limits(replace(site(), enforce=False), "qos.low.GrpJobs=1")
-    with pytest.raises(InputError, match="qos=FILE names the file"):
+    with pytest.raises(InputError, match="give the file with these as slurm"):
         set_limits(replace(site(), qos=()), "qos.low.GrpJobs=1")

@@ -30,7 +30,7 @@ def test_a_path_goes_from_below_the_root_to_the_leaf() -> None:
 
 @pytest.mark.parametrize("node", ["/eng", "/law", "sci", ""])
 def test_a_path_to_what_is_no_leaf_is_refused(node: str) -> None:
-    with pytest.raises(InputError, match="is no leaf of the share tree; known: /eng/ann, /eng/bob, /sci"):
+    with pytest.raises(InputError, match="is not a leaf of the shares; known: /eng/ann, /eng/bob, /sci"):
         TREE.path(node)
 
 
@@ -43,13 +43,13 @@ def test_a_tree_may_be_made_of_its_leaves_with_equal_shares() -> None:
 @pytest.mark.parametrize(
     ("shares", "told"),
     [
-        ({}, "has no node"),
-        ({"eng": 1}, "'eng' is no path; expected such as /eng/ann"),
-        ({"/eng/": 1}, "is no path"),
-        ({"/a//b": 1}, "is no path"),
+        ({}, "is empty"),
+        ({"eng": 1}, "'eng' is not a path; expected a path such as /eng/ann"),
+        ({"/eng/": 1}, "is not a path"),
+        ({"/a//b": 1}, "is not a path"),
         ({"/eng": 0}, "'/eng' has 0 shares"),
         ({"/eng": 1.5}, "has 1.5 shares"),
-        ({"/eng/ann": 1}, "'/eng/ann' is there but its parent '/eng' is not"),
+        ({"/eng/ann": 1}, "'/eng/ann' is listed, but its parent '/eng' is not"),
     ],
 )
 def test_what_makes_no_tree_is_refused(shares: dict[str, Any], told: str) -> None:

@@ -62,7 +62,7 @@ def test_a_reservation_of_nodes_that_are_gone_is_gone() -> None:
 
 @pytest.mark.parametrize(
     ("fewer", "message"),
-    [(2, "partition 'two' would have none left"), (4, "4 nodes fewer; the default partition has 3 of 4 cores")],
+    [(2, "partition 'two' would be empty"), (4, "4 nodes fewer; the default partition has 3 of 4 cores")],
 )
 def test_more_than_there_is_cannot_be_taken_away(fewer: int, message: str) -> None:
     with pytest.raises(InputError, match=message):

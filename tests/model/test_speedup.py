@@ -137,8 +137,8 @@ def test_the_work_of_a_table_is_that_on_the_minimum() -> None:
         (lambda: Downey(math.inf), "an average parallelism of inf"),
         (lambda: Downey(4, -0.1), "field 'sigma': a sigma of -0.1; expected 0"),
         (lambda: Downey(4, math.nan), "a sigma of nan"),
-        (lambda: Amdahl(1.1), "a serial part of 1.1; expected 0 to 1"),
-        (lambda: Amdahl(-1), "a serial part of -1"),
+        (lambda: Amdahl(1.1), "a serial fraction of 1.1; expected 0 to 1"),
+        (lambda: Amdahl(-1), "a serial fraction of -1"),
     ],
 )
 def test_what_makes_no_law_is_refused(make: Any, told: str) -> None:

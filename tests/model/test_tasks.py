@@ -100,11 +100,11 @@ def test_graphs_come_back_as_they_went_in() -> None:
         ({"runtime": [1, 0]}, "job 1 task 1 has 0.0; expected a runtime above 0 s"),
         ({"cores": [0, 1]}, "job 1 task 0 has 0; expected at least 1 core"),
         ({"estimate": [1, -1]}, "job 1 task 1 has -1.0; expected an estimate above 0 s"),
-        ({"edges": [(0, 0)]}, "job 1 task 0 needs itself"),
+        ({"edges": [(0, 0)]}, "job 1 task 0 depends on itself"),
         ({"edges": [(0, 1), (1, 0)]}, "job 1 task 0 is in a cycle"),
-        ({"edges": [(0, 2)]}, "an edge from row 0 to row 2 leaves its job"),
-        ({"edges": [(-1, 0)]}, "an edge from row -1 to row 0 leaves its job"),
-        ({"counts": [1, 1], "edges": [(0, 1)]}, "an edge from row 0 to row 1 leaves its job"),
+        ({"edges": [(0, 2)]}, "an edge from row 0 to row 2 connects two jobs"),
+        ({"edges": [(-1, 0)]}, "an edge from row -1 to row 0 connects two jobs"),
+        ({"counts": [1, 1], "edges": [(0, 1)]}, "an edge from row 0 to row 1 connects two jobs"),
     ],
 )
 def test_what_makes_no_job_is_refused(change: dict[str, Any], told: str) -> None:
@@ -155,10 +155,10 @@ def test_a_workload_of_tasks_is_sorted_by_submit_time() -> None:
     [
         ("cores", [1, 2**70], "field 'cores': has 1180591620717411303424; expected whole numbers of at most 64 bits"),
         ("cores", [1, 2**40], "job 1 task 1 has 1099511627776; expected at most 2,147,483,647 cores"),
-        ("runtime", [1, 2**70], "field 'runtime': job 1 task 1 has inf; expected a runtime that ends"),
-        ("runtime", [1, 1e300], "field 'runtime': job 1 task 1 has inf; expected a runtime that ends"),
+        ("runtime", [1, 2**70], "field 'runtime': job 1 task 1 has inf; expected a finite run time"),
+        ("runtime", [1, 1e300], "field 'runtime': job 1 task 1 has inf; expected a finite run time"),
         ("runtime", [2e12, 2e12], "tasks of job 1 have 4e+12 s together"),
-        ("estimate", [1, 2**70], "field 'estimate': job 1 task 1 has inf; expected an estimate that ends"),
+        ("estimate", [1, 2**70], "field 'estimate': job 1 task 1 has inf; expected a finite estimate"),
         ("edges", [(0, 2**70)], "field 'edges': has 1180591620717411303424"),
         ("counts", [2**70], "field 'tasks': has 1180591620717411303424"),
     ],
@@ -173,7 +173,7 @@ def test_a_number_beyond_64_bits_is_refused(column: str, value: list[Any], told:
 def test_the_graph_of_a_job_with_a_runtime_beyond_64_bits_is_refused() -> None:
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_node("long", exec=10**400, cores=1)
-    with pytest.raises(InputError, match="job 7 task long has inf; expected a runtime that ends"):
+    with pytest.raises(InputError, match="job 7 task long has inf; expected a finite run time"):
         Tasks.from_graphs({7: graph})
 
 

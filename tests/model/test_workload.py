@@ -51,22 +51,22 @@ def test_no_deadline_is_never() -> None:
 @pytest.mark.parametrize(
     ("column", "values", "told"),
     [
-        ("runtime", [10, 0, 30], "job 2 has 0.0; expected a runtime above 0 s"),
+        ("runtime", [10, 0, 30], "job 2 has 0.0; expected a finite run time above 0 s"),
         ("runtime", [10, -1, 30], "job 2 has -1.0"),
         ("runtime", [10, math.nan, 30], "job 2 has inf"),
-        ("estimate", [10, 20, 0], "job 3 has 0.0; expected an estimate above 0 s"),
+        ("estimate", [10, 20, 0], "job 3 has 0.0; expected a finite estimate above 0 s"),
         ("estimate", [10, 20, math.inf], "job 3 has inf"),
         ("cores", [0, 2, 4], "job 1 has 0; expected at least 1 core"),
         ("cores", [1.5, 2, 4], "has 1.5; expected whole numbers"),
-        ("cores", ["a", 2, 4], "is no column of whole numbers"),
+        ("cores", ["a", 2, 4], "is not a column of whole numbers"),
         ("cores", [1, math.nan, 4], "has nan; expected whole numbers"),
-        ("cores", [1, 2], "column has 2 rows, the job numbers have 3"),
+        ("cores", [1, 2], "column has 2 rows, but there are 3"),
         ("submit", [-1, 5, 9], "job 1 has -1.0; expected a submit time from 0 s"),
         ("submit", [0, math.nan, 9], "job 2 has inf"),
         ("runtime", [10, 20], "column has 2 rows"),
         ("estimate", [10], "column has 1 rows"),
         ("deadline", [10], "column has 1 rows"),
-        ("job", [1, 2], "the job numbers have 2"),
+        ("job", [1, 2], "but there are 2 job numbers"),
     ],
 )
 def test_what_makes_no_job_is_refused_with_its_column(column: str, values: list[Any], told: str) -> None:
@@ -126,7 +126,7 @@ def test_the_repr_tells_how_many_jobs_and_when() -> None:
 
 
 def test_a_number_that_is_given_to_several_jobs_is_named() -> None:
-    with pytest.raises(InputError, match=r"^field 'job': number 7 is given to several jobs; expected unique numbers"):
+    with pytest.raises(InputError, match=r"^field 'job': number 7 expected unique numbers"):
         Workload.from_columns(job=[9, 7, 8, 7], submit=[0, 1, 2, 3], runtime=[1] * 4, cores=[1] * 4)
     assert len(Workload.from_columns(job=[9, 7, 8], submit=[0, 1, 2], runtime=[1] * 3, cores=[1] * 3)) == 3
 

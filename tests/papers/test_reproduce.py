@@ -32,7 +32,7 @@ def call(out: Path, *words: str) -> int:
 def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(out, paper) == 0
     told = capsys.readouterr().out
-    assert "synthetic jobs stand in for" in told
+    assert "synthetic jobs replace" in told
     assert f"{paper}: {figures} figures in" in told
     names = {path.stem for path in (out / "figures").glob(f"{paper}-figure-*.png")}
     assert len(names) == figures
@@ -88,7 +88,7 @@ def test_a_figure_that_cannot_be_made_is_named_with_exit_1(
     family = PAPERS["service"].family
     monkeypatch.setattr(family, "results", lambda paper, rows, plan: type(family).results(family, paper, {}, plan))
     assert call(out, "service", "--figure", "3") == 1
-    assert "figure 3 was not made: P04-F03 has no rows" in capsys.readouterr().err
+    assert "figure 3 was not drawn: P04-F03 has no rows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -96,11 +96,11 @@ def test_a_figure_that_cannot_be_made_is_named_with_exit_1(
     [
         (["qop"], "did you mean 'qops'"),
         (["moldable", "--figure", "15"], "unknown figure of moldable '15'"),
-        (["--figure", "3"], "of which paper?"),
+        (["--figure", "3"], "needs a paper;"),
         (["grid", "--scale", "big"], "unknown scale 'big'"),
         (["moldable", "--variant", "loguniform"], "ctc-338"),
-        (["grid", "--data", "nowhere"], "is no folder"),
-        (["grid", "--cases", "nowhere"], "is no folder"),
+        (["grid", "--data", "nowhere"], "is not a folder"),
+        (["grid", "--cases", "nowhere"], "is not a folder"),
         (["grid", "--workers", "0"], "at least 1"),
     ],
 )

@@ -74,7 +74,7 @@ def test_rows_that_were_damaged_are_computed_again(tmp_path: Path) -> None:
     path.write_bytes(before.rsplit(b"\n", 2)[0] + b"\n")  # without its last row
     with pytest.raises(InputError, match=r"chain-02\.csv: is damaged"):
         TABLE.read(store.folder)
-    with pytest.warns(UserWarning, match=r"1 damaged result discarded, to be run again: .*chain-02\.csv"):
+    with pytest.warns(UserWarning, match=r"1 damaged result discarded, which run again: .*chain-02\.csv"):
         assert run_campaign(campaign, store.folder).units == 1
     assert path.read_bytes() == before
     assert {row["workload"] for row in TABLE.read(store.folder)} == {1, 2}

@@ -111,10 +111,10 @@ def test_a_folder_without_the_cases_is_named(tmp_path: Path) -> None:
     found = next(iter(paper.family.by_cases(paper.ledger, Cases(tmp_path, passes))))
     assert found.verdict.verdict == "not testable"
     assert str(tmp_path) in found.verdict.note
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         Cases(tmp_path / "none", passes)
     (tmp_path / "m5-figure5.json").write_text("{")
-    with pytest.raises(InputError, match="is no JSON"):
+    with pytest.raises(InputError, match="is not valid JSON"):
         list(Cases(tmp_path, passes).of("grid-dag", "m5-figure5"))
 
 

@@ -116,7 +116,7 @@ class Leaving(Plain):
 
 def run(scheduler: Any, **more: Any) -> Record:
     jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[8, 4], cores=[4, 4], **more)
-    with pytest.warns(DeprecationWarning, match="dispatch is to return a Decision"):
+    with pytest.warns(DeprecationWarning, match="dispatch must return a Decision"):
         return gs.simulate(jobs, platform=gs.Platform.single(4), policy=scheduler).record
 
 

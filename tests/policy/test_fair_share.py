@@ -194,17 +194,17 @@ def test_a_ledger_decays_by_its_half_life() -> None:
 
 
 def test_jobs_without_shares_are_refused() -> None:
-    with pytest.raises(InputError, match="the workload names none"):
+    with pytest.raises(InputError, match="the workload has none"):
         run(Workload.from_columns(submit=[0], runtime=[1], cores=[1]), Platform.single(1), "fair-share")
 
 
 def test_a_job_without_a_share_is_refused() -> None:
-    with pytest.raises(InputError, match="the job in row 2 names none"):
+    with pytest.raises(InputError, match="the job in row 2 has none"):
         run(jobs([0, -1], TWO), Platform.single(1), "fair-share")
 
 
 def test_a_share_that_the_tree_does_not_have_is_refused() -> None:
-    with pytest.raises(InputError, match="'/bob' is no leaf of the share tree; known: /ann"):
+    with pytest.raises(InputError, match="'/bob' is not a leaf of the shares; known: /ann"):
         starts(jobs([0, 1], TWO), "fair-share", 1, ShareTree({"/ann": 1}))
 
 

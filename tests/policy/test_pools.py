@@ -58,7 +58,7 @@ def test_partitions_that_share_a_node_are_one_pool_and_it_is_said_why() -> None:
     found = in_pools(log(1, 2), Platform.single(24), [Slurm(site=shared)])
     assert sizes(found) == {"cluster": 24}
     assert found.pooled == "a and b share nodes (n2)"
-    with pytest.raises(InputError, match=r"partitions cannot be simulated apart: a and b share nodes \(n2\)"):
+    with pytest.raises(InputError, match=r"partitions cannot be separate: a and b share nodes \(n2\)"):
         in_pools(log(1, 2), Platform.single(24), [Slurm(site=shared)], "apart")
 
 
@@ -69,12 +69,12 @@ def test_a_partition_that_no_job_names_may_share_nodes() -> None:
 
 
 def test_sizes_that_nobody_knows_are_said() -> None:
-    assert in_pools(log(1, 2), Platform.single(24)).pooled.startswith("how many cores each has is not known")
+    assert in_pools(log(1, 2), Platform.single(24)).pooled.startswith("the number of cores of each is unknown")
     assert (
         in_pools(log(1, 2), Platform.single(24), [Slurm(site=APART)], "pooled").pooled
-        == "as --partitions pooled asks for"
+        == "because of --partitions pooled"
     )
-    assert in_pools(log(1, 4), Platform.single(24), [Slurm(site=APART)]).pooled.startswith("'c' is no partition")
+    assert in_pools(log(1, 4), Platform.single(24), [Slurm(site=APART)]).pooled.startswith("'c' is not a partition")
     assert in_pools(log(1, 2), Platform.single(32), [Slurm(site=APART)]).pooled.startswith("they have 24 cores")
 
 
@@ -82,14 +82,14 @@ def test_a_log_of_one_partition_or_none_is_what_it_was() -> None:
     for jobs in (log(1, 1), gs.Workload.from_columns(submit=[0], runtime=[1], cores=[1])):
         platform = Platform.single(24)
         assert in_pools(jobs, platform) is platform
-    with pytest.raises(InputError, match="the jobs name none"):
+    with pytest.raises(InputError, match="the jobs have none"):
         in_pools(gs.Workload.from_columns(submit=[0], runtime=[1], cores=[1]), Platform.single(24), asked="apart")
 
 
 def test_clusters_of_a_platform_that_are_named_like_the_partitions_are_these() -> None:
     grid = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
     assert in_pools(log(1, 2, 1), grid).by == PARTITION
-    assert in_pools(log(1, 4), grid).pooled == "partition 'c' is none of the clusters of the platform"
+    assert in_pools(log(1, 4), grid).pooled == "partition 'c' is not a cluster of the platform"
     assert in_pools(log(1, 2, -1), grid).pooled == "1 job names none"
     numbered = Platform(RouterSpec("root", (ClusterSpec("1", 4), ClusterSpec("2", 4))))
     assert in_pools(replace(log(1, 2), names={}), numbered).by == PARTITION
@@ -133,9 +133,9 @@ def test_users_who_react_submit_to_their_partitions() -> None:
 
 def test_jobs_of_no_cluster_and_jobs_of_several_tasks_are_refused() -> None:
     platform = Platform.apart({"a": 4, "b": 4}, PARTITION)
-    with pytest.raises(InputError, match="job 2 is of partition 'c'; the platform has a, b"):
+    with pytest.raises(InputError, match="job 2 has the partition 'c'; the platform has a, b"):
         ways(log(1, 4), platform)
-    with pytest.raises(InputError, match="job 1 names no partition"):
+    with pytest.raises(InputError, match="job 1 has no partition"):
         ways(log(-1), platform)
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
     with pytest.raises(InputError, match="DAG jobs"):
@@ -150,7 +150,7 @@ def test_a_policy_that_knows_its_site_keeps_partitions_itself() -> None:
     assert {record.cores for record in found.records.values()} == {24}
     assert not [it for it in found.sentences() if "Partitions are not simulated" in it or "ran no job" in it]
     several = Platform.apart({"a": 12, "b": 12}, CLUSTER)
-    with pytest.raises(InputError, match="knows one site, and the jobs are of several"):
+    with pytest.raises(InputError, match="has one site, the jobs are of several"):
         seen_by(Slurm(site=APART), several)
 
 
@@ -161,7 +161,7 @@ def test_clusters_of_one_log_are_pools_as_large_as_they_were_ever_in_use() -> No
     assert sizes(result.platform) == {"a": 4, "b": 2}
     assert result.jobs["cluster"].tolist() == ["a", "b", "b"]
     assert result.record.start.tolist() == [0, 1, 11]
-    with pytest.raises(InputError, match="the jobs are of the clusters a, b; give a --platform"):
+    with pytest.raises(InputError, match="the jobs belong to the clusters a, b; give a --platform"):
         gs.simulate(jobs, platform=Platform.single(8), policy="fcfs")
 
 
@@ -203,11 +203,11 @@ def test_nodes_are_added_to_a_group_or_to_the_largest() -> None:
         return [group.count for group in cluster.nodes]
 
     assert (counts("+2"), counts("fat:+1"), counts("thin:-3")) == ([6, 2], [4, 3], [1, 2])
-    with pytest.raises(InputError, match="'gpu' is no group of nodes; expected one of thin, fat"):
+    with pytest.raises(InputError, match="'gpu' is not a group of nodes; expected one of thin, fat"):
         counts("gpu:+1")
-    with pytest.raises(InputError, match="2 nodes fewer; there are 2 like those of 'fat'"):
+    with pytest.raises(InputError, match="2 nodes fewer; group 'fat' has 2"):
         counts("fat:-2")
-    with pytest.raises(InputError, match="'some' is no number of nodes"):
+    with pytest.raises(InputError, match="'some' is not a number of nodes"):
         counts("some")
     with pytest.raises(InputError, match="a machine without nodes"):
         with_nodes_of(Platform.single(8), "+1")
@@ -226,8 +226,8 @@ def test_pools_of_a_platform_are_a_change_and_limits_are_not() -> None:
     assert next(found.platform.clusters()).pools == {"matlab": 5}
     for change, message in (
         (SiteChange(add_pool="matlap:1"), "unknown pool or licence 'matlap'; did you mean 'matlab'"),
-        (SiteChange(add_pool="matlab:-3"), "3 fewer of matlab; there are 2"),
-        (SiteChange(add_pool="matlab"), "'matlab' is no number of units of a pool"),
+        (SiteChange(add_pool="matlab:-3"), "3 fewer of matlab; the machine has 2"),
+        (SiteChange(add_pool="matlab"), "'matlab' is not a number of pool units"),
         (SiteChange(set_limit="qos.low.GrpJobs=1"), "sets a limit of a Slurm site"),
     ):
         with pytest.raises(InputError, match=message):

@@ -218,7 +218,7 @@ def _with_nan(file: Path) -> Any:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fcfs?backfill_order=shortest", "means nothing where nobody passes"),
+        ("fcfs?backfill_order=shortest", "has no effect without backfilling"),
         ("qops?predict=recent", "parameter of qops 'predict'"),
         ("moldable-greedy?predict=recent", "leave out partition, or predict"),
         ("moldable-start?predict=recent", "parameter of moldable-start 'predict'"),

@@ -112,9 +112,9 @@ def test_an_unknown_name_answers_with_the_nearest_and_the_list(text: str, neares
         ("moldable-base?wf=0", "fair-share: wf is 0.0; a weight factor above 0 is needed"),
         ("moldable-base?gap=2", "fair-share: gap is 2.0; a fraction of the machine above 0, at most 1, is needed"),
         ("moldable-base?choices=1", "fair-share: choices is 1; a number of sizes from 2"),
-        ("molding?reserve=strict", "sizes are chosen where others may pass a blocked job"),
+        ("molding?reserve=strict", "sizes require one of the reservation rules"),
         ("molding?reserve=xfactor(k=1)", "xfactor: k is 1.0; a threshold above 1 is needed"),
-        ("easy?reserve=category", "keeps promises from pass to pass"),
+        ("easy?reserve=category", "keeps reservations between cycles"),
         ("easy?ordering", "'ordering' in 'easy\\?ordering' is not parameter=value"),
         ("?ordering=sjf", "has no name"),
         ("", "has no name"),
@@ -140,7 +140,7 @@ def test_the_earlier_name_of_a_parameter_is_taken_with_a_warning(earlier: str, n
 
 
 def test_a_class_is_no_policy_but_its_object_is() -> None:
-    with pytest.raises(InputError, match=r"Wfp3 is a class; give an object of it: Wfp3\(\)"):
+    with pytest.raises(InputError, match=r"Wfp3 is a class; give an instance: Wfp3\(\)"):
         policy(Wfp3)
 
 

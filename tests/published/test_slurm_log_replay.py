@@ -186,7 +186,7 @@ def test_a_log_with_all_runs_is_preempted_again(site_b: Site, tmp_path: Path) ->
     found = preempted(log, site_b)
     assert all(30 <= count <= 60 for count in found)
     last = read(RUN_B / "logs" / "sacct_epoch.txt.gz", site_b)
-    assert any("first submits of 28 jobs" in entry for entry in last.provenance["missing"])
+    assert any("first submit times of 28 requeued jobs" in entry for entry in last.provenance["missing"])
     assert sum(found) > 1.5 * sum(preempted(last, site_b))
 
 

@@ -248,7 +248,7 @@ def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
         ("jobs.csv", b"job,status\n1,gone\n", r"jobs\.csv line 2, field 'status': is 'gone'; expected one of"),
         ("jobs.csv", b"job,cores\n1,1\n", r"jobs\.csv, field 'submit': is missing"),
         ("names.csv", b"label,number,name\nuser,x,y\n", r"names\.csv line 2: .*expected label, number and name"),
-        ("names.csv", b"\xff", r"names\.csv line 1: is no text in UTF-8"),
+        ("names.csv", b"\xff", r"names\.csv line 1: is not UTF-8"),
     ],
 )
 def test_a_result_that_is_damaged_is_refused(file: str, content: bytes, message: str, tmp_path: Path) -> None:

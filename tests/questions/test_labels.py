@@ -85,7 +85,7 @@ def test_the_others_are_shown_as_beside_a_policy_with_a_label() -> None:
         (["easy=fcfs", "easy"], "'easy' is the label of one policy and the name of another"),
         (["=easy"], "label is empty"),
         ([" =easy"], "label is empty"),
-        (["today="], "'today=' labels no policy"),
+        (["today="], "'today=' has a label but no policy"),
         ({"": "easy"}, "label is empty"),
         ({"a\nb": "easy"}, "no label"),
         ({3: "easy"}, "no label"),

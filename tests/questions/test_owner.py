@@ -38,7 +38,7 @@ def test_a_name_that_only_the_site_knows_is_added() -> None:
 def test_several_partitions_may_be_asked_for() -> None:
     workload, found = owned(LOG, {"partition": "batch,batch"}, [SITE])
     assert workload.names["partition"][found["partition"]] == "batch,batch"
-    with pytest.raises(InputError, match="'big' is no partition"):
+    with pytest.raises(InputError, match="'big' is not a partition"):
         owned(LOG, {"partition": "batch,big"}, [SITE])
 
 

@@ -106,8 +106,8 @@ def test_it_is_asked_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFi
     )
     for more, told in (
         (["--tasks", "3"], "3 tasks cannot share 8 cores evenly"),
-        (["--task-memory", "2Q"], "'2Q' is no amount of memory"),
-        (["--pool", "idl"], "'idl' names no amount"),
+        (["--task-memory", "2Q"], "'2Q' is not an amount of memory"),
+        (["--pool", "idl"], "'idl' has no amount"),
     ):
         assert main([*where, "--cores", "8", "--walltime", "1h", *more]) == 2
         assert told in capsys.readouterr().err

@@ -184,7 +184,7 @@ def test_rigid_jobs_are_told_as_ever(rigid: Comparison) -> None:
 
 def test_the_page_has_the_changes_of_all_categories(moldable: Comparison) -> None:
     text = page.render(moldable)
-    assert "Change of the mean response against conservative" in text
+    assert "Change of the mean response relative to conservative" in text
     for category in moldable.by_weight():
         for label in POLICIES[1:]:
             assert f">{changed(category, label)}" in text

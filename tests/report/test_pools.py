@@ -60,7 +60,7 @@ def test_partitions_that_are_pooled_are_told_in_the_answer() -> None:
     told = sentences.answer(gs.compare(of_partitions(), ["fcfs", "easy"]))
     assert [it for it in told if "artition" in it] == [
         "Partitions are not simulated: batch and gpu are one queue and all 8 cores one pool, also in rows by "
-        "partition, because how many cores each has is not known (a slurm.conf says it, --platform slurm.conf)."
+        "partition, because the number of cores of each is unknown (give --platform slurm.conf)."
     ]
 
 

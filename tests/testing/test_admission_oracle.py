@@ -109,7 +109,7 @@ def test_the_oracle_passes_the_specified_case(name: str) -> None:
 
 
 def test_an_algorithm_that_it_does_not_know_is_refused() -> None:
-    with pytest.raises(InputError, match="knows no algorithm 'hope'"):
+    with pytest.raises(InputError, match="has no algorithm 'hope'"):
         admitted(Workload.from_columns(submit=[0], runtime=[1], cores=[1]), 1, "hope")  # type: ignore[arg-type]
 
 

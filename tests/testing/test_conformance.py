@@ -69,7 +69,7 @@ def test_a_case_passes_when_everything_that_it_expects_agrees() -> None:
         (("runs", 0, "expected", "jobs", 0, "end"), 4, "job 1: end is 3, expected 4"),
         (("runs", 0, "expected", "jobs", 1, "start"), None, "job 2: start is 3, expected None"),
         (("runs", 0, "expected", "jobs", 1, "status"), "killed_walltime", "status is completed"),
-        (("runs", 0, "expected", "jobs", 1, "id"), 7, "job 7 is not among the jobs"),
+        (("runs", 0, "expected", "jobs", 1, "id"), 7, "job 7 is not in the jobs"),
         (("runs", 0, "expected", "timeline", 0, "plan"), {"2": 8}, "plan after 0 s"),
         (("runs", 0, "expected", "timeline", 1, "time"), 4, "plan after 4 s .microseconds. is None"),
         (("runs", 1, "expected", "jobs", 0, "start"), 0, "fcfs: job 2: start is 3, expected 0"),
@@ -159,7 +159,7 @@ def test_a_case_of_a_family_that_is_not_built_is_unsupported_whatever_it_holds(n
     other = {**case(), **changed}
     outcome = check(other)
     assert (family(other), outcome.status) == (name, "unsupported")
-    assert outcome.messages == (f"the family '{name}' is not built yet",)
+    assert outcome.messages == (f"the family '{name}' is not supported",)
 
 
 def test_moldable_times_agree_within_the_tolerance_of_the_case() -> None:
@@ -192,7 +192,7 @@ def test_moldable_times_agree_within_the_tolerance_of_the_case() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"kind": "schedule",\n "jobs": [1,,]}', "case.json line 2: is no JSON"),
+        ('{"kind": "schedule",\n "jobs": [1,,]}', "case.json line 2: is not valid JSON"),
         ('["kind"]', "case.json line 1: is .*; expected an object"),
         ('{"name": "x"}', "line 1, field 'kind': is missing"),
         ('{"kind": 3}', "line 1, field 'kind': is 3; expected a text"),
@@ -206,7 +206,7 @@ def test_a_file_that_is_no_case_is_told_with_its_line(text: str, message: str, t
 
 def test_folders_are_searched_to_the_bottom_and_must_hold_something(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"holds no .*json"):
+    with pytest.raises(InputError, match=r"contains no .*json"):
         list(read_cases([tmp_path]))
     (tmp_path / "a" / "b" / "one.json").write_text('{"kind": "schedule"}')
     (tmp_path / "a" / "README.md").write_text("no case")

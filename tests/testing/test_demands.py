@@ -95,11 +95,11 @@ WRONG: list[tuple[str, Callable[[Allocations], Allocations], int, str]] = [
     ("wrong-tasks", both(changed("tasks", 0, 1), changed("cores", 0, 1), changed("memory", 0, 2)), 11, "2 of 3 tasks"),
     ("wrong-tasks", moved(1, 0), 11, "on 1 nodes instead of 2 to 2"),
     ("wrong-tasks", both(changed("tasks", 0, 3), changed("tasks", 1, 0)), 11, "3 tasks on node thin-0 instead of"),
-    ("wrong-node", moved(1, 2), 11, "features fast asked for; node gpu-0 has none"),
-    ("wrong-node", moved(2, 4), 12, "partitions g asked for; node old has none"),
-    ("wrong-amounts", changed("memory", 0, 1), 11, "1 memory of node thin-0 held instead of 4"),
-    ("wrong-gpus", changed("gpu_share", 0, 500), 12, "500 thousandths of GPU of node gpu-0 held instead of 1000"),
-    ("not-alone", moved(4, 2), 15, "a node of an exclusive job held something else"),
+    ("wrong-node", moved(1, 2), 11, "requested features fast; node gpu-0 has none"),
+    ("wrong-node", moved(2, 4), 12, "requested partitions g; node old has none"),
+    ("wrong-amounts", changed("memory", 0, 1), 11, "1 memory of node thin-0 allocated instead of 4"),
+    ("wrong-gpus", changed("gpu_share", 0, 500), 12, "500 thousandths of GPU of node gpu-0 allocated instead of 1000"),
+    ("not-alone", moved(4, 2), 15, "a node of an exclusive job was also used by another job"),
 ]
 
 
@@ -120,7 +120,7 @@ def test_a_task_has_a_kind_of_gpu_that_it_accepts() -> None:
     record = sound()
     assert record.allocations is not None
     found = violations(replace(record, allocations=moved(2, 4)(record.allocations)), platform=machine)
-    assert "GPUs A asked for; node old has B" in str(found)
+    assert "requested GPUs A; node old has B" in str(found)
 
 
 def replace_group(kind: str, **changes: Any) -> Platform:
@@ -138,7 +138,7 @@ def test_shares_of_a_task_are_not_split() -> None:
     split = replace(held, gpu_row=np.array([2, 2, 3, 3]), gpu=np.array([0, 1, 0, 1]), gpu_share=shares)
     (told,) = violations(replace(record, allocations=split), platform=MACHINE)
     assert str(told).startswith(
-        "wrong-gpus: 1 (jobs 12): shares of 300, 700 thousandths on node gpu-0; tasks ask for 500"
+        "wrong-gpus: 1 (jobs 12): shares of 300, 700 thousandths on node gpu-0; tasks request 500"
     )
 
 

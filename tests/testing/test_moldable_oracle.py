@@ -257,7 +257,7 @@ def test_of_equal_ends_the_fewest_cores_are_taken() -> None:
 
 def test_an_algorithm_that_it_does_not_know_is_refused() -> None:
     workload = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
-    with pytest.raises(InputError, match="knows no algorithm 'hope'"):
+    with pytest.raises(InputError, match="has no algorithm 'hope'"):
         molded(workload, 1, "hope")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="'submit-greedy' has no parameter 'gap'"):
         molded(workload, 1, "submit-greedy", gap=1, choices="all")

@@ -52,5 +52,5 @@ def test_a_job_wider_than_the_machine_is_rejected() -> None:
 
 
 def test_an_order_that_it_does_not_know_is_refused() -> None:
-    with pytest.raises(InputError, match="knows no order 'alphabet'"):
+    with pytest.raises(InputError, match="has no order 'alphabet'"):
         schedule(MIXED, 4, order="alphabet")

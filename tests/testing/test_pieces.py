@@ -125,9 +125,9 @@ def test_differences_of_times_within_the_tolerance_are_none(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("job,run,node,start,end\n", "line 1, field 'cores': is not there"),
-        ("job,node,cores,start,end,cores\n", "line 1, field 'cores': is there twice"),
-        ("job,node,cores,start,end\n1,n1,2,0\n", "line 2: has 4 fields; the header names 5"),
+        ("job,run,node,start,end\n", "line 1, field 'cores': is missing"),
+        ("job,node,cores,start,end,cores\n", "line 1, field 'cores': occurs twice"),
+        ("job,node,cores,start,end\n1,n1,2,0\n", "line 2: has 4 fields; the header has 5"),
         (
             "job,node,cores,start,end\n1,n1,2,0,9\n\n1,n1,two,0,9\n",
             "line 4, field 'cores': 'two' is not a whole number",

@@ -156,7 +156,7 @@ class Waited:
         (Scalar, "shape .*one number each"),
         (Words, "expected numbers"),
         (Thief, "changes the queue"),
-        (Moody, "differently when asked again"),
+        (Moody, "ranks the same queue differently in a second call"),
         (NotStatic, 'changes = "static", but'),
         (Nightly, 'changes = "static", but its ranks at .* s are not those at'),
         (Waited, 'changes = "static", but its ranks at 0.0 s'),
@@ -164,7 +164,7 @@ class Waited:
         (Crash, "raises AttributeError"),
         (Mute, "neither rank.* nor pick"),
         (Beyond, "picks 1 of 1 requests"),
-        (Plain, "no dataclass"),
+        (Plain, "not a dataclass"),
         (Hidden, "not equal to its copy"),
     ],
 )
@@ -243,7 +243,8 @@ class Taking(Backfilling):
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "message"), [(Counting, "answers differently when asked again"), (Taking, "quote is a question")]
+    ("scheduler", "message"),
+    [(Counting, "returns different quotes for one request"), (Taking, "only commit may change the state")],
 )
 def test_a_quote_that_is_no_question_is_named(scheduler: type, message: str) -> None:
     with pytest.raises(CheckFailed, match=message):

@@ -238,7 +238,7 @@ def test_batsim_names_and_lists_of_resources(tmp_path: Path) -> None:
         ("job,start\n1,2\n", "line 1, field 'end': no column for 'end'.*--columns end=NAME"),
         ("job,start,end\n1,soon,3\n", "line 2, field 'start': 'soon' is not a time in seconds"),
         ("job,start,end\n1.5,2,3\n", "line 2, field 'job': '1.5' is not a whole number"),
-        ("job,start,end\n1,2,3\n2,3\n", "line 3: has 2 fields; the header names 3"),
+        ("job,start,end\n1,2,3\n2,3\n", "line 3: has 2 fields; the header has 3"),
         ("job,start,end\n", "no job below its header"),
         ("", "no column for 'job'"),
         ("job,start,end,allocated_resources\n1,2,3,a-b\n", "line 2, field 'allocated_resources'.*such as 0-3 7"),

@@ -153,7 +153,7 @@ def test_different_names_have_different_pseudonyms_and_equal_ones_the_same(texts
 
 def test_two_names_never_become_one(pbs, monkeypatch):
     monkeypatch.setattr(anonymise, "_DIGITS", 0)
-    with pytest.raises(InputError, match="two names of one user would share a pseudonym; take another key"):
+    with pytest.raises(InputError, match="two names of user would get the same pseudonym; use another key"):
         anonymised(pbs, KEY)
 
 
@@ -164,10 +164,10 @@ def test_a_key_is_read_without_what_an_editor_adds(tmp_path):
 
 def test_a_key_that_can_be_guessed_is_refused(tmp_path, pbs):
     (tmp_path / "key").write_text("short\n")
-    with pytest.raises(InputError, match=r"a key of 5 bytes; expected 16 or more.*openssl rand") as caught:
+    with pytest.raises(InputError, match=r"the key has 5 bytes; expected at least 16.*openssl rand") as caught:
         read_key(tmp_path / "key")
     assert caught.value.path == tmp_path / "key"
-    with pytest.raises(InputError, match="a key of 0 bytes"):
+    with pytest.raises(InputError, match="the key has 0 bytes"):
         anonymised(pbs, b"")
     with pytest.raises(InputError, match="cannot be read"):
         read_key(tmp_path / "none")

@@ -84,8 +84,18 @@ def test_a_parquet_file_in_blocks_has_the_jobs_of_its_rows(tmp_path: Path, block
         ({"cores": np.array([1.0, 2.5, 1.0])}, "cores", 2, "is 2.5; expected a whole number"),
         ({"runtime": np.array([1.0, np.nan, 1.0])}, "runtime", 2, "is empty; expected a number"),
         ({"runtime": np.array(["a", "b", "c"])}, "runtime", None, "is of type VARCHAR; expected numbers"),
-        ({"runtime": np.array([1.0, 0.0, 1.0])}, "runtime", None, "job 5 has 0.0; expected a runtime above 0 s"),
-        ({"runtime": None}, "runtime", None, "is no column of it; expected the columns submit, runtime, cores"),
+        (
+            {"runtime": np.array([1.0, 0.0, 1.0])},
+            "runtime",
+            None,
+            "has 0.0; expected a finite run time above 0 s",
+        ),
+        (
+            {"runtime": None},
+            "runtime",
+            None,
+            "is not a column of the file; expected the columns submit, runtime, cores",
+        ),
     ],
 )
 def test_what_is_no_job_is_named(
@@ -104,7 +114,7 @@ def test_a_file_that_is_none_and_one_without_jobs_are_refused(tmp_path: Path) ->
     with pytest.raises(InputError, match="expected a Parquet file"):
         ParquetJobs(tmp_path / "some.parquet")
     write_table(tmp_path / "none.parquet", {name: column[:0] for name, column in JOBS.items()})
-    with pytest.raises(InputError, match="holds no jobs"):
+    with pytest.raises(InputError, match="contains no jobs"):
         ParquetJobs(tmp_path / "none.parquet")
 
 

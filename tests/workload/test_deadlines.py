@@ -172,21 +172,21 @@ def test_what_was_done_is_told() -> None:
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        ({"job": [1, 2, 4]}, "job 3 has another job there"),
-        ({"submit": [0, 2, 5]}, "job 3 has another submit there"),
-        ({"runtime": [20, 11, 6]}, "job 2 has another runtime there"),
-        ({"cores": [2, 1, 1]}, "job 1 has another cores there"),
+        ({"job": [1, 2, 4]}, "job 3 differs in job"),
+        ({"submit": [0, 2, 5]}, "job 3 differs in submit"),
+        ({"runtime": [20, 11, 6]}, "job 2 differs in runtime"),
+        ({"cores": [2, 1, 1]}, "job 1 differs in cores"),
     ],
 )
 def test_a_reference_record_of_another_log_is_refused(column: dict[str, list[int]], told: str) -> None:
     columns: dict[str, Any] = {"submit": [0, 2, 4], "runtime": [20, 10, 6], "cores": [1, 1, 1], **column}
-    with pytest.raises(InputError, match="a reference record of another log: job") as caught:
+    with pytest.raises(InputError, match="the reference record is of another log: job") as caught:
         Deadlines().apply(REFERENCE.workload, np.random.default_rng(1), served(Workload.from_columns(**columns)))
     assert told in str(caught.value)
 
 
 def test_a_reference_record_of_more_jobs_is_refused() -> None:
-    with pytest.raises(InputError, match="a reference record of another log: it has 5 jobs, the workload 3"):
+    with pytest.raises(InputError, match="record is of another log: it has 5 jobs, but the workload has 3"):
         Deadlines().apply(REFERENCE.workload, np.random.default_rng(1), served(log(5)))
 
 

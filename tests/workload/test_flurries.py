@@ -94,7 +94,7 @@ def test_unknown_users_flood_nothing() -> None:
     columns = {"submit": [0] * 900, "runtime": [1] * 900, "cores": [1] * 900}
     for labels in ({}, {"user": [-1] * 900}):
         assert flurries(Workload.from_columns(**columns, labels=labels)) == []  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="all jobs are of flurries"):
+    with pytest.raises(InputError, match="all jobs belong to flurries"):
         transformed(Workload.from_columns(**columns, labels={"user": [1] * 900}), ["without-flurries?times=1"])
 
 
@@ -114,7 +114,7 @@ def test_they_are_listed_named_and_left_out(log: Path, tmp_path: Path, capsys: p
     (entry,) = json.loads(capsys.readouterr().out)["flurries"]
     assert (entry["user"], entry["jobs"]) == (str(FLOODER), 1500)
     assert main(["workload", "flurries", str(log), "--times", "900"]) == 0
-    assert "No user floods the log." in capsys.readouterr().out
+    assert "The log has no flurries." in capsys.readouterr().out
     words = ["compare", str(log), "--policy", "fcfs", "--policy", "easy", "--no-page", "--out", str(tmp_path / "out")]
     assert main([*words, "--flurries", "keep"]) == 0
     assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())

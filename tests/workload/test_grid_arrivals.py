@@ -85,7 +85,7 @@ def test_weeks_are_read_from_a_text_and_wrong_ones_refused():
     for weeks in ([1.0] * 51, [0.0] * 52, [-1.0] + [1.0] * 51, "1+2", ["x"] * 52, [float("nan")] * 52):
         with pytest.raises(InputError, match=r"'weeks': .*expected 52 numbers from 0"):
             Grid(arrivals="day-week", weeks=weeks)
-    with pytest.raises(InputError, match="mean nothing with arrivals=proportional"):
+    with pytest.raises(InputError, match="have no effect with arrivals=proportional"):
         Grid(weeks=[1.0] * 52)
 
 

@@ -60,16 +60,19 @@ def test_a_run_until_an_instant_is_a_run_that_stands_still() -> None:
     record = simulate(jobs, platform=Platform.single(4), policy="easy", until=12).record
     assert record.status_names.tolist() == ["completed", "running", "completed"]
     for wrong in (0, -1, "soon"):
-        with pytest.raises(InputError, match=r"field 'until': .* is no instant"):
+        with pytest.raises(InputError, match=r"field 'until': .* is not a time"):
             Run(until=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("transform", "told"),
     [
-        (Inflate(), "field 'capacity': is not known of 'gpu'"),
-        (Inflate(resource="disk", capacity=5), "field 'resource': no job asks for 'disk'"),
-        (Inflate(capacity=12_000, interval=1e6, demand=1000), "field 'interval': .* arrivals would outlast the jobs"),
+        (Inflate(), "field 'capacity': is unknown for 'gpu'"),
+        (Inflate(resource="disk", capacity=5), "field 'resource': no job requests 'disk'"),
+        (
+            Inflate(capacity=12_000, interval=1e6, demand=1000),
+            "field 'interval': .* arrivals exceed the largest time",
+        ),
     ],
 )
 def test_what_cannot_be_filled_is_refused(transform: Inflate, told: str) -> None:

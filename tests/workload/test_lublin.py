@@ -388,7 +388,7 @@ def test_estimates_are_modal_unless_multiples_are_asked_for_or_described() -> No
 
 @pytest.mark.parametrize("field", ["f", "estimate_step"])
 def test_what_shapes_multiples_is_refused_beside_modal_estimates(field: str) -> None:
-    with pytest.raises(InputError, match=f"field '{field}': shapes multiples of runtimes; say estimates=multiples"):
+    with pytest.raises(InputError, match=f"field '{field}': requires estimates=multiples"):
         Lublin(estimates="modal", **{field: 2.0})  # type: ignore[arg-type]
 
 

@@ -120,13 +120,13 @@ ALL = [MoldableJobs(), Profiles(), Cirne()]
 
 @pytest.mark.parametrize("transform", ALL)
 def test_jobs_that_have_ranges_get_no_others(transform: Any) -> None:
-    with pytest.raises(InputError, match="field 'moldable': the jobs have ranges of cores already"):
+    with pytest.raises(InputError, match="field 'moldable': the jobs already have ranges of cores"):
         transform.apply(transform.apply(LOG, rng()), rng())
 
 
 @pytest.mark.parametrize("transform", [MoldableJobs(cores=64), Profiles(cores=64), Cirne(cores=64)])
 def test_a_job_wider_than_the_machine_has_no_range(transform: Any) -> None:
-    with pytest.raises(InputError, match="job 4 asks for 128 cores; expected at most the 64 of the machine"):
+    with pytest.raises(InputError, match="job 4 requests 128 cores; expected at most the 64 cores of the machine"):
         transform.apply(LOG, rng())
 
 
@@ -210,7 +210,7 @@ def test_an_offered_load_is_reached(load: float, cores: int) -> None:
 
 
 def test_jobs_of_one_instant_have_no_offered_load() -> None:
-    with pytest.raises(InputError, match="field 'submit': all jobs are submitted together"):
+    with pytest.raises(InputError, match="field 'submit': all jobs are submitted at once"):
         OfferedLoad().apply(LOG.select([0]))
 
 
@@ -322,7 +322,7 @@ def test_what_was_drawn_is_told(two: Path) -> None:
     [
         ("a,b\n1,2\n", "line 1: has columns a, b; expected application, cores, seconds or benchmark, class"),
         ("", "line 1: has columns none"),
-        ("application,cores,seconds\n", "holds no application$"),
+        ("application,cores,seconds\n", "contains no application$"),
         ("application,cores,seconds\nx,4,10\n", "field 'rows': x: a table of 1 row"),
         ("application,cores,seconds\nx,4,10\nx,8,-2\n", "line 3, field 'seconds': has '-2'; expected seconds above 0"),
         ("application,cores,seconds\nx,4,10\nx,8,nan\n", "line 3, field 'seconds': has 'nan'"),
@@ -347,7 +347,7 @@ def test_applications_with_few_rows_can_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "profiles.csv"
     path.write_text("application,cores,seconds\nx,4,10\ny,4,10\ny,8,12\nz,4,10\nz,8,5\n")
     assert list(read_profiles(path, least_rows=2)) == ["z"]
-    with pytest.raises(InputError, match="holds no application with 3 rows or more that gain"):
+    with pytest.raises(InputError, match="contains no application with 3 or more rows that become faster"):
         read_profiles(path, least_rows=3)
 
 

@@ -61,7 +61,7 @@ def test_an_unknown_kind_answers_with_the_nearest():
 
 
 def test_a_rule_that_a_kind_does_not_have_is_refused_with_those_it_has():
-    with pytest.raises(InputError, match="--on-never-ran has no rule 'repair'; it takes one of: skip, keep, error"):
+    with pytest.raises(InputError, match="--on-never-ran has no rule 'repair'; expected one of: skip, keep, error"):
         Problems({"never-ran": "repair"})
 
 

@@ -74,5 +74,5 @@ def test_a_folder_with_a_timezone_is_said_to_be_a_folder(tmp_path: Path) -> None
 
 def test_an_option_of_another_format_is_refused_of_a_log_that_is_known(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(SWF)
-    with pytest.raises(InputError, match="is no option of the format 'swf'"):
+    with pytest.raises(InputError, match="is not an option of the format 'swf'"):
         read_workload(tmp_path / "log.swf", timezone="Europe/Berlin")

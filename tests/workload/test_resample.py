@@ -65,7 +65,7 @@ def test_each_new_user_is_an_old_one_in_other_weeks(jobs: list[tuple[int, int]],
     counts = [round(load * len(members)) for members in classes]
     transform = Resample(load=load, within=None)
     if not any(counts):
-        with pytest.raises(InputError, match="no user is drawn"):
+        with pytest.raises(InputError, match="no user was selected"):
             transform.apply(given_jobs, np.random.default_rng(seed))
         return
     made = transform.apply(given_jobs, np.random.default_rng(seed))
@@ -136,7 +136,7 @@ def test_users_who_react_are_copied_with_what_they_wait_for() -> None:
         assert np.ptp(made.submit[batches == first]) <= WEEK * SECOND  # no batch crosses the end of the period
     record = simulate(made, policy="easy").record
     assert record.ran.all()
-    with pytest.raises(InputError, match="users who react need"):
+    with pytest.raises(InputError, match="with react, expected at least"):
         Resample(weeks=1).apply(reacting, np.random.default_rng(2))
 
 

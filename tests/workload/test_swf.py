@@ -386,7 +386,7 @@ def test_a_truncated_archive_names_the_line_that_was_reached(tmp_path, pack):
     rng = np.random.default_rng(0)
     text = HEADER + "\n".join(line(job, submit=job, runtime=rng.integers(1, 10**6)) for job in range(1, 2000))
     path.write_bytes(pack(text.encode())[:-40])
-    with pytest.raises(InputError, match="cut short or damaged") as caught:
+    with pytest.raises(InputError, match="truncated or damaged") as caught:
         read_workload(path)
     assert caught.value.line >= 1
     assert caught.value.exit_code == 2
@@ -404,7 +404,7 @@ def test_a_corrupt_archive_is_refused(tmp_path):
 def test_a_binary_file_is_refused(tmp_path):
     path = tmp_path / "log.swf"
     path.write_bytes((HEADER + line()).encode() + b"\n\x7fELF\0\0")
-    with pytest.raises(InputError, match=r"line 4: holds a NUL byte: a binary file"):
+    with pytest.raises(InputError, match=r"line 4: contains a NUL byte, so it is a binary file"):
         read_workload(path)
 
 
@@ -420,7 +420,7 @@ def test_a_line_without_end_is_refused(tmp_path):
     [
         (b"", "is empty"),
         (b"\n\n", "no usable job"),
-        (HEADER.encode(), "no usable job: 2 lines"),
+        (HEADER.encode(), "no usable job: none of the 2 lines"),
         (b"hello\n", r"no usable job among 1 job lines \(1 too-few-fields\)"),
         (line(runtime=0).encode(), r"\(1 zero-runtime\)"),
     ],

@@ -319,7 +319,7 @@ def test_only_workflows_can_be_several_files(tmp_path):
     assert len(read_workload([log])) == 1
     with pytest.raises(InputError, match="2 files; expected one"):
         read_workload([log, log])
-    with pytest.raises(InputError, match="'submit': is no option of the format 'swf'"):
+    with pytest.raises(InputError, match="'submit': is not an option of the format 'swf'"):
         read_workload(log, submit=3.0)
 
 
@@ -380,12 +380,12 @@ def test_a_missing_field_is_named_with_file_and_path(document, read, field):
         (SPECIFIED, {}, "expected a list"),
         (f"{SPECIFIED}[1].id", "a", "'a' is the id of an earlier task"),
         (f"{SPECIFIED}[2].id", "b", "'b' is the id of an earlier task"),
-        (f"{SPECIFIED}[1].parents[0]", "nobody", "'nobody' is no task"),
-        (f"{SPECIFIED}[0].children[1]", "nobody", "'nobody' is no task"),
-        (f"{SPECIFIED}[1].parents[0]", "b", "task 'b' needs itself"),
+        (f"{SPECIFIED}[1].parents[0]", "nobody", "'nobody' is not a task"),
+        (f"{SPECIFIED}[0].children[1]", "nobody", "'nobody' is not a task"),
+        (f"{SPECIFIED}[1].parents[0]", "b", "task 'b' depends on itself"),
         (f"{SPECIFIED}[1].inputFiles[0]", "lost", "'lost' is not in workflow.specification.files"),
-        (f"{EXECUTED}[0].id", "nobody", "'nobody' is no task"),
-        (f"{EXECUTED}[1].id", "c", "was executed before"),
+        (f"{EXECUTED}[0].id", "nobody", "'nobody' is not a task"),
+        (f"{EXECUTED}[1].id", "c", "occurs twice"),
         (f"{EXECUTED}[0].runtimeInSeconds", -1, "is -1; expected a number from 0"),
         (f"{EXECUTED}[0].runtimeInSeconds", "long", "expected a number"),
         (f"{EXECUTED}[0].runtimeInSeconds", True, "expected a number"),
@@ -420,8 +420,8 @@ def test_a_cycle_is_named_task_by_task(document, read):
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        (f"{SPECIFIED}[1].parents", "'b' does not list 'a' among its parents"),
-        (f"{SPECIFIED}[0].children", "'a' does not list 'b' among its children"),
+        (f"{SPECIFIED}[1].parents", "'b' does not list 'a' as a parent"),
+        (f"{SPECIFIED}[0].children", "'a' does not list 'b' as a child"),
     ],
 )
 def test_parents_and_children_that_disagree_are_refused(document, read, field, said):
@@ -437,12 +437,12 @@ def test_a_task_that_is_wider_than_the_machine_is_named(document, read):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b'{"name": "x",\n "name2" 3}', "line 2: is no JSON"),
+        (b'{"name": "x",\n "name2" 3}', "line 2: is not valid JSON"),
         (b'{"name": "x", "name": "y"}', "field 'name': occurs twice"),
         (b"[1]", "expected an object"),
-        (b'{"name": "\xff"}', "no text in UTF-8"),
+        (b'{"name": "\xff"}', "not UTF-8"),
         (b"", "is empty"),
-        (b'{"a":' * 100_000, "nested too deeply|is no JSON"),
+        (b'{"a":' * 100_000, "nested too deeply|is not valid JSON"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path, text, said):
@@ -456,7 +456,7 @@ def test_folders_and_names_without_workflows_are_refused(tmp_path):
         read_workload(tmp_path, format="wfformat")
     with pytest.raises(InputError, match="cannot be read"):
         read_workflows(tmp_path / "absent.json")
-    with pytest.raises(InputError, match="no workflow is named"):
+    with pytest.raises(InputError, match="no workflow is given"):
         read_workflows([])
     with pytest.raises(UnknownNameError, match="zero-length-task"):
         read_workflows(tmp_path, rules={"zero-length-tasks": "error"})
@@ -561,7 +561,7 @@ def test_cores_of_machines_that_are_too_many_together_are_refused(document, tmp_
     document["workflow"]["execution"]["machines"] = [{"cpu": {"coreCount": 2**30}}] * 2
     path = tmp_path / "w.json"
     path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"machines\[1\].cpu.coreCount.*2,147,483,648 cores together"):
+    with pytest.raises(InputError, match=r"machines\[1\].cpu.coreCount.*2,147,483,648 cores in total"):
         read_workflows(path)
 
 

@@ -127,20 +127,20 @@ class Site:
 
     def __post_init__(self) -> None:
         if not self.nodes:
-            raise InputError("names no node; expected at least one NodeName", field="nodes")
+            raise InputError("has no node; expected at least one NodeName", field="nodes")
         known = {node.name for node in self.nodes}
         if len(known) < len(self.nodes):
-            raise InputError("names a node twice", field="nodes")
+            raise InputError("lists a node twice", field="nodes")
         names = [partition.name for partition in self.partitions]
         if self.default_partition not in names:
             raise InputError(
-                f"'{self.default_partition}' is no partition; known: {', '.join(names)}", field="partition"
+                f"'{self.default_partition}' is not a partition; known: {', '.join(names)}", field="partition"
             )
         groups = [(each.name, each.nodes) for each in self.partitions]
         for name, members in [*groups, *((each.name, each.nodes) for each in self.reservations)]:
             missing = next((node for node in members if node not in known), None)
             if missing is not None:
-                raise InputError(f"'{name}' has a node '{missing}' that is not there", field="nodes")
+                raise InputError(f"'{name}' lists a node '{missing}' that does not exist", field="nodes")
 
     @classmethod
     def of(cls, *, nodes: int, cores: int, memory: int = 1, **parts: object) -> Site:
@@ -238,7 +238,7 @@ class Site:
             try:
                 more = int(count)
             except ValueError as error:
-                message = f"'{text}' is no number of nodes; expected such as +10, or gpu:+10 for those of a partition"
+                message = f"'{text}' is not a number of nodes; expected +10, or gpu:+10 for a partition"
                 raise InputError(message, field="nodes") from error
             site = site.with_nodes(more, partition)
         return site
@@ -287,7 +287,7 @@ class Site:
         )
         for before, after in zip(self.partitions, partitions, strict=True):
             if before.nodes and not after.nodes:
-                raise InputError(f"{fewer} nodes fewer; partition '{after.name}' would have none left", field="nodes")
+                raise InputError(f"{fewer} nodes fewer; partition '{after.name}' would be empty", field="nodes")
         reservations = (
             replace(
                 each,
@@ -423,7 +423,7 @@ class Site:
             if partition.name == name:
                 return partition
         known = ", ".join(partition.name for partition in self.partitions)
-        raise InputError(f"'{name}' is no partition; known: {known}", field="partition")
+        raise InputError(f"'{name}' is not a partition; known: {known}", field="partition")
 
     def lets_in(self, user: str, partition: SitePartition) -> bool:
         """Return whether a partition accepts jobs of a user by the user's groups (``AllowGroups``).

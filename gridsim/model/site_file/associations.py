@@ -15,7 +15,7 @@ from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.words import decimal, integer, limit, lines_of, minutes, table, with_limits
 
 ASSOCIATION_COMMANDS = (
-    "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' say who is below whom"
+    "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' show the hierarchy"
 )
 
 
@@ -28,7 +28,7 @@ def read_associations(path: str | Path) -> tuple[tuple[Association, ...], Counte
     accepted only if no account but the root has another one.
     """
     path = Path(path)
-    lines = lines_of(path, "what sacctmgr or sshare printed")
+    lines = lines_of(path, "the output of sacctmgr or sshare")
     ignored: Counter[str] = Counter()
     if any(line.startswith(("Cluster - ", "Parent - ")) for line in lines):
         return _dumped(path, lines, ignored), ignored
@@ -135,14 +135,14 @@ def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
         matched = re.match(r"(Cluster|Parent|Account|User) - '([^']*)'(.*)$", line)
         if matched is None:
             raise InputError(
-                f"'{line[:60]}' is none of Cluster, Parent, Account and User - 'name':…", path=path, line=number
+                f"'{line[:60]}' does not match Cluster, Parent, Account or User - 'name':…", path=path, line=number
             )
         kind, name, rest = matched.groups()
         words = {key.lower(): value.strip("'") for key, value in re.findall(r":([^=:]+)=('[^']*'|[^:]*)", rest)}
         limits = with_limits(association_fields(words, ignored, (path, number)))
         if kind == "Parent":
             if name not in {each.account for each in found if not each.user}:
-                raise InputError(f"'{name}' is no account named before", path=path, line=number, field="Parent")
+                raise InputError(f"'{name}' is not an earlier account", path=path, line=number, field="Parent")
             parent = name
         elif kind == "Cluster":
             found[0] = replace(found[0], **limits)
@@ -161,7 +161,7 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
     if "parentname" not in rows[0][1] and not any(row["account"].startswith(" ") for _, row in rows):
         deep = {row["account"] for _, row in rows if not row["user"] and row["account"] != "root"}
         if len(deep) > 1:
-            raise InputError(f"does not say which account is below which; {ASSOCIATION_COMMANDS}", path=path)
+            raise InputError(f"does not contain the hierarchy of accounts; {ASSOCIATION_COMMANDS}", path=path)
     clusters = sorted({row.get("cluster", "") for _, row in rows} - {""})
     if len(clusters) > 1:
         message = f"lists {len(clusters)} clusters ({', '.join(clusters)}); expected one"
@@ -204,7 +204,7 @@ def read_groups(path: str | Path) -> dict[str, frozenset[str]]:
         For a line of neither form, with file and line.
     """
     found: dict[str, set[str]] = {}
-    for number, line in enumerate(lines_of(Path(path), "what 'getent group' printed"), start=1):
+    for number, line in enumerate(lines_of(Path(path), "the output of 'getent group'"), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         if entry := re.fullmatch(r"([^:\s]+):[^:]*:\d*:(\S*)", line.strip()):
@@ -213,8 +213,8 @@ def read_groups(path: str | Path) -> dict[str, frozenset[str]]:
             for group in entry[2].split():
                 found.setdefault(group, set()).add(entry[1])
         else:
-            expected = "expected group:x:number:user,user as 'getent group' prints it, or 'user : group group'"
-            raise InputError(f"'{line.strip()[:60]}' says no group; {expected}", path=path, line=number, field="group")
+            expected = "expected group:x:number:user,user from 'getent group', or 'user : group group'"
+            raise InputError(f"'{line.strip()[:60]}' is not a group; {expected}", path=path, line=number, field="group")
     return {group: frozenset(users) for group, users in found.items()}
 
 
@@ -272,7 +272,7 @@ QOS_LIMITS = ("maxwall", "maxwalldurationperjob", *_QOS, *_QOS_OF_TRES, *_QOS_OL
 def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
     """Return the QOS of ``sacctmgr -P show qos``, and the number of occurrences of limits that are not modelled."""
     path = Path(path)
-    lines = lines_of(path, "what 'sacctmgr -P show qos' printed")
+    lines = lines_of(path, "the output of 'sacctmgr -P show qos'")
     ignored: Counter[str] = Counter()
     found = [
         Qos(row["name"], **with_limits(qos_fields(row, ignored, (path, number))))

@@ -50,9 +50,9 @@ def read_slurm_conf(path: str | Path) -> Site:
         else:
             keys.update((key, (value, line)) for key, value in line.rest.items())
     if not nodes:
-        raise InputError("names no node; expected at least one line NodeName=…", path=path, field="NodeName")
+        raise InputError("has no node; expected at least one line NodeName=…", path=path, field="NodeName")
     if not partitions:
-        raise InputError("names no partition; expected a line PartitionName=…", path=path, field="PartitionName")
+        raise InputError("has no partition; expected a line PartitionName=…", path=path, field="PartitionName")
     made = [
         partition_of(ConfLine(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions
     ]
@@ -85,7 +85,7 @@ def _lines(path: Path, depth: int = 0) -> Iterator[ConfLine]:
     except FileNotFoundError as error:
         raise InputError("no such file; expected a slurm.conf", path=path) from error
     if depth > 8:
-        raise InputError("files that include one another; expected at most 8 levels", path=path, field="Include")
+        raise InputError("has more than 8 levels of Include; expected at most 8", path=path, field="Include")
     joined, first = "", 0
     for number, raw in enumerate(text.split("\n"), start=1):
         plain = re.sub(r"(?<!\\)#.*", "", raw).strip()
@@ -101,7 +101,7 @@ def _lines(path: Path, depth: int = 0) -> Iterator[ConfLine]:
             continue
         words = re.findall(r'([A-Za-z][\w/]*)\s*\+?=\s*("[^"]*"|\S+)', whole)
         if not words:
-            raise InputError(f"'{whole[:60]}' is no Key=Value", path=path, line=number)
+            raise InputError(f"'{whole[:60]}' is not Key=Value", path=path, line=number)
         yield ConfLine(path, number, {key: value.strip('"') for key, value in words})
 
 
@@ -160,7 +160,7 @@ def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[
         kind = next((part for part in rest[:-1] if part), GPU) if number else rest[0] if rest else GPU
         gpus[kind] = gpus.get(kind, 0) + count
     if len(gpus) > 1:
-        raise line.wrong("Gres", written, "GPUs of one type on a node, which has them of " + " and ".join(gpus))
+        raise line.wrong("Gres", written, "GPUs of one type per node; this node has the types " + " and ".join(gpus))
     return sum(gpus.values()), next(iter(gpus), GPU), tuple(other.items())
 
 
@@ -198,7 +198,7 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
         ignored[f"PartitionName OverSubscribe={oversubscribe}"] += 1
     unknown = [node for node in wanted if node not in known]
     if unknown:
-        raise line.wrong("Nodes", listed, f"nodes that a NodeName line names; '{unknown[0]}' is not among them")
+        raise line.wrong("Nodes", listed, f"nodes of a NodeName line; '{unknown[0]}' is not one of them")
     priority = line.number_of("Priority", 1)
     made = SitePartition(
         name=name,

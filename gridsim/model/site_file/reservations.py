@@ -52,7 +52,7 @@ class SiteClock:
         """
         if self.epoch is None:
             message = (
-                f"is the date '{text}', but the start of the simulation is unknown; give epoch, the Unix time of its 0"
+                f"is the date '{text}', but the simulation has no start date; give epoch, the Unix time of second 0"
             )
             raise InputError(message, path=path, line=line, field=field)
         return round((self._unix(text, field, path, line) - self.epoch) * MICROSECOND)
@@ -64,7 +64,7 @@ class SiteClock:
             date = datetime.fromisoformat(text)
             if date.tzinfo is None and self.timezone is None:
                 message = (
-                    f"is the local date '{text}', and the zone of the site is not known; give it, such as --timezone "
+                    f"is the local date '{text}', but the site's time zone is unknown; give it, such as --timezone "
                     "Europe/Berlin (or timezone=Europe/Berlin of the policy)"
                 )
                 raise InputError(message, path=path, line=line, field=field)
@@ -95,7 +95,7 @@ def read_reservations(
     Reservations without nodes (licences), and with a floating start (``TIME_FLOAT``), are left out and counted.
     """
     path = Path(path)
-    lines = lines_of(path, f"what {COMMAND} printed")
+    lines = lines_of(path, f"the output of {COMMAND}")
     ignored: Counter[str] = Counter()
     found: list[Reservation] = []
     for number, words in _records(path, lines):
@@ -108,7 +108,7 @@ def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, 
     if lines and "|" in lines[0]:
         for number, row in table(path, lines, ("name",)):
             if not {"nodenames", "nodes", "assigned"} & set(row):
-                raise InputError(f"does not say which nodes; expected {COMMAND}", path=path, field="NodeNames")
+                raise InputError(f"has no nodes; expected the output of {COMMAND}", path=path, field="NodeNames")
             yield number, {_LISTED.get(key, key): value.strip() for key, value in row.items()}
         return
     words: dict[str, str] = {}
@@ -118,7 +118,7 @@ def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, 
             continue
         pairs = re.findall(r"([A-Za-z][\w/]*)=(\S*)", line)
         if not pairs:
-            raise InputError(f"'{line[:60]}' is no Key=Value; expected {COMMAND}", path=path, line=number)
+            raise InputError(f"'{line[:60]}' is not Key=Value; expected {COMMAND}", path=path, line=number)
         node = ""
         for key, value in pairs:
             if key == "ReservationName":
@@ -163,7 +163,7 @@ class _Record:
     def instant(self, key: str) -> int:
         text = self.text(key)
         if not text:
-            message = f"is not there for reservation '{self.text('ReservationName')}'; expected a date"
+            message = f"is missing for reservation '{self.text('ReservationName')}'; expected a date"
             raise InputError(message, path=self.path, line=self.line, field=key)
         return self.clock.instant(text, field=key, path=self.path, line=self.line)
 

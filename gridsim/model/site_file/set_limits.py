@@ -55,7 +55,7 @@ class SetLimit(NamedTuple):
         kind, _, rest = head.partition(".")
         name, _, key = rest.rpartition(".")
         if not (equals and value and name and key):
-            message = f"'{text}' sets no limit; expected such as qos.gpu.GrpTRES=gres/gpu=14 or user.ann.MaxJobs=-1"
+            message = f"'{text}' sets no limit; expected for example qos.gpu.GrpTRES=gres/gpu=14 or user.ann.MaxJobs=-1"
             raise InputError(message, field=_FIELD)
         if kind.lower() not in _SECTIONS:
             raise UnknownNameError("owner of a limit", kind, _SECTIONS)
@@ -130,7 +130,7 @@ def _with(owner: Any, it: SetLimit, fields_of: Any) -> Any:
 
 def _check_known(what: str, name: str, known: Sequence[str], file: str) -> None:
     if not known:
-        raise InputError(f"the site has no {what}: slurm?{file} names the file with these", field=_FIELD)
+        raise InputError(f"the site has no {what}: give the file with these as slurm?{file}", field=_FIELD)
     if name not in known:
         raise UnknownNameError(what, name, known)
 

@@ -59,7 +59,7 @@ def expanded(names: str) -> list[str]:
         for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", part):
             tails = [plain] if plain else [number for span in ranges.split(",") for number in _span(span)]
             if len(heads) * len(tails) > _MOST_NAMES:
-                raise InputError(f"'{part[:60]}' names more than {_MOST_NAMES:,} nodes", field="NodeName")
+                raise InputError(f"'{part[:60]}' lists more than {_MOST_NAMES:,} nodes", field="NodeName")
             heads = [head + tail for head in heads for tail in tails]
         found += heads
     return found
@@ -72,7 +72,7 @@ def _span(text: str) -> list[str]:
     try:
         return [str(number).zfill(len(low)) for number in span(text)]
     except ValueError as error:
-        raise InputError(f"'{text[:60]}' is no range of numbers, such as 1-8", field="NodeName") from error
+        raise InputError(f"'{text[:60]}' is not a range of numbers such as 1-8", field="NodeName") from error
 
 
 _MOST_NAMES = 1_000_000
@@ -194,7 +194,7 @@ def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[t
             lacking = [name for name in needed if name not in header]
             if lacking:
                 raise InputError(
-                    f"has no column {lacking[0]}; expected a header of a list printed with -P",
+                    f"has no column {lacking[0]}; expected the header of a list printed with -P",
                     path=path,
                     line=number,
                     field=lacking[0],

@@ -73,7 +73,7 @@ def why_not(admission: Any) -> str:
     if type(search) not in (QoPS, MSB, MRT):
         return f"{name_of(search)} searches in Python"
     if type(_order(search)) not in _ORDERS:
-        return f"{name_of(_order(search))} is asked for each decision"
+        return f"{name_of(_order(search))} is called for each decision"
     if type(admission) is Feedback and exact(admission.slack_factor, "slack_factor").numerator > _FINEST:
         return f"the slack factor {admission.slack_factor} is too fine"
     return ""

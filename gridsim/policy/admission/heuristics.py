@@ -19,7 +19,7 @@ class AscendingScheduledTime:
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         if not isinstance(queue, Promised):
-            raise PolicyError("the order ast asks for planned starts, which only a plan has: msb?order=ast")
+            raise PolicyError("the order ast needs planned start times, which only a plan has: msb?order=ast")
         return queue.planned
 
 
@@ -39,6 +39,5 @@ class EarliestDeadlineAndStart:
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         raise PolicyError(
-            "the heuristic edf+est asks for earliest starts in a partial schedule, which only mrt has: "
-            "mrt?heuristic=edf+est"
+            "the heuristic edf+est needs earliest start times in a partial schedule: mrt?heuristic=edf+est"
         )

@@ -55,7 +55,7 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
     before = plan.meta.item(TAIL)
     offer: Any = call(admission, "plan", request, deadline, plan, now)
     found: Offer | None = offer
-    wrong = "changed the plan that it was asked about; expected changes of plan.copy() only"
+    wrong = "changed the plan that it received; expected changes of plan.copy() only"
     if plan.meta.item(TAIL) == before:
         # An offer that moves no other request is checked here, in a tenth of the time.
         plain = type(offer) is Offer and offer.arrangement is None and not offer.kills and offer.granted == NEVER
@@ -76,30 +76,30 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
         if not isinstance(value, int | np.integer) or not least <= value <= NEVER:
             return f"offers {name}={value!r}; expected a whole number from {least} to {NEVER}"
     if offer.start == NEVER:
-        return "offers a start that never comes; expected an instant in whole microseconds"
+        return "offers a start beyond the largest time; expected whole microseconds"
     kills = whole_numbers(admission, "kills", offer.kills)
     if len(np.unique(kills)) < len(kills) or not np.isin(kills, plan.running()).all():
         return f"kills {list(offer.kills)}; expected running requests, each once"
     if offer.arrangement is None:
-        return f"kills {list(offer.kills)} without an arrangement of them" if len(kills) else ""
+        return f"kills {list(offer.kills)} without an arrangement for them" if len(kills) else ""
     arrangement: Any = offer.arrangement
     if not isinstance(arrangement, Arrangement):
         return f"offers the arrangement {arrangement!r}; expected an Arrangement or None"
     rows = whole_numbers(admission, "rows of an arrangement", offer.arrangement.rows)
     starts = whole_numbers(admission, "starts of an arrangement", offer.arrangement.starts, len(rows), least=now)
     if not np.array_equal(np.sort(rows), np.sort(np.concatenate([plan.order(), [request], kills]))):
-        return "arranges other requests than the waiting ones, the new one and those that it kills"
+        return "arranges requests other than the waiting ones, the new one and the killed ones"
     if not np.array_equal(in_order(rows, plan.requests.ties, starts), np.arange(len(rows))):
-        return "arranges requests out of order; expected planned starts to ascend, ties in job order"
+        return "arranges requests out of order; expected ascending planned starts, ties in job order"
     if starts[rows == request][0] != offer.start:
         return f"offers the start {offer.start}, but arranges it at {starts[rows == request][0]}"
     holdings: Any = offer.arrangement.holdings
     if type(holdings) is not type(plan.arrangement().holdings):
-        return "offers an arrangement without holdings on a machine of nodes, or with holdings on one of cores"
+        return "offers an arrangement without holdings on a machine of nodes, or with holdings on a machine of cores"
     if isinstance(holdings, Holdings):
         held = NodeProfile(*holdings.floor).holds[:, rows]
         if not held[PROMISE].all() or not np.array_equal(held[SINCE], starts):
-            return "offers holdings in which not every arranged request has a place from its start"
+            return "offers holdings in which an arranged request has no nodes from its start"
     return ""
 
 
@@ -246,7 +246,7 @@ class Plan:
             If *request* is no row: a compiled function would read outside the columns.
         """
         if request and not 0 <= request < len(self.need):
-            raise PolicyError(f"request {request} is none of this plan; expected a row of Requests")
+            raise PolicyError(f"request {request} is not in this plan; expected a row of Requests")
         function = cycle.act_in_pool if self._laid is None else cycle.act_on_nodes
         while True:
             answer: int = function(what, now, request, start, self._queue, self._machine)
@@ -412,7 +412,7 @@ class Plan:
         if self._laid is not None:
             length = int(self.estimate[request])
             if self._laid.holdings.first_place(request, length, start, start + 1) < 0:
-                raise PolicyError(f"request {request} has no place in this plan at {start / MICROSECOND} s")
+                raise PolicyError(f"request {request} has no free capacity in this plan at {start / MICROSECOND} s")
         self._act(cycle.ENTER, start, request, start)
 
     def _checked(self, request: int, start: int) -> int:
@@ -491,7 +491,7 @@ class Plan:
     def _end(self, what: int, request: int, now: int) -> int:
         until = int(self._act(what, now, request))
         if until < 0:
-            raise PolicyError(f"request {request} does not run in this plan at {now / MICROSECOND} s")
+            raise PolicyError(f"request {request} is not running in this plan at {now / MICROSECOND} s")
         return until
 
     def expect(self, request: int, end: int) -> None:

@@ -19,10 +19,10 @@ from gridsim.policy.capabilities import (
     draws_alone,
     is_own,
     keeps_holders,
-    knows_runtimes,
     of_ordering,
     predicts_in_columns,
     scope_of,
+    uses_run_times,
 )
 from gridsim.policy.correction import Request
 from gridsim.policy.ordering import Fifo
@@ -88,9 +88,9 @@ class Backfilling:
 
     def __post_init__(self) -> None:
         if keeps_holders(self.reserve):
-            raise ValueError(f"{self.reserve!r} keeps promises from pass to pass: molding?partition=asked&reserve=…")
+            raise ValueError(f"{self.reserve!r} keeps reservations between cycles: molding?partition=asked&reserve=…")
         if blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
-            raise InputError("means nothing where nobody passes: give reserve=easy", field="backfill_order")
+            raise InputError("has no effect without backfilling: give reserve=easy", field="backfill_order")
 
     def __repr__(self) -> str:
         return representation(self)
@@ -104,7 +104,7 @@ class Backfilling:
         able: dict[Any, bool] = {"pool": not in_python, "nodes": not in_python and not self._picks}
         able["windows"] = not in_python and not predicts and self._by_row()
         if self._picks:
-            in_python = f"{name_of(self.ordering)} names the next request, on a machine of nodes or several pools"
+            in_python = f"{name_of(self.ordering)} selects the next request, on a machine of nodes or several pools"
         return Capabilities(
             scope=scope,
             held=not can.keep,
@@ -112,7 +112,7 @@ class Backfilling:
             in_python=in_python,
             predicts=predicts,
             vectors=True,
-            oracle=knows_runtimes(self.predict),
+            oracle=uses_run_times(self.predict),
         )
 
     def _by_row(self) -> bool:
@@ -133,11 +133,11 @@ class Backfilling:
         if self._picks:
             return ""
         if can.keep or scope_of(self.ordering) != "cluster":
-            return f"{name_of(self.ordering)} follows what each share uses"
+            return f"{name_of(self.ordering)} depends on the usage of each share"
         if can.changes == "start":
-            return f"{name_of(self.ordering)} is asked again after each start"
+            return f"{name_of(self.ordering)} is called again after each start"
         if can.changes == "pass" and blocks(self.reserve) and (can.pick or can.group):
-            return f"{name_of(self.ordering)} names the next request itself"
+            return f"{name_of(self.ordering)} selects the next request itself"
         if isinstance(self.predict, Requested):
             return ""
         if not predicts_in_columns(self.predict):
@@ -145,7 +145,7 @@ class Backfilling:
         if not corrects_by_rule(self.correct):
             return f"{name_of(self.correct)} corrects in Python"
         if of_ordering(self.backfill_order).changes == "static" and not is_own(self.backfill_order):
-            return f"{name_of(self.backfill_order)} is asked for each request, with its prediction"
+            return f"{name_of(self.backfill_order)} is called for each request, with its prediction"
         return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:

@@ -18,7 +18,7 @@ from gridsim.policy.admission import decision
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import restartable
-from gridsim.policy.capabilities import asked_once, search_of
+from gridsim.policy.capabilities import is_static, search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import Answers, Capabilities, Decision, Offer, Passes, Quote, Stop, name_of
@@ -83,11 +83,11 @@ class Guaranteed(Planned):
     def _in_python(self) -> str:
         """Return why its decisions cannot run in the compiled loop; empty if they can."""
         if self.unadmitted != "drop":
-            return "jobs stay without any promise"
+            return "jobs may have no reservation"
         if self.partition is not None:
             return f"{name_of(self.partition)} chooses sizes"
-        if not asked_once(self.ordering):
-            return f"{name_of(self.ordering)} is asked at each compression"
+        if not is_static(self.ordering):
+            return f"{name_of(self.ordering)} is called at each compression"
         return decision.why_not(self.admission)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
@@ -99,7 +99,7 @@ class Guaranteed(Planned):
             For DAG jobs: a deadline applies to a whole job, but a plan contains single tasks.
         """
         if cluster.requests.tasks is not None:
-            raise InputError("guaranteed deadlines are for jobs of one task; the workload has DAG jobs", field="policy")
+            raise InputError("guaranteed deadlines require jobs of one task; the workload has DAG jobs", field="policy")
         super().setup(cluster, rng)
         self._keeps_all = self.unadmitted == "best-effort"
         self._loose: list[int] = []  # waiting requests without a guarantee, in order of arrival

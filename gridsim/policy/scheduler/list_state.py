@@ -106,8 +106,8 @@ class ListState:
         lanes = lanes_of(rule, Queue(requests, np.arange(n)))
         if lanes.due is not None:
             raise PolicyError(
-                f"{name_of(rule)} returned due instants, which backfilling does not support: its promises do not "
-                "outlive a scheduling cycle; use molding?partition=asked&reserve=…"
+                f"{name_of(rule)} returned due instants, which backfilling does not support: its reservations last "
+                f"one scheduling cycle; use molding?partition=asked&reserve=…"
             )
         self._rule, self._capacity = rule, lanes.capacity
         busy = (most_running(cluster.cores, n) if cluster.asked is None else n) + 1
@@ -139,10 +139,10 @@ class ListState:
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
         self._rank = None if tail is None else self.table[RANK].data
         # A static order is evaluated once, unless it depends on columns that are set at submission.
-        asked_once = tail is not None and not self._tail_asked and not self._tail_believes
-        self._tail_comes = asked_once and (requests.moves or tells_alone(tail, predictions))
+        is_static = tail is not None and not self._tail_asked and not self._tail_believes
+        self._tail_comes = is_static and (requests.moves or tells_alone(tail, predictions))
         self._tail_ages = self.ageing(tail)
-        if asked_once and not self._tail_comes:
+        if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)
         self._passes: Passes | None = None
 
@@ -264,7 +264,7 @@ class ListState:
         """
         lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
         if not np.array_equal(lanes.capacity, self._capacity):
-            raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
+            raise PolicyError(f"{self._rule!r} computes its lanes from all jobs; no job can be submitted later")
         self.table[[CORES, ESTIMATE], request] = self.requests.cores[request], self.requests.estimate[request]
         self.table[LANE, request] = lanes.lane[0]
         self.machine.learn(request)

@@ -63,9 +63,9 @@ class Molding(Backfilling):
             if value not in known:
                 raise ValueError(f"{name} is {value!r}; {' or '.join(known)} is needed")
         if blocks(self.reserve):
-            raise ValueError("sizes are chosen where others may pass a blocked job: easy, category, xfactor, first-fit")
+            raise ValueError("sizes require one of the reservation rules easy, category, xfactor and first-fit")
         if of_ordering(self.ordering).keep:
-            raise ValueError(f"{self.ordering!r} ranks anew after every start, and sizes are chosen for a whole pass")
+            raise ValueError(f"{self.ordering!r} re-ranks after every start, but sizes are chosen once per cycle")
 
     @property
     def capabilities(self) -> Capabilities:

@@ -249,7 +249,7 @@ class MoldableState:
         self.shapes.learn(request)
         lanes = lanes_of(self._rule, Queue(self.requests, np.array([request])))
         if not np.array_equal(lanes.capacity, self._lanes.capacity):
-            raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
+            raise PolicyError(f"{self._rule!r} computes its lanes from all jobs; no job can be submitted later")
         self.table[LANE, request] = lanes.lane[0]
         self.table[DUE, request] = NEVER if lanes.due is None else lanes.due[0]
         self._submit[request] = self.requests.submit[request]

@@ -124,7 +124,7 @@ def _lines_of(ordering: Any, queue: Queue, tick: int) -> IntArray:
     if (below := ahead + submit < 0).any():
         at = int(below.argmax())
         raise PolicyError(
-            f"{name_of(ordering)} has a line that is below 0 when its job comes, at {ahead[at] + submit[at]}"
+            f"{name_of(ordering)} has a line below 0 at the submission of its job, at {ahead[at] + submit[at]}"
         )
     return np.stack([ahead, slope])
 
@@ -233,7 +233,7 @@ def _grouped(ordering: Any, state: ListState) -> Cycle:
         if not started or ordering.changes == "start":
             place = whole_numbers(ordering, "places", call(ordering, "places", now))
             if len(place) < groups:
-                raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; there are {groups}")
+                raise PolicyError(f"{name_of(ordering)} returned places of {len(place)} groups; expected {groups}")
         return int(list_cycle.first_of_groups(state.table, state.meta, group, place))
 
     return _selecting(state, index_at)

@@ -15,15 +15,15 @@ from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.capabilities import (
-    asked_once,
     begin,
     fixes_sizes,
     is_own,
-    knows_runtimes,
+    is_static,
     limits_in_columns,
     on_nodes,
     scope_of,
     shifts_left,
+    uses_run_times,
 )
 from gridsim.policy.correction import Request
 from gridsim.policy.placement import First
@@ -94,13 +94,13 @@ class Planned:
         if self.compress not in ("planned", "arrival", "none"):
             raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
         if self.compress == "none" and self.ordering is not None:
-            raise ValueError("an order of compression means nothing with compress=none; leave one of them out")
+            raise ValueError("an order of compression has no effect with compress=none; leave one of them out")
         if self.compress_at not in ("early", "every"):
             raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
         if self.compress == "none" and self.compress_at != "early":
-            raise ValueError("compress_at means nothing with compress=none; leave one of them out")
+            raise ValueError("compress_at has no effect with compress=none; leave one of them out")
         if self.partition is not None and not isinstance(self.predict, Requested):
-            raise ValueError("sizes are chosen by what users ask for; leave out partition, or predict")
+            raise ValueError("sizes are chosen by requested walltimes; leave out partition, or predict")
 
     def __repr__(self) -> str:
         return representation(self)
@@ -110,9 +110,9 @@ class Planned:
         """Capabilities, which depend on the parts."""
         sizes = self.partition is not None and not fixes_sizes(self.partition)
         predicts = not isinstance(self.predict, Requested)
-        scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
+        scope, oracle = scope_of(self.ordering), uses_run_times(self.predict)
         told = self.partition is not None and not limits_in_columns(self.partition)
-        whole = type(self.admission) is Conservative and asked_once(self.ordering) and not told
+        whole = type(self.admission) is Conservative and is_static(self.ordering) and not told
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
         able: dict[Any, bool] = {"pool": whole and not predicts}
         able["nodes"] = able["pool"] and self.partition is None

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.capabilities import corrects_by_rule, knows_runtimes, predicts_in_columns
+from gridsim.policy.capabilities import corrects_by_rule, predicts_in_columns, uses_run_times
 from gridsim.policy.histories import (
     CORRECTIONS,
     FIRST,
@@ -60,7 +60,7 @@ class Predictions:
         self.first, self.present, self.corrections = believed[FIRST], believed[PRESENT], believed[CORRECTIONS]
         self._first, self._present, self._began = self.first.data, self.present.data, np.zeros_like(self.first).data
         self._estimate = requests.estimate.data
-        self._exact = knows_runtimes(predictor)
+        self._exact = uses_run_times(predictor)
         if self._exact:
             assert cluster.runtime is not None
             believed[RUN] = cluster.runtime

@@ -44,13 +44,14 @@ from gridsim.policy.slurm.growth import (
     go_on_limiting,
     go_on_preempting,
     kept_of,
-    laid_out,
     nodes_as_they_are,
+    with_placeholders,
 )
 from gridsim.policy.slurm.holding import STOPPED, held_by, release, take
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of, whose
 from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
+from gridsim.policy.slurm.node_requests import node_requests_of
 from gridsim.policy.slurm.nodes import select, spread, trial_on
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.passes import main_pass
@@ -66,7 +67,6 @@ from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills, licences_of
-from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.record import Reasons, Record, Refusal, Requested
 from gridsim.words import between, when
 
@@ -140,7 +140,7 @@ class Slurm:
                 raise InputError("is not given; slurm?conf=slurm.conf&assoc=assoc.cfg is needed", field="conf")
             self.site = read_site(self.conf, assoc=self.assoc, qos=self.qos, usage=self.usage, groups=self.groups)
         if self.reservations is not None and not Path(self.reservations).is_file():
-            raise InputError("no such file; expected what 'scontrol show reservation' printed", path=self.reservations)
+            raise InputError("no such file; expected the output of 'scontrol show reservation'", path=self.reservations)
 
     def __repr__(self) -> str:
         names = ("conf", "assoc", "qos", "usage", "groups", "reservations", *SiteChange._fields, "epoch", "timezone")
@@ -198,7 +198,7 @@ class Slurm:
         if site.priority.reset and self.epoch is None:  # the instants of resets are unknown
             site = replace(site, ignored={**site.ignored, "PriorityUsageResetPeriod": 1})
         if site.priority.reset and self.epoch is not None and self.timezone is None:
-            text = "the zone of PriorityUsageResetPeriod, whose midnight is that of UTC without --timezone"
+            text = "the time zone of PriorityUsageResetPeriod (UTC without --timezone)"
             return (*site.notices, Notice(text, effect=Effect.order))
         return site.notices
 
@@ -217,7 +217,7 @@ class Slurm:
                     found.append(f"reservation {each.name} ({time})")
         if self.boot is not None and (boot := self._boot_given()) >= last:
             date = when(began + seconds(boot), calendar)
-            found.append(f"boot time {date} (only the phase of the scheduler's periods follows from it)")
+            found.append(f"boot time {date} (it determines only the phase of the scheduler's periods)")
         return tuple(Notice(text, outside=True) for text in found)
 
     def longest(self, workload: Workload) -> IntArray:
@@ -309,7 +309,7 @@ class Slurm:
         self._site, self._requests, self._boot = site, requests, self._booted(requests)
         self._reservations = reservations_of(site)
         self._bookings = Bookings(site, self._reservations)
-        laid = self._lay_out(site)
+        laid = self._arrange(site)
         self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # present or last entry of each request
         self._timing, self._repeats = Timing(site.scheduling, self._boot), Repeats(requests.number)
@@ -330,19 +330,19 @@ class Slurm:
         self._within = bool(np.diag(self._rules.may).any())
         compile_ahead(backfill_pass, self._backfill_arguments(0, NO_ROWS))
 
-    def _lay_out(self, spending: Site) -> Requests:
+    def _arrange(self, spending: Site) -> Requests:
         """Create the columns of all requests known by now, in their initial state; return the requests used for that.
 
         *spending* is the site with the present usage.
         """
         site = self._site
         self._known = self._requests.used
-        requests = laid_out(self._requests, self._known)
+        requests = with_placeholders(self._requests, self._known)
         self._entries = entries_of(requests, site)
         owners = owners_of(requests, site, self._entries)
-        wishes = wishes_of(requests, site, self._entries)
-        self._demands = demands_of(requests, site, owners, self._entries, wishes)
-        self._machine = machine_of(site, requests, self._demands, wishes)
+        node_requests = node_requests_of(requests, site, self._entries)
+        self._demands = demands_of(requests, site, owners, self._entries, node_requests)
+        self._machine = machine_of(site, requests, self._demands, node_requests)
         self._limits, self._counters, names = limits_of(site, owners, requests, self._demands)
         self._bills = Bills(requests, site, self._demands, self._machine)
         self._held = held_by(self._demands, len(site.nodes))
@@ -358,7 +358,7 @@ class Slurm:
         self._priorities = Priorities(
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
-        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
+        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, node_requests)
         named = "user" in requests.names  # users with numbers only cannot be compared with associations
         self._intake = Intake(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
@@ -374,7 +374,7 @@ class Slurm:
             used, known = self._priorities.used_by, spending.associations
             now = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
             spending = replace(spending, associations=tuple(now))
-        laid = self._lay_out(spending)
+        laid = self._arrange(spending)
         self._entries.waits[kept] = before._entries.waits[kept]
         go_on_holding(self._held, before._held, kept)
         nodes_as_they_are(self._machine, before._machine, self._demands, self._held)
@@ -524,7 +524,7 @@ class Slurm:
         self._stops.append(Stop(request, "requeue" if again else "cancel", int(self._rules.own["taker"][entry])))
         if again:
             self._priorities.requeued(request, now)
-            self._pending.come_back(request, now, now + self._site.preemption.delay)
+            self._pending.requeue(request, now, now + self._site.preemption.delay)
         else:
             self._over(request, now)
 
@@ -713,7 +713,7 @@ _CAN = Capabilities(
     alone=True,
     epoch=True,
     site=True,
-    in_python="the scheduler of Slurm runs under SimPy only",
+    in_python="Slurm's scheduler requires the engine simpy",
 )
 
 

@@ -35,7 +35,7 @@ def labels_of(demand: Demand, site: Site) -> dict[str, int | str]:
     cores = demand.each.get("cores", 1)
     if other := set(demand.each) - {"cores", "memory"}:
         raise InputError(
-            f"is not requested of a Slurm site here; expected cores or memory, not {min(other)}", field="each"
+            f"cannot be requested from a Slurm site; expected cores or memory, not {min(other)}", field="each"
         )
     if cores > 1:
         found["cores_per_task"] = cores
@@ -55,7 +55,7 @@ def labels_of(demand: Demand, site: Site) -> dict[str, int | str]:
         found["nodes_most"] = demand.max_nodes
     if unknown := set(demand.pools) - set(site.licences):
         known = ", ".join(sorted(site.licences)) or "none"
-        raise InputError(f"'{min(unknown)}' is no licence of the site; known: {known}", field="pools")
+        raise InputError(f"'{min(unknown)}' is not a licence of the site; known: {known}", field="pools")
     if demand.pools:
         found["licenses"] = ",".join(f"{name}:{count}" for name, count in sorted(demand.pools.items()))
     return found
@@ -65,9 +65,9 @@ def _gpus(demand: Demand, nodes: Sequence[Node]) -> dict[str, int | str]:
     """Return the labels for GPUs per node, number of nodes, and GPU type."""
     each, rest = divmod(demand.gpu, WHOLE_GPU)
     if rest:
-        raise InputError(f"has {demand.gpu / WHOLE_GPU:g} GPUs a task; Slurm gives whole ones here", field="gpu")
+        raise InputError(f"has {demand.gpu / WHOLE_GPU:g} GPUs per task; expected whole GPUs under slurm", field="gpu")
     if len(demand.gpu_kinds) > 1:
-        raise InputError(f"names {', '.join(demand.gpu_kinds)}; a job of Slurm has GPUs of one type", field="gpu_kinds")
+        raise InputError(f"names {', '.join(demand.gpu_kinds)}; expected one GPU type under slurm", field="gpu_kinds")
     cores, memory = (max(demand.each.get(name, 0), 1) for name in ("cores", "memory"))
     kinds = (*demand.gpu_kinds, GPU) if demand.gpu_kinds else ()
     fits = [

@@ -56,7 +56,7 @@ def names_of(requests: Requests, label: str) -> list[str]:
     if names is not None and (beyond := codes >= len(names)).any():
         row = int(np.argmax(beyond))
         message = (
-            f"job {requests.number[row]} has number {codes[row]}; expected a number below {len(names)}, one of a name"
+            f"job {requests.number[row]} has number {codes[row]}; expected the number of a name, below {len(names)}"
         )
         raise InputError(message, field=label)
     found = {
@@ -123,7 +123,7 @@ class _Alternatives:
         if self._unknown:
             name, count = self._unknown.most_common(1)[0]
             message = (
-                f"'{name}' of {count} jobs is no partition of the site; known: {', '.join(sorted(self._partitions))}"
+                f"'{name}' of {count} jobs is not a partition of the site; known: {', '.join(sorted(self._partitions))}"
             )
             raise InputError(message, field="partition")
 

@@ -134,7 +134,7 @@ def _path(account: str, accounts: dict[str, Association]) -> list[str]:
     path: list[str] = []
     while account not in ("", "root"):
         if account not in accounts or account in path:
-            what = "is below itself" if account in path else "is not among the associations"
+            what = "is its own ancestor" if account in path else "is not in the associations"
             raise InputError(f"account '{account}' {what}", field="account")
         path.append(account)
         account = accounts[account].parent

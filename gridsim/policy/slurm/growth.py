@@ -21,7 +21,7 @@ from gridsim.policy.slurm.preemption import Rules
 from gridsim.policy.slurm.tres import columns_of
 
 
-def laid_out(requests: Requests, known: int) -> Requests:
+def with_placeholders(requests: Requests, known: int) -> Requests:
     """Return the requests from which entries are created; those behind the first *known* ones look like the first."""
     if known == len(requests):
         return requests

@@ -19,10 +19,10 @@ from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Submissions
 from gridsim.policy.slurm.needs import empty_nodes
+from gridsim.policy.slurm.node_requests import NodeRequests
 from gridsim.policy.slurm.nodes import ANY, CAPS, Demands, NodeColumns, select, trial_on
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
-from gridsim.policy.slurm.wishes import Wishes
 from gridsim.record import Refusal
 
 
@@ -39,11 +39,11 @@ class Intake:
         limits: Limits,
         names: Sequence[str],
         reservations: Reservations,
-        wishes: Wishes,
+        node_requests: NodeRequests,
     ) -> None:
         self._site, self._owners, self._entries, self._demands = site, owners, entries, demands
         self._machine, self._limits, self._reservations = machine, limits, reservations
-        self._wishes, self._empty = wishes, empty_nodes(site)
+        self._node_requests, self._empty = node_requests, empty_nodes(site)
         self._part, self._limit = demands["part"].tolist(), demands["limit"].tolist()
         self._reservation, self._counted_by = entries.reservation.tolist(), bool(len(limits.counter))
         self._submissions, self._names = Submissions(site), names
@@ -99,7 +99,7 @@ class Intake:
     def never_started(self, request: int) -> Refusal:
         """Return the reason for a request that no cycle would ever start, though its nodes could hold it."""
         where = f"nodes of partition {self._site.partitions[self._part[request]].name}"
-        return Refusal("ReqNodeNotAvail", "it at any instant at which a pass looks at it", None, "", where)
+        return Refusal("ReqNodeNotAvail", "it in any scheduling cycle", None, "", where)
 
     def _why(self, entry: int, now: int, over: set[int]) -> Refusal | None:
         """Return why an entry could never start; None if it could."""
@@ -149,19 +149,19 @@ class Intake:
         cores, nodes, where = int(demands["cores"][entry]), int(demands["nodes"][entry]), f"partition {partition.name}"
         if partition.most_nodes and nodes > partition.most_nodes:
             return Refusal("PartitionNodeLimit", nodes, partition.most_nodes, "nodes", f"MaxNodes of {where}")
-        if (never := self._wishes.all[int(demands["group"][entry])].never) is not None:
+        if (never := self._node_requests.all[int(demands["group"][entry])].never) is not None:
             return Refusal(*never, None, "", f"nodes of {where}")
         member = self._member(entry) > 0
         inside = np.isin([node.name for node in self._site.nodes], partition.nodes)
         if self._fits(entry, self._member(entry)):
             return Refusal("ReqNodeNotAvail", "it outside of reservations", None, "", f"nodes of {where}")
         whole = int(self._machine.cores[member].sum())
-        rule = f"nodes of {where}" + (" with the features that it asks for" if (member != inside).any() else "")
+        rule = f"nodes of {where}" + (" with the requested features" if (member != inside).any() else "")
         if cores > whole:
             return Refusal("PartitionConfig", cores, whole, "cores", rule)
         if partition.node_cores and self._fits(entry, self._member(entry), capped=False):
             return Refusal("PartitionConfig", cores, None, "cores", f"MaxCPUsPerNode of {where}")
-        asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the memory and GPUs that it asks for"
+        asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the requested memory and GPUs"
         return Refusal("PartitionConfig", asked, None, "", rule)
 
     def give(self, request: int) -> None:

@@ -351,7 +351,7 @@ class Submissions:
         for key, most in self._keys(owner):
             if (held := self._held.get(key, 0)) >= most:
                 word, rule = _SUBMISSIONS[key[0]]
-                return Refusal(word, held + 1, most, "jobs", f"{rule} {key[-1] or 'of everybody'}")
+                return Refusal(word, held + 1, most, "jobs", f"{rule} {key[-1] or 'unknown'}")
         return None
 
     def never(self, owner: Owner, cores: int, tres: Mapping[str, int], time: int) -> Refusal | None:

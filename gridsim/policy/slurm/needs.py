@@ -14,10 +14,10 @@ from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries, entries_of, label_of
 from gridsim.policy.slurm.factors import Factors, size_factor
 from gridsim.policy.slurm.fair_tree import FairShares
+from gridsim.policy.slurm.node_requests import NodeRequests, node_requests_of
 from gridsim.policy.slurm.nodes import ALL, CAPS, WORD, Bytes, Demands, NodeColumns
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.tres import tres_priority
-from gridsim.policy.slurm.wishes import Wishes, wishes_of
 
 SECOND = 1_000_000
 
@@ -52,11 +52,11 @@ def demands_of(
     site: Site,
     owners: Sequence[Owner],
     entries: Entries | None = None,
-    wishes: Wishes | None = None,
+    requested: NodeRequests | None = None,
 ) -> Demands:
     """Return the demands of entries, from their labels and the settings of their partition."""
     entries = entries or entries_of(requests, site)
-    wishes = wishes or wishes_of(requests, site, entries)
+    requested = requested or node_requests_of(requests, site, entries)
     who, partition = entries.request, entries.partition
 
     def label(name: str) -> IntArray:
@@ -67,14 +67,14 @@ def demands_of(
 
     alone = of_partition([each.exclusive or site.whole_nodes for each in site.partitions])
     exclusive = ((label("exclusive") > 0) | (alone > 0)).astype(np.int64)
-    nodes, most_nodes, widens = _node_range(label, of_partition, site, wishes)
+    nodes, most_nodes, widens = _node_range(label, of_partition, site, requested)
     cores = np.maximum(requests.cores[who], nodes)
     unit = np.maximum(label("cores_per_task"), 1)
     unit = np.where(cores % unit == 0, unit, 1)
     most = np.maximum(label("tasks_per_node"), 0) * unit
     memory, core_memory = _memory(label, of_partition, site, requests.cores[who], nodes)
     gpus = np.maximum(label("gpus"), 0)
-    group = wishes.of
+    group = requested.of
     spread = of_partition([each.least_loaded or site.least_loaded for each in site.partitions])
     cap = of_partition(_caps(site))
     users = {name: row for row, name in enumerate(dict.fromkeys(owner.user for owner in owners))}
@@ -87,7 +87,7 @@ def demands_of(
     limit = requests.estimate[who]
     array = np.unique(np.maximum(label("array"), -1), return_inverse=True)[1].astype(np.int64)
     array = array + (label("array").min(initial=0) >= 0)
-    low, high, widest = _spans(site, wishes)
+    low, high, widest = _spans(site, requested)
     kind = _kinds(alike)
     return records(
         cores=cores,
@@ -120,17 +120,17 @@ def demands_of(
     )
 
 
-def _spans(site: Site, wishes: Wishes) -> tuple[IntArray, IntArray, IntArray]:
+def _spans(site: Site, requested: NodeRequests) -> tuple[IntArray, IntArray, IntArray]:
     """Return the first node of each group, the one behind its last, and the most cores of one of its nodes."""
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
-    found = [np.flatnonzero(each.member) for each in wishes.all]
+    found = [np.flatnonzero(each.member) for each in requested.all]
     rows = [(nodes[0], nodes[-1] + 1, cores[nodes].max()) if len(nodes) else (0, 0, 0) for nodes in found]
     low, high, widest = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
     return low, high, widest
 
 
 def _node_range(
-    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site, wishes: Wishes
+    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site, need: NodeRequests
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return minimum and maximum number of nodes, and whether more than the minimum are used only if needed.
 
@@ -142,8 +142,8 @@ def _node_range(
     nodes = np.maximum(asked, np.where(fewest > 1, fewest, 0))
     allowed = of_partition([each.most_nodes for each in site.partitions])
     named, exact = (
-        np.array(column, dtype=np.int64)[wishes.of] if wishes.all else np.zeros(0, dtype=np.int64)
-        for column in ([each.fewest for each in wishes.all], [each.exact for each in wishes.all])
+        np.array(column, dtype=np.int64)[need.of] if need.all else np.zeros(0, dtype=np.int64)
+        for column in ([each.fewest for each in need.all], [each.exact for each in need.all])
     )
     open_end = (named > 0) & (asked == 0) & (most == 0)
     most = np.where(most > 0, most, asked)
@@ -205,9 +205,9 @@ def _kinds(columns: Sequence[IntArray]) -> IntArray:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def machine_of(site: Site, requests: Requests, demands: Demands, wishes: Wishes | None = None) -> NodeColumns:
+def machine_of(site: Site, requests: Requests, demands: Demands, requested: NodeRequests | None = None) -> NodeColumns:
     """Return empty nodes, and the nodes that each group of entries may use."""
-    wishes = wishes or wishes_of(requests, site, entries_of(requests, site))
+    requested = requested or node_requests_of(requests, site, entries_of(requests, site))
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     memory = np.array([node.memory for node in site.nodes], dtype=np.int64)
     gpus = np.array([node.gpus for node in site.nodes], dtype=np.int64)
@@ -219,9 +219,9 @@ def machine_of(site: Site, requests: Requests, demands: Demands, wishes: Wishes 
     numbered = (demands["lane"], demands["part"], demands["user"], demands["association"], demands["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
     nobody = np.zeros((1, len(cores)), dtype=np.uint8)
-    member = np.stack([each.member for each in wishes.all]) if wishes.all else nobody
+    member = np.stack([each.member for each in requested.all]) if requested.all else nobody
     nodes = (cores, memory, gpus, weight, now, now.copy(), partitions)
-    return NodeColumns(*nodes, member, _packed(member), counts, *_kinds_of(wishes, nobody))
+    return NodeColumns(*nodes, member, _packed(member), counts, *_kinds_of(requested, nobody))
 
 
 def empty_nodes(site: Site) -> IntArray:
@@ -232,11 +232,11 @@ def empty_nodes(site: Site) -> IntArray:
     return np.stack([cores, np.zeros_like(cores), memory, gpus, *capped])
 
 
-def _kinds_of(wishes: Wishes, nobody: Bytes) -> tuple[IntArray, IntArray, Bytes]:
+def _kinds_of(requested: NodeRequests, nobody: Bytes) -> tuple[IntArray, IntArray, Bytes]:
     """Return the rows of the kinds of nodes of each group (`NodeColumns.first`, `wanted`, `among`)."""
     first, wanted, among = [0], list[int](), list[Bytes]()
-    for wish in wishes.all:
-        for kind in wish.kinds:
+    for node_request in requested.all:
+        for kind in node_request.kinds:
             rows = ((kind.member, 0), *kind.counts)
             among += [nodes for nodes, _ in rows]
             wanted += [many for _, many in rows]

@@ -112,7 +112,7 @@ class Pending:
         self._taken[request] = True
         if tuple(entries) != (request,):
             self._choices[request] = list(entries)
-        for reservation in self._asked_for(request):
+        for reservation in self._requested_reservations(request):
             self._bookings.ask(reservation, now)
             self._reserved[reservation].append(request)
         if self._withdrawn[request] >= 0:
@@ -132,7 +132,7 @@ class Pending:
             if not self._over[other]:
                 self._release(other, now, int(self._requests.submit[other]))
 
-    def come_back(self, request: int, now: int, at: int) -> None:
+    def requeue(self, request: int, now: int, at: int) -> None:
         """Let a request become eligible, possibly again, at an instant."""
         self._diary.say(request, BEGIN_TIME, now)
         heapq.heappush(self._later, (at, request))
@@ -156,7 +156,7 @@ class Pending:
                 heapq.heappush(self._coming, (int(self._requests.submit[on]), came, on))
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
-            self.come_back(request, now, due)
+            self.requeue(request, now, due)
         else:
             self._join(request, now, since)
             self._timing.submitted(now)
@@ -223,7 +223,7 @@ class Pending:
         self._over[request] = True
         self._stillness.broken(now)
         self._intake.give(request)
-        for reservation in self._asked_for(request):
+        for reservation in self._requested_reservations(request):
             self._bookings.leave(reservation, now)
         for follower in self._followers.pop(request, ()):
             if not self._over[follower]:
@@ -315,7 +315,7 @@ class Pending:
         """Return the entries in which a request could start."""
         return self._choices.get(request, [request])
 
-    def _asked_for(self, request: int) -> set[int]:
+    def _requested_reservations(self, request: int) -> set[int]:
         if not self._books:
             return set()
         return {int(row) for row in self._demands["reservation"][self.chosen(request)] if row >= 0}

@@ -148,7 +148,7 @@ class Priorities:
         if self._budgets is not None:
             self._budgets.charge(rows, (begin - base) / SECOND, (until - base) / SECOND)
 
-    def _begin_anew(self, boundary: int) -> None:
+    def _start_period(self, boundary: int) -> None:
         """Clear usage after a reset, at the first calculation after it."""
         assert self._reset is not None
         at = self._reset(boundary)
@@ -166,7 +166,7 @@ class Priorities:
         boundary = self._last_boundary(now)
         running = np.fromiter(self._running, dtype=np.int64, count=len(self._running))
         if self._reset is not None:
-            self._begin_anew(boundary)
+            self._start_period(boundary)
         self._charge(running, boundary)
         elapsed = (boundary - self._calculated) / SECOND
         self.shares.decay(elapsed)

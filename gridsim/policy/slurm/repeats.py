@@ -38,8 +38,8 @@ class Repeats:
             return
         jobs = sorted(int(self._number[each]) for each, times in self._times.items() if 2 * times > ENDLESS)
         named = ", ".join(str(job) for job in jobs[:5]) + (" and others" if len(jobs) > 5 else "")
-        what = f"preempts jobs {named} for ever: {ENDLESS} times by {now / SECOND:.0f} s, while none came or ended"
-        why = "what is freed goes to others than those who wait for it, by the rules of the site"
+        what = f"preempts jobs {named} in an endless loop: {ENDLESS} times by {now / SECOND:.0f} s, without a new event"
+        why = "the rules of the site give the freed resources to other jobs than the preempting ones"
         where = "PreemptExemptTime, GraceTime, requeue_delay, bf_min_prio_reserve"
         raise InputError(f"{what}; {why}: look at {where}", field="policy")
 

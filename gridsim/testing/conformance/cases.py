@@ -75,19 +75,19 @@ def _of_schedule(case: Mapping[str, Any]) -> str:
 
 
 def _plain_nodes(nodes: Any) -> bool:
-    """Whether nodes are told by numbers: how many, or cores of each."""
+    """Return whether nodes are given as numbers: a count, or the cores of each."""
     return isinstance(nodes, int) or (isinstance(nodes, list) and all(isinstance(node, int) for node in nodes))
 
 
 def _predicts(runs: Any) -> bool:
-    """Whether any run predicts run times."""
+    """Return whether any run predicts run times."""
     found = runs if isinstance(runs, list) else []
     parameters = (run.get("parameters") for run in found if isinstance(run, Mapping))
     return any(isinstance(it, Mapping) and "predict" in it for it in parameters)
 
 
 def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
-    """Whether gridsim does what a case says.
+    """Compare gridsim's results with those that a case expects.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
     """
     name, kind = family(case), case.get("kind")
     if name in NOT_BUILT:
-        return Outcome.cannot(f"the family '{name}' is not built yet")
+        return Outcome.cannot(f"the family '{name}' is not supported")
     checks = FAMILIES.get(name, {}).get(str(kind))
     if checks is None:
         return Outcome.cannot(f"unknown kind '{kind}'")
@@ -123,7 +123,7 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
             getattr(error, "message", str(error)), path=path, field=getattr(error, "field", None)
         ) from error
     except Exception as error:  # whatever a malformed case leads to, it is an error of this case alone
-        message = f"is no well-formed case of {name}: {type(error).__name__}: {error}"
+        message = f"is not a well-formed case of {name}: {type(error).__name__}: {error}"
         raise InputError(message, path=path) from error
 
 
@@ -145,7 +145,7 @@ def case_files(paths: Iterable[str | Path]) -> Iterator[Path]:
             raise InputError("no such file or folder; expected a JSON case or a folder of them", path=path)
         files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         if not files:
-            raise InputError("holds no *.json; expected conformance cases", path=path)
+            raise InputError("contains no *.json; expected conformance cases", path=path)
         yield from files
 
 

@@ -73,7 +73,7 @@ def _agreed(job: Mapping[str, Any]) -> float | None:
 
 
 def _record(workload: Workload, end: IntArray, cores: int) -> Record:
-    """Jobs that end as given (where there is no end, without any wait), their deadlines granted as asked."""
+    """Return a record of jobs with the given ends (without waits if no end is given) and their requested deadlines."""
     n = len(workload)
     nothing, nobody = np.zeros(n, dtype=np.int64), np.zeros(0, dtype=np.int64)
     end = np.where(end < NEVER, end, workload.submit + workload.runtime)
@@ -91,7 +91,7 @@ def _job(job: Mapping[str, Any], found: Mapping[str, Mapping[int, Any]]) -> Run:
         if name not in found:
             comparison.cannot(name)
         elif number not in found[name]:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
+            comparison.equal(f"job {number}", "not in the jobs", "there")
         else:
             _compare(comparison, name, f"job {number}: {name}", found[name][number], value)
     return comparison.verdict(f"job {number}")

@@ -29,7 +29,7 @@ _POLICIES: dict[str, tuple[str, ...]] = {
     "qops": (*_PROMISES, *_QOPS),
     "fqops": (*_PROMISES, *_QOPS, "retry_count", "slack_factor", "kill_restart", "max_kills"),
 }
-"""Algorithms that gridsim has, with the parameters that a run may give beside `_RUN`."""
+"""Algorithms of gridsim, with the parameters that a run may have in addition to `_RUN`."""
 
 
 def _jobs(case: Mapping[str, Any]) -> tuple[Workload, int]:

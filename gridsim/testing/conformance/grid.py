@@ -114,7 +114,7 @@ def _jobs(
     for place, job in enumerate(ordered):
         for name in {name for edge in job["edges"] for name in edge}:
             if (job["id"], name) not in rows:
-                raise InputError(f"names '{name}', which is no task of {job['id']}", field=f"jobs[{place}].edges")
+                raise InputError(f"names '{name}', which is not a task of {job['id']}", field=f"jobs[{place}].edges")
     every = [task for job in ordered for task in job["tasks"]]
     kinds = tuple(dict.fromkeys(task["kind"] for task in every))
     tasks = Tasks.from_edges(

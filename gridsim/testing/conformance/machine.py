@@ -124,11 +124,11 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, schedu
 def _compare_jobs(
     comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]
 ) -> None:
-    """A row has what the case says and nothing else: no node of a rejected job, no GPU of one that asks for none."""
+    """Compare rows with the case: no nodes for rejected jobs, no GPUs for jobs that request none."""
     for job in jobs:
         number = job["id"]
         if number not in rows:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
+            comparison.equal(f"job {number}", "not in the jobs", "there")
             continue
         for word in _ROW:
             comparison.equal(f"job {number}: {word}", rows[number].get(word), job.get(word))
@@ -153,7 +153,7 @@ def check_fragmentation(case: Mapping[str, Any], fragments: Fragments | None = N
 
 
 def _simulated(workload: Workload, platform: Platform, algorithm: str, parameters: Mapping[str, Any]) -> Found:
-    """What gridsim does."""
+    """Return gridsim's results."""
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import simulate
 
@@ -215,7 +215,7 @@ def _shares(record: Record) -> dict[str, float]:
 def _fragments(
     platform: Platform, typical: Sequence[tuple[Demand, int]], free: Mapping[str, int], gpus: Sequence[int]
 ) -> int:
-    """What gridsim says of a node in a state."""
+    """Return gridsim's result for a node in a state."""
     from gridsim.policy.placement import fragments_of
 
     (cluster,) = platform.clusters()

@@ -118,7 +118,7 @@ def _policy(name: str, parameters: Mapping[str, Any]) -> Spec:
 
 
 def _rule(parameters: Mapping[str, Any]) -> Spec:
-    """Who holds promises: the lanes of categories or that of the head, and those of expansion factors."""
+    """Return the reservation rule: lanes of categories or of the first job, and lanes of expansion factors."""
     category, xfactor = parameters.get("category"), parameters.get("xfactor")
     rule = Spec("easy" if parameters.get("head", True) else "first-fit", {})
     if category is not None:
@@ -185,17 +185,17 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
     compare("chosen", int(start), int(chosen), part["chosen"])
     everything = np.arange(shapes.table[LEAST, 0], high + 1)
     ends = [earliest(times, free, size, n, shapes.on(0, int(n))) + shapes.on(0, int(n)) for n in everything]
-    comparison.near("end of trying every size", min(ends) / MICROSECOND, part["chosen"]["end"], tolerance)
+    comparison.near("end when every size is tried", min(ends) / MICROSECOND, part["chosen"]["end"], tolerance)
     return comparison.verdict(str(part.get("title", where)))
 
 
 def check_limits(case: Mapping[str, Any]) -> Outcome:
-    """Fair-share limits of jobs beside running ones."""
+    """Check fair-share limits of jobs while other jobs run."""
     known_only(case, (*PROSE, "platform", "jobs", "running", "runs", "alone"), "the case holds")
     machine = case["platform"]["processors"]
     jobs, running = case["jobs"], case["running"]
     runs = [_limits(spec, machine, jobs, running) for spec in case["runs"]]
-    if "alone" in case:  # with nobody else in the system every rule comes to the gap factor
+    if "alone" in case:  # without other jobs in the system, every rule reduces to the gap factor
         alone = case["alone"]
         known_only(alone, ("jobs", "expected"), "alone holds")
         runs += [_limits({**spec, "expected": alone["expected"]}, machine, alone["jobs"], ()) for spec in case["runs"]]
@@ -236,7 +236,7 @@ def _limits(
     for job in spec["expected"]:
         known_only(job, ("id", "limit", "largest"), "the job holds")
         if job["id"] not in found:
-            comparison.equal(f"job {job['id']}", "not among those that wait", "there")
+            comparison.equal(f"job {job['id']}", "not in the queue", "there")
             continue
         limit, size = found[job["id"]]
         fixed = next(one["min"] == one["max"] for one in jobs if one["id"] == job["id"])

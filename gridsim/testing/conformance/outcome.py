@@ -1,4 +1,4 @@
-"""What became of a case: its runs, each passed, failed or unsupported, and why."""
+"""Outcome of a case: its runs, each passed, failed or unsupported, with reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Status = Literal["passed", "failed", "unsupported"]
 
 
 class Unsupported(Exception):
-    """This version of gridsim cannot do, or cannot compare, what a case asks for."""
+    """A feature of a case that this version of gridsim cannot simulate or compare."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Cases of predicted run times: EASY and conservative, what was believed, and what that did to promises."""
+"""Cases of predicted run times: EASY and conservative, predictions, and their effect on reservations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ACCURACY = {
 
 @dataclass
 class AsRequested:
-    """Believes the request, and is told of like any other predictor: what plain runs do not tell can be compared."""
+    """Predict the requested walltime; unlike plain runs, these runs have predictions that can be compared."""
 
     def setup(self, rng: Generator) -> None:
         """Nothing to begin."""

@@ -1,4 +1,4 @@
-"""Running the jobs of a case: job objects to a workload, plans as they stand after each instant."""
+"""Simulate the jobs of a case: workload from job objects, and the plan after each instant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
 
 
 def known_only(of: Mapping[str, Any], known: Sequence[str], what: str) -> None:
-    """Raise `Unsupported` for a field that nobody looks at: it may hold something to compare, or change the run."""
+    """Raise `Unsupported` for an unused field, which may contain an expectation or change the run."""
     for name in of:
         if name not in known:
             raise Unsupported(f"{what} '{name}'")
@@ -36,7 +36,7 @@ def expected_of(
         if number in rows:
             yield from ((f"job {number}: {word}", word, value, rows[number]) for word, value in job.items())
         else:
-            comparison.equal(f"job {number}", "not among the jobs", "there")
+            comparison.equal(f"job {number}", "not in the jobs", "there")
 
 
 def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: int, least: float = 0) -> Workload:

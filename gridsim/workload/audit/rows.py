@@ -212,8 +212,8 @@ class TableRows:
                 yield from self._taken(cells, file, tally)
         if tally.left_out["damaged"] > _MOST_DAMAGED * tally.read:
             many = f"{tally.left_out['damaged']:,} of {tally.read:,} rows"
-            told = f"{many} are not what the mapping '{self._mapping.name}' says: {'; '.join(tally.damaged)}"
-            raise InputError(told, path=self.name)
+            message = f"{many} do not match the mapping '{self._mapping.name}': {'; '.join(tally.damaged)}"
+            raise InputError(message, path=self.name)
 
     def _taken(self, block: Cells, file: TableFile, tally: Tally) -> Iterator[Block]:
         tally.read += len(block.lines) + len(block.ragged)
@@ -234,8 +234,8 @@ class TableRows:
         sound = stays.copy()
         for each in facts.wrong:
             if sound[each.row]:
-                told = f"column '{each.column}' is '{each.text}'; expected {each.expected}"
-                _damaged(tally, f"row {lines[each.row]}: {told}")
+                problem = f"column '{each.column}' is '{each.text}'; expected {each.expected}"
+                _damaged(tally, f"row {lines[each.row]}: {problem}")
             sound[each.row] = False
         yield self._block(facts, cells, sound, tally)
 

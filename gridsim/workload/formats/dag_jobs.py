@@ -147,7 +147,7 @@ def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:
         times = np.full(count, times)
     if times.ndim != 1 or len(times) < count:
         raise InputError(
-            f"{times.size} submit times for {count} workflows; expected one time for all, or at least one for each",
+            f"{times.size} submit times for {count} workflows; expected one time for all workflows, or one for each",
             field="submit",
         )
     micro = whole(times)
@@ -171,7 +171,7 @@ def _check_width(graphs: Sequence[Graph], cores: int, path: object, field: str) 
             if wanted > cores:
                 raise InputError(
                     f"job {graph.name} task {task} needs {wanted} cores; the machine has {cores}, and "
-                    "a task that others wait for cannot be left out: expected at least as many (--cores)",
+                    "a task that others depend on cannot be left out: expected a larger machine (--cores)",
                     path=path,
                     field=field,
                 )

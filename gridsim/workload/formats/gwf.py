@@ -102,7 +102,7 @@ def read_gwf(
             )
         if submit is not None:
             raise InputError(
-                "the trace has submit times of its own; expected none beside it", path=path, field="submit"
+                "the trace contains submit times; expected no other submit times", path=path, field="submit"
             )
         jobs = _Jobs(path, cores, problems, header)
         for first, block in parts:
@@ -162,10 +162,10 @@ class _Workflows:
         self._columns = {decoded(name): place for place, name in enumerate(header)}
         if len(self._columns) < len(header):
             twice = next(name for name in header if header.count(name) > 1)
-            raise InputError("is the name of two columns", path=path, line=1, field=decoded(twice))
+            raise InputError("is the name of more than one column", path=path, line=1, field=decoded(twice))
         for name in ("WorkflowID", "RunTime"):
             if name not in self._columns:
-                raise InputError("is no column of the trace; expected one of this name", path=path, field=name)
+                raise InputError("is missing in the trace; expected a column of this name", path=path, field=name)
         self._tasks: dict[int, tuple[str, int, int]] = {}
         self.lines = self.comments = 0
         self.cores_field = {"requested": 0, "allocated": 0}
@@ -180,7 +180,7 @@ class _Workflows:
             if not _is_comment(line) and not _is_header(_split(line)):
                 self._task(number, _split(line), graphs)
         if not graphs:
-            raise InputError("holds no task; expected at least one line below the names of its columns", path=self.path)
+            raise InputError("contains no task; expected at least one line below the header", path=self.path)
         for number, task, needed in self._needs:
             for other in needed:
                 self._edge(number, task, other, graphs)
@@ -192,7 +192,7 @@ class _Workflows:
     def _task(self, number: int, fields: list[bytes], graphs: dict[str, Graph]) -> None:
         if len(fields) != len(self._columns):
             raise InputError(
-                f"has {len(fields)} fields; expected {len(self._columns)}, as there are names of columns",
+                f"has {len(fields)} fields; expected {len(self._columns)}, the number of column names",
                 path=self.path,
                 line=number,
             )
@@ -201,7 +201,7 @@ class _Workflows:
             raise InputError("is empty; expected a workflow", path=self.path, line=number, field="WorkflowID")
         task = self._whole(number, fields, "JobID")
         if task in self._tasks:
-            self._wrong(number, "JobID", f"{task} stands on line {self._tasks[task][2]} too; expected one of its own")
+            self._wrong(number, "JobID", f"{task} is also on line {self._tasks[task][2]}; expected a unique number")
         graph = graphs.setdefault(workflow, Graph(workflow))
         self._tasks[task] = (workflow, len(graph.tasks), number)
         graph.tasks.append(str(task))
@@ -214,11 +214,11 @@ class _Workflows:
     def _edge(self, number: int, task: int, other: int, graphs: dict[str, Graph]) -> None:
         workflow, place, _ = self._tasks[task]
         if other not in self._tasks:
-            self._wrong(number, "Dependencies", f"task {task} needs {other}, which is no task of the trace")
+            self._wrong(number, "Dependencies", f"task {task} needs {other}, which is not a task of the trace")
         if self._tasks[other][0] != workflow:
             self._wrong(number, "Dependencies", f"task {task} needs {other} of workflow {self._tasks[other][0]}")
         if other == task:
-            self._wrong(number, "Dependencies", f"task {task} needs itself; expected an acyclic graph")
+            self._wrong(number, "Dependencies", f"task {task} depends on itself; expected an acyclic graph")
         graphs[workflow].edges.append((self._tasks[other][1], place))
 
     def _check_acyclic(self, name: str, graph: Graph) -> None:
@@ -293,7 +293,7 @@ class _Jobs:
             names = [decoded(name) for name in header]
             missing = [name for name in FIELDS[:_SHARED] if name not in names]
             if missing:
-                raise InputError("is no column of the trace; expected one of this name", path=path, field=missing[0])
+                raise InputError("is missing in the trace; expected a column of this name", path=path, field=missing[0])
             self._places = [names.index(name) for name in FIELDS[:_SHARED]]
             self._least = len(names)
         else:
@@ -309,7 +309,7 @@ class _Jobs:
     def workload(self, sha256: str) -> Workload:
         """Return the workload of all jobs that were kept."""
         if not self._lines.jobs_read:
-            raise InputError("holds no job; expected lines of 29 fields (GWF)", path=self.path)
+            raise InputError("contains no job; expected lines of 29 fields (GWF)", path=self.path)
         workload = self._lines.workload(sha256)
         names = {
             label: ("", *(decoded(text) for text in codes))

@@ -52,15 +52,15 @@ class ParquetJobs:
         types: dict[str, str] = {name: str(kind).partition("(")[0] for name, kind, *_ in told}
         for name in _NEEDED:
             if name not in types:
-                expected = f"expected the columns {', '.join(_NEEDED)} (--mapping reads other tables, whole)"
-                raise InputError(f"is no column of it; {expected}", path=self.path, field=name)
+                expected = f"expected the columns {', '.join(_NEEDED)} (--mapping reads other tables, as a whole)"
+                raise InputError(f"is not a column of the file; {expected}", path=self.path, field=name)
         self._columns = [name for name in ("job", *_NEEDED, "estimate", *_LABELS) if name in types]
         for name in self._columns:
             if types[name] not in _NUMBERS:
                 raise InputError(f"is of type {types[name]}; expected numbers", path=self.path, field=name)
         self.jobs: int = self._ask(f"select count(*) from read_parquet({self._source})").fetchone()[0]
         if not self.jobs:
-            raise InputError("holds no jobs", path=self.path)
+            raise InputError("contains no jobs", path=self.path)
         self.cores_stated: int | None = None
         self.provenance: Mapping[str, Any] = {
             "source": str(path),

@@ -175,8 +175,8 @@ class _Rows(SwfRows):
     def nothing(self) -> str:
         found = ", ".join(f"{problem.count} {problem.kind}" for problem in self.problems)
         return (
-            f"no job that ran among {self.lines} lines{f' ({found})' if found else ''}; expected records of the ends "
-            "of jobs in accounting logs of PBS or Torque"
+            f"no job that ran among {self.lines} lines{f' ({found})' if found else ''}; expected end records of jobs "
+            f"in an accounting log of PBS or Torque"
         )
 
 
@@ -330,7 +330,7 @@ class _Reading:
                 self._running(name, known, fields_of(known.start), past)
         self._open.clear()
         if self._parents:
-            self.problems.found("array-parent", sorted(self._parents.values()), value="the record of an array")
+            self.problems.found("array-parent", sorted(self._parents.values()), value="the record of a job array")
 
     def _running(self, name: Name, known: Open, fields: Fields, past: Past | None) -> None:
         """Process a job that started but has no end: it may still run, or its end may be lost."""

@@ -160,13 +160,13 @@ def blocks(stream: IO[bytes], path: object, expected: str = "lines of 18 fields 
         except DAMAGED as error:
             line += rest.count(b"\n")
             raise InputError(
-                f"the compressed data is cut short or damaged ({error}); expected more lines, fetch the file again",
+                f"the compressed data is truncated or damaged ({error}); copy the file again",
                 path=path,
                 line=line,
             ) from error
         if b"\0" in data:
             line += (rest + data[: data.index(b"\0")]).count(b"\n")
-            raise InputError(f"holds a NUL byte: a binary file; expected {expected}", path=path, line=line)
+            raise InputError(f"contains a NUL byte, so it is a binary file; expected {expected}", path=path, line=line)
         text = rest + data
         cut = text.rfind(b"\n") + 1 if data else len(text)
         if cut:

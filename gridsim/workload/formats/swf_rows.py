@@ -228,7 +228,7 @@ class SwfRows:
     def nothing(self) -> str:
         """Return the error message for a log without usable jobs."""
         if not self.jobs_read:
-            return f"no usable job: {self.lines} lines and none of 18 fields among them; expected an SWF log"
+            return f"no usable job: none of the {self.lines} lines has 18 fields; expected an SWF log"
         found = ", ".join(f"{problem.count} {problem.kind}" for problem in self.problems)
         return f"no usable job among {self.jobs_read} job lines ({found}); expected at least one"
 
@@ -248,5 +248,5 @@ class SwfRows:
             "statuses": {str(code): self._statuses[code] for code in sorted(self._statuses)},
         }
         if submit[0]:
-            entries["origin_shift"] = f"none: the first submit stays at {plain(seconds(int(submit[0])))} s"
+            entries["origin_shift"] = f"none: the first submit time stays at {plain(seconds(int(submit[0])))} s"
         return entries

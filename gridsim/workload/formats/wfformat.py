@@ -122,7 +122,7 @@ def read_json(path: str | os.PathLike[str]) -> tuple[JsonPlace, bytes, str]:
         try:
             text = stream.read()
         except DAMAGED as error:
-            raise InputError(f"the compressed data is damaged ({error}); fetch the file again", path=path) from error
+            raise InputError(f"the compressed data is damaged ({error}); copy the file again", path=path) from error
         sha256 = digesting.hexdigest()
     return JsonPlace(parse_json(text, path, "a workflow"), path), text, sha256
 
@@ -169,7 +169,7 @@ def workflow_files(paths: Files) -> list[Path]:
         else:
             files.append(path)
     if not files:
-        raise InputError("no workflow is named; expected at least one file", field="paths")
+        raise InputError("no workflow is given; expected at least one file", field="paths")
     return files
 
 
@@ -267,7 +267,7 @@ class _Workflow:
         for task in self._specified:
             identity = task.get("id")
             if identity.text() in places:
-                identity.wrong(f"'{identity.value}' is the id of an earlier task; expected one of its own")
+                identity.wrong(f"'{identity.value}' is the id of an earlier task; expected a unique id")
             places[identity.value] = len(places)
             task.get("name").text()
             kind = task.find("kind")
@@ -281,13 +281,13 @@ class _Workflow:
         for record in self._execution.items("tasks", least=1):
             identity = record.get("id")
             if identity.text() not in self._place:
-                identity.wrong(f"'{identity.value}' is no task of workflow.specification.tasks")
+                identity.wrong(f"'{identity.value}' is not a task of workflow.specification.tasks")
             if records.setdefault(identity.value, record) is not record:
-                identity.wrong(f"'{identity.value}' was executed before in the list; expected one record of each task")
+                identity.wrong(f"'{identity.value}' occurs twice in the list; expected one record of each task")
         for task in self.graph.tasks:
             if task not in records:
                 self._execution.get("tasks").wrong(
-                    f"has no record of task '{task}', so its runtime is unknown; expected one of each task"
+                    f"has no record of task '{task}', so its run time is unknown; expected a record of each task"
                 )
         runtimes = [records[task].get("runtimeInSeconds").number(0, _LONGEST) for task in self.graph.tasks]
         self.graph.cores = [_cores(records[task]) for task in self.graph.tasks]
@@ -324,10 +324,10 @@ class _Workflow:
         stated = {(parent, child): where for (child, parent), where in by_child.items()}
         for edge, where in edges.items():
             if edge not in stated:
-                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[1]]}' among its children")
+                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[1]]}' as a child")
         for edge, where in stated.items():
             if edge not in edges:
-                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[0]]}' among its parents")
+                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[0]]}' as a parent")
         self.graph.edges = list(edges)
         ring = cycle(self.graph.edges, len(self.graph.tasks))
         if ring:
@@ -343,9 +343,9 @@ class _Workflow:
             for other in task.get(key).items():
                 identity = other.text()
                 if identity not in self._place:
-                    other.wrong(f"'{identity}' is no task of the workflow")
+                    other.wrong(f"'{identity}' is not a task of the workflow")
                 if self._place[identity] == place:
-                    other.wrong(f"task '{identity}' needs itself; expected an acyclic graph")
+                    other.wrong(f"task '{identity}' depends on itself; expected an acyclic graph")
                 pairs.setdefault((place, self._place[identity]), other)
         return pairs
 
@@ -382,7 +382,7 @@ class _Workflow:
                 return None
             total += math.floor(count.number(0, MOST_CORES))
             if total > MOST_CORES:
-                count.wrong(f"makes the machines have {total:,} cores together; expected at most {MOST_CORES:,}")
+                count.wrong(f"gives the machines {total:,} cores in total; expected at most {MOST_CORES:,}")
         return total or None
 
     def facts(self) -> dict[str, Any]:

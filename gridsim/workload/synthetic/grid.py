@@ -305,7 +305,7 @@ class Grid:
                 raise UnknownNameError(f"value of grid?{name}", str(getattr(self, name)), map(str, known))
         object.__setattr__(self, "weeks", _factors(self.weeks))
         if self.weeks and self.arrivals != "day-week":
-            raise InputError(f"mean nothing with arrivals={self.arrivals}; expected arrivals=day-week", field="weeks")
+            raise InputError(f"have no effect with arrivals={self.arrivals}; expected arrivals=day-week", field="weeks")
         check_parameters(
             self,
             number=(self.number >= 0, "a whole number from 0"),
@@ -315,7 +315,7 @@ class Grid:
             hour=(self.hour >= 1, "at least 1 tick"),
             jobs=(self.jobs is None or self.jobs >= 1, "at least 1"),
             total=(1 <= self.total <= 10**12, "1 to 10 ** 12"),
-            largest=(self.largest is None or self.sizes_drawn == "log", "no limit where sizes are not 'log'"),
+            largest=(self.largest is None or self.sizes_drawn == "log", "no limit if sizes is not 'log'"),
         )
 
     @property

@@ -185,7 +185,7 @@ class Lublin:
         )
         for name in ("f", "estimate_step"):
             if self.estimates == "modal" and getattr(self, name) is not None:
-                raise InputError("shapes multiples of runtimes; say estimates=multiples, or leave it out", field=name)
+                raise InputError("requires estimates=multiples; expected that, or no {name}", field=name)
 
     @property
     def estimates_drawn(self) -> Estimates:
@@ -468,12 +468,12 @@ class LublinBlocks:
 
     def __init__(self, model: Lublin, seed: int = 1, *, block: int = _BLOCK) -> None:
         for field, bad, cure in (
-            ("estimates", model.estimates_drawn == "modal", "modal estimates are dealt to all; say multiples"),
-            ("realised", model.realised, "a load is reached in the sample when all are drawn; leave it out"),
-            ("kind", len(model.classes()) > 1, "the jobs of two classes are sorted into each other; say all"),
+            ("estimates", model.estimates_drawn == "modal", "modal estimates are assigned to all jobs; use multiples"),
+            ("realised", model.realised, "a load can be reached only if all jobs are generated together; leave it out"),
+            ("kind", len(model.classes()) > 1, "the jobs of the two classes are merged by submit time; use all"),
         ):
             if bad:
-                raise InputError(f"needs all jobs at once, and they are drawn block by block: {cure}", field=field)
+                raise InputError(f"needs all jobs at once, but they are generated block by block: {cure}", field=field)
         self._model, self._seed, self._block = model, seed, block
         natural = model.natural_load()
         wanted = natural if model.load is None else model.load

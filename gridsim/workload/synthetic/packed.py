@@ -134,8 +134,8 @@ class Packed:
             self,
             cores=(self.cores >= 1, "at least 1"),
             span=(1 <= self.span <= 10**9, "1 to 10 ** 9 seconds"),
-            jobs=(1 <= self.jobs <= self.cores * self.span, "1 to as many as there are core-seconds"),
-            r=(0 <= self.r <= 1000, "0 (no room) to 1000"),
+            jobs=(1 <= self.jobs <= self.cores * self.span, "1 to the number of core-seconds"),
+            r=(0 <= self.r <= 1000, "0 (no slack) to 1000"),
             lead=(0 <= self.lead <= 10**9, "0 to 10 ** 9 seconds"),
         )
 

@@ -59,8 +59,8 @@ def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, mo
             return _capped(rounded(least + parts, total, least), most)
     if n > _DIRECT:
         raise InputError(
-            f"no division of {total} into {n} parts up to {most} was found in {REDRAWS:,} draws, and {n} parts are too "
-            f"many to draw within bounds at once (at most {_DIRECT:,}); allow larger parts",
+            f"no division of {total} into {n} parts up to {most} was found in {REDRAWS:,} draws, and {n} parts are "
+            f"too many for drawing within bounds (at most {_DIRECT:,}); allow larger parts",
             field="most",
         )
     return _capped(rounded(least + room * bounded(n, free / room, rng), total, least), most)

@@ -111,7 +111,7 @@ def _check_same(workload: Workload, other: Workload) -> None:
     """
     if len(workload) != len(other):
         raise InputError(
-            f"a reference record of another log: it has {len(other)} jobs, the workload {len(workload)}",
+            f"the reference record is of another log: it has {len(other)} jobs, but the workload has {len(workload)}",
             field="reference",
         )
     for name in ("job", "submit", "runtime", "cores"):
@@ -119,7 +119,7 @@ def _check_same(workload: Workload, other: Workload) -> None:
         if (column != others).any():
             row = int(np.argmax(column != others))
             raise InputError(
-                f"a reference record of another log: job {workload.job[row]} has another {name} there",
+                f"the reference record is of another log: job {workload.job[row]} differs in {name}",
                 field="reference",
             )
 
@@ -240,5 +240,5 @@ def by_number(job: IntArray, rng: np.random.Generator) -> FloatArray:
     """
     for number in (int(job.min(initial=0)), int(job.max(initial=0))):
         if not 0 <= number < _LARGEST_NUMBER:
-            raise InputError(f"job number {number}; expected 0 to {_LARGEST_NUMBER - 1} for drawing by it", field="job")
+            raise InputError(f"job number {number}; expected 0 to {_LARGEST_NUMBER - 1} for random draws", field="job")
     return rng.random(int(job.max(initial=0)) + 1)[job]

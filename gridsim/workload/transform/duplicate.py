@@ -132,7 +132,7 @@ class Expand:
     def __post_init__(self) -> None:
         if not 0 < self.load <= LARGEST_LOAD:
             raise InputError(
-                f"a load of {self.load}; expected one above 0, up to {LARGEST_LOAD} times the workload's", field="load"
+                f"a load of {self.load}; expected more than 0, up to {LARGEST_LOAD} times the workload's", field="load"
             )
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
@@ -145,10 +145,10 @@ class Expand:
         """
         workload.require_rigid("only rigid jobs can be expanded")
         if (workload.deadline < NEVER).any():
-            raise InputError("the workload has deadlines; expand first, then give deadlines", field="deadline")
+            raise InputError("the workload has deadlines; apply expand before deadlines", field="deadline")
         factor = exact(self.load, "load")
         if max(int(workload.runtime.max(initial=0)), int(workload.estimate.max(initial=0))) * factor >= NEVER:
-            raise InputError(f"a job lasts longer than gridsim can count, expanded to {self.load}", field="load")
+            raise InputError(f"a run time exceeds the largest time if multiplied by {self.load}", field="load")
         expanded = replace(
             workload,
             runtime=whole_seconds(workload.runtime, factor),

@@ -87,7 +87,7 @@ class BetterEstimates:
 
     def __post_init__(self) -> None:
         if not 1 <= self.factor <= _BEST:
-            raise InputError(f"{self.factor} times better estimates; expected 1 to {_BEST:g}", field="factor")
+            raise InputError(f"estimates {self.factor} times better; expected 1 to {_BEST:g}", field="factor")
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the *workload* with these estimates; *rng* is not used."""
@@ -143,7 +143,7 @@ class NoisyEstimates:
         InputError
             For workflows.
         """
-        workload.require_rigid("only estimates of rigid jobs can be drawn")
+        workload.require_rigid("only estimates of rigid jobs can be generated")
         estimate = self._estimates(workload, rng)
         noisy, moved = with_estimates(workload, estimate)
         short = int(np.count_nonzero(estimate < workload.runtime))

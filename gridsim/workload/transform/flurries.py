@@ -106,7 +106,7 @@ class WithoutFlurries:
         for _, rows in found:
             kept[rows] = False
         if len(workload) and not kept.any():
-            raise InputError("all jobs are of flurries; nothing is left")
+            raise InputError("all jobs belong to flurries, so no job is left")
         named = [flurry._asdict() for flurry, _ in found]
         return recorded(workload if kept.all() else workload.select(kept), self, flurries=len(named), found=named)
 
@@ -149,5 +149,5 @@ def kept(workload: Workload, what: Flurries) -> Workload:
         For *what* that is neither ``keep``, ``drop`` nor ``both``.
     """
     if what not in get_args(Flurries):
-        raise UnknownNameError("what to do with flurries:", str(what), get_args(Flurries))
+        raise UnknownNameError("how to treat flurries:", str(what), get_args(Flurries))
     return WithoutFlurries().apply(workload) if what == "drop" else workload

@@ -58,7 +58,7 @@ class Inflate:
 
     def __post_init__(self) -> None:
         if not 0 < self.demand <= 1000:
-            raise InputError(f"is {self.demand}; expected a part of the machine above 0, to 1,000", field="demand")
+            raise InputError(f"is {self.demand}; expected a number of machines above 0, up to 1,000", field="demand")
         if not 1e-6 <= self.interval <= 1e6:
             raise InputError(f"is {self.interval}; expected seconds from 1e-06 to 1e6", field="interval")
 
@@ -70,16 +70,16 @@ class Inflate:
         InputError
             For workflows, for a machine or jobs without the resource, and for too many arrivals.
         """
-        workload.require_rigid("only rigid jobs can be drawn again")
+        workload.require_rigid("only rigid jobs can be resampled")
         if not self.capacity:
-            raise InputError(f"is not known of '{self.resource}'; expected what the machine has", field="capacity")
+            raise InputError(f"is unknown for '{self.resource}'; expected the machine's amount", field="capacity")
         asked = workload.cores if workload.demands is None else workload.demands.total(self.resource)
         if not asked.any() or (workload.demands is None and self.resource != "cores"):
-            raise InputError(f"no job asks for '{self.resource}'", field="resource")
+            raise InputError(f"no job requests '{self.resource}'", field="resource")
         rows = np.concatenate([rng.permutation(len(workload)), self._more(asked, self.demand * self.capacity, rng)])
         step, endless = round(self.interval * MICROSECOND), ENDLESS * MICROSECOND
         if len(rows) * step >= endless:
-            raise InputError(f"is {self.interval}; {len(rows):,} arrivals would outlast the jobs", field="interval")
+            raise InputError(f"is {self.interval}; {len(rows):,} arrivals exceed the largest time", field="interval")
         drawn = replace(workload, reactions=None).select(rows)
         times: IntArray = np.full(len(rows), endless, dtype=np.int64)
         made = replace(

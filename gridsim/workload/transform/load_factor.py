@@ -112,7 +112,7 @@ class OfferedLoad:
         machine = machine_cores(workload, self.cores)[0]
         before = workload.offered_load(machine)
         if not np.isfinite(before):
-            raise InputError("all jobs are submitted together; an offered load needs time between them", field="submit")
+            raise InputError("all jobs are submitted at once; an offered load needs time between them", field="submit")
         span = int(workload.submit[-1] - workload.submit[0])
         factor = Fraction(_area(workload), machine * span) / exact(self.load, "load")
         return recorded(_stretched(workload, factor, "load"), self, cores=machine, load_before=before)

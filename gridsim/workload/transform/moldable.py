@@ -72,7 +72,7 @@ class MoldableJobs:
             raise InputError(f"a range factor of {self.range_factor}; expected 1 or more", field="range_factor")
         law = Downey(self.parallelism, self.sigma)
         if self.speedup is not None and law != Downey():
-            raise InputError("give either a speedup, or sigma and parallelism of Downey's", field="speedup")
+            raise InputError("give either a speedup, or sigma and parallelism of Downey's model", field="speedup")
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the *workload* with ranges; *rng* is not used.
@@ -132,13 +132,13 @@ def rigid_within(workload: Workload, cores: int | None) -> int:
         If jobs have ranges already, if the size of the machine is unknown, and for a job wider than the machine.
     """
     if workload.moldable is not None:
-        raise InputError("the jobs have ranges of cores already; give them once", field="moldable")
+        raise InputError("the jobs already have ranges of cores; give ranges once", field="moldable")
     machine = machine_cores(workload, cores)[0]
     requested, numbers = workload.asked
     if (requested > machine).any():
         row = int(np.argmax(requested > machine))
         raise InputError(
-            f"job {numbers[row]} asks for {requested[row]} cores; expected at most the {machine} of the machine",
+            f"job {numbers[row]} requests {requested[row]} cores; expected at most the {machine} cores of the machine",
             field="cores",
         )
     return machine

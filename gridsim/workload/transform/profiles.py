@@ -84,7 +84,7 @@ class Profiles:
         machine = rigid_within(workload, self.cores)
         tables = self.tables()
         if self.absolute and (workload.tasks is not None or (workload.deadline < NEVER).any()):
-            raise InputError("jobs of several tasks and jobs with deadlines keep their runtimes", field="absolute")
+            raise InputError("DAG jobs and jobs with deadlines must keep their run times", field="absolute")
         requested, numbers = workload.asked
         drawn = _drawn(requested, list(tables.values()), rng.random(len(requested)))
         minimum, maximum = _ranges(requested, list(tables.values()), drawn, machine)
@@ -174,8 +174,8 @@ def read_profiles(path: str | Path, *, least_rows: int | None = None) -> dict[st
         if least_rows is None or len(table.points.cores) >= least_rows
     }
     if not kept:
-        least = "" if least_rows is None else f" with {least_rows} rows or more that gain"
-        raise InputError(f"holds no application{least}", path=path)
+        least = "" if least_rows is None else f" with {least_rows} or more rows that become faster"
+        raise InputError(f"contains no application{least}", path=path)
     return kept
 
 

@@ -100,7 +100,7 @@ def _line(row: Mapping[str, str], places: Mapping[int, int], machine: int) -> tu
         raise InputError(f"job {number} is not in the workload", field="job")
     if minimum < 1 or maximum < minimum:
         raise InputError(
-            f"the range {minimum} to {maximum}; expected at least 1 core, and a maximum that is not below the minimum",
+            f"the range {minimum} to {maximum}; expected at least 1 core, and a maximum of at least the minimum",
             field="maximum" if minimum >= 1 else "minimum",
         )
     if maximum > machine:

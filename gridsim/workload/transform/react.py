@@ -196,7 +196,7 @@ class React:
         for name in ("think", "gap"):
             value = getattr(self, name)
             if not 0 <= value < NEVER / 1e6:
-                raise InputError(f"{value} is no longest time; expected seconds from 0", field=name)
+                raise InputError(f"{value} is not a maximum time; expected seconds from 0", field=name)
 
     def apply(
         self, workload: Workload, rng: np.random.Generator | None = None, reference: Record | None = None
@@ -208,7 +208,7 @@ class React:
         InputError
             For workflows, and where reactions cannot be found because the log has no users or no ends of jobs.
         """
-        workload.require_rigid("users react to jobs of one task", field="users")
+        workload.require_rigid("a model of users' reactions supports jobs of one task only", field="users")
         end = workload.logged_end if reference is None else reference.end_us
         if end is None:
             end = np.full(len(workload), NEVER, dtype=np.int64)
@@ -230,7 +230,7 @@ class React:
 def _check(user: IntArray, end: IntArray) -> None:
     """Raise if the log has too little data to find the jobs that users waited for."""
     if not (user != UNKNOWN).any():
-        raise InputError("the workload names no users; react needs to know whose each job is", field="user")
+        raise InputError("the workload names no users; react requires the user of each job", field="user")
     if not (end < NEVER).any():
         raise InputError(
             "the workload does not say when jobs started, so what users waited for is not known; give "

@@ -124,19 +124,19 @@ class Resample:
         """
         if self.replica == 0:
             return workload
-        workload.require_rigid("users of rigid jobs can be drawn")
+        workload.require_rigid("only users of rigid jobs can be resampled")
         if not len(workload):
-            raise InputError("there are no jobs, so there are no users to draw")
+            raise InputError("the workload has no jobs, so there are no users to resample")
         start = _first_week(workload)
         week = (workload.submit - start) // _WEEK
         length = int(week.max()) + 1
         target = self.weeks or length
         if workload.reactions is not None and target < length:
-            raise InputError(f"is {target}; users who react need the {length} of the log at least", field="weeks")
+            raise InputError(f"is {target}; with react, expected at least the {length} of the log", field="weeks")
         users = _users(workload, week)
         drawn, off = self._drawn(users, target / length, rng)
         if not len(drawn):
-            raise InputError(f"no user is drawn at a load of {self.load:g} in {target} weeks", field="load")
+            raise InputError(f"no user was selected for a load of {self.load:g} in {target} weeks", field="load")
         begins = _begins(drawn, target, rng)
         rows, copy = _rows_of(users.of, drawn)
         first = np.full(len(users.span), length)
@@ -221,7 +221,7 @@ def _rows_of(of: IntArray, drawn: IntArray) -> tuple[IntArray, IntArray]:
 def _made(workload: Workload, chosen: _Chosen, copies: int) -> tuple[Workload, int]:
     """Return the jobs of the copies as new jobs, and the number of predecessors that were dropped."""
     if int(chosen.submit.max()) + int(workload.estimate.max()) >= NEVER:
-        raise InputError("the last jobs come too late to be counted", field="weeks")
+        raise InputError("the last submit times exceed the largest time", field="weeks")
     order = np.lexsort((chosen.rows, chosen.copy, chosen.submit))
     chosen = _Chosen(*(column[order] for column in chosen))
     jobs, submit = workload.select(chosen.rows), chosen.submit

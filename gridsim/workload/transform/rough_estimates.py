@@ -152,7 +152,7 @@ class ModalEstimates(Law):
         InputError
             For workflows.
         """
-        workload.require_rigid("only estimates of rigid jobs can be drawn")
+        workload.require_rigid("only estimates of rigid jobs can be generated")
         runtime = seconds(workload.runtime)
         maximum = customary_maximum(float(runtime.max(initial=0))) if self.maximum is None else self.maximum
         found = Modal.of(runtime, Law(*(getattr(self, it.name) for it in fields(Law))), rng, maximum=maximum)

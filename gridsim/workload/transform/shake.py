@@ -64,7 +64,7 @@ class Shake:
         moves = rng.integers(-self.by, self.by, size=len(workload), endpoint=True) * MICROSECOND
         submit = _after_others(workload, np.maximum(workload.submit + moves, 0))
         if len(submit) and int(submit.max()) >= NEVER:
-            raise InputError("the last jobs come too late to be shaken", field="submit")
+            raise InputError("the last submit times exceed the largest time", field="submit")
         deadline = np.where(workload.deadline < NEVER, workload.deadline - workload.submit + submit, NEVER)
         shaken = replace(workload, submit=submit, deadline=deadline)
         order = np.argsort(submit, kind="stable")

@@ -54,7 +54,7 @@ class Slice:
         if self.window and (self.window < 0 or self.jobs is None):
             raise InputError(f"window {self.window}; expected one from 0, and how many jobs each has", field="window")
         if self.start is not None and self.end is not None and self.end <= self.start:
-            raise InputError(f"a window from {self.start:g} s to {self.end:g} s; expected an end after it", field="end")
+            raise InputError(f"a window from {self.start:g} s to {self.end:g} s; expected a later end", field="end")
 
     def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
         """Return the part of *workload*; *rng* is not used.
@@ -70,7 +70,7 @@ class Slice:
         if self.jobs is not None:
             high = min(high, low + self.jobs)
         if low >= high:
-            raise InputError(f"no job is left by {self}; the workload is {workload!r}")
+            raise InputError(f"{self} selects no job; the workload is {workload!r}")
         part = workload.select(slice(low, high))
         shift = int(part.submit[0]) if self.origin else 0
         if shift:
@@ -105,7 +105,7 @@ def there(workload: Workload, since: float | None, until: float | None) -> Workl
     if until is not None:
         kept &= workload.submit < whole(until)
     if not kept.any():
-        raise InputError(f"no job was there in that period; the workload is {workload!r}")
+        raise InputError(f"the log has no job in that period; the workload is {workload!r}")
     part = workload.select(kept)
     entry = {"transform": "there", "start": since, "end": until, "jobs_kept": len(part)}
     return part.with_provenance(transforms=[*workload.provenance.get("transforms", ()), entry])

@@ -48,7 +48,7 @@ class Cases:
             try:
                 yield path.stem, json.loads(path.read_bytes())
             except ValueError as error:
-                raise InputError(f"is no JSON: {error}", path=path) from error
+                raise InputError(f"is not valid JSON: {error}", path=path) from error
 
     def missing(self, what: str) -> str:
         """Raise the error for missing cases."""

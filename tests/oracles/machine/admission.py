@@ -98,7 +98,7 @@ class _OnNodes(Machine):
         moved = False
         for job in turns:
             start = self.place(job, now)
-            assert start <= job.planned, "compression delays nobody"
+            assert start <= job.planned, "compression delays no job"
             if start < job.planned:
                 job.planned, moved = start, True
         return moved

@@ -274,5 +274,5 @@ def schedule(
         run.step(now, arrivals)
         if watch is not None:
             watch(now, run.queue(now), run.held())
-    assert not run.waiting, "no job waits for ever"
+    assert not run.waiting, "every job starts"
     return ordered

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import UNKNOWN, Workload
-from tests.oracles.slurm.wishes import Kind, Wish, wish_of
+from tests.oracles.slurm.node_requests import Kind, NodeRequest, node_request_of
 
 __all__ = ["UNHEARD_OF", "WHOLE", "Entry", "Job", "jobs_of"]
 
@@ -138,8 +138,8 @@ def _users(site: Site, user: str) -> list[Association]:
 
 def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, waits: bool, place: int) -> Entry:
     account, user, qos = _owner(job, site)
-    wish = wish_of(job.words, site, partition)
-    nodes, most_nodes, widens = _node_range(job, partition, wish)
+    node_request = node_request_of(job.words, site, partition)
+    nodes, most_nodes, widens = _node_range(job, partition, node_request)
     node_memory, core_memory = _memory(job, site, partition, nodes)
     cores = max(job.cores, nodes)
     task = max(job.numbers.get("cores_per_task", 1), 1)
@@ -163,8 +163,8 @@ def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, wai
         most_on_node=max(job.numbers.get("tasks_per_node", 0), 0) * task,
         exclusive=job.numbers.get("exclusive", 0) > 0 or partition.exclusive or site.whole_nodes,
         spread=partition.least_loaded or site.least_loaded,
-        members=[any(node in kind.nodes for kind in wish.kinds) for node in range(len(site.nodes))],
-        kinds=wish.kinds,
+        members=[any(node in kind.nodes for kind in node_request.kinds) for node in range(len(site.nodes))],
+        kinds=node_request.kinds,
         widens=widens,
     )
 
@@ -182,22 +182,22 @@ def _owner(job: Job, site: Site) -> tuple[str, str, str]:
     return account or "root", user, qos
 
 
-def _node_range(job: Job, partition: SitePartition, wish: Wish) -> tuple[int, int, bool]:
+def _node_range(job: Job, partition: SitePartition, node_request: NodeRequest) -> tuple[int, int, bool]:
     """Return fewest and most nodes (0: no limit), and whether the job takes more than the fewest only if needed.
 
     "The partition's node limits supersede those of the job" (sbatch(1)).
     """
     asked, most = (max(job.numbers.get(label, 0), 0) for label in ("nodes", "nodes_most"))
     fewest = max(asked, partition.least_nodes if partition.least_nodes > 1 else 0)
-    named = min((kind.fewest for kind in wish.kinds), default=0)
+    named = min((kind.fewest for kind in node_request.kinds), default=0)
     says_none = not asked and not most
-    if named and says_none and wish.exact:
+    if named and says_none and node_request.exact:
         most = max(named, fewest)
     fewest = max(fewest, named)
     most = most or asked or partition.most_nodes
     if partition.most_nodes:
         most = min(most, partition.most_nodes)
-    return fewest, max(most, fewest) if most else 0, bool(named and says_none and not wish.exact)
+    return fewest, max(most, fewest) if most else 0, bool(named and says_none and not node_request.exact)
 
 
 def _memory(job: Job, site: Site, partition: SitePartition, nodes: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
 from tests.oracles.slurm.entries import WHOLE, Entry, Job
-from tests.oracles.slurm.wishes import Kind
+from tests.oracles.slurm.node_requests import Kind
 
 __all__ = ["Held", "Pieces", "left_by", "select"]
 

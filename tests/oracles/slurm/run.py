@@ -205,5 +205,5 @@ def schedule(
     scheduler = Scheduler(jobs, site, half_a_second_before if boot is None else whole(boot))
     world = World(workload, scheduler, list(jobs), overrun == "extend", whole(tick), site.cores)
     world.play()
-    assert not scheduler.inside, "no job waits for ever"
+    assert not scheduler.inside, "every job starts"
     return Schedule(world.record(), sorted(world.runs, key=lambda run: (run.start, run.row)))

@@ -172,7 +172,7 @@ def test_a_line_without_a_slope_is_refused() -> None:
 
 def test_a_line_that_is_below_0_when_its_job_comes_is_refused() -> None:
     workload = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1])
-    with pytest.raises(PolicyError, match="a line that is below 0 when its job comes"):
+    with pytest.raises(PolicyError, match="a line below 0 at the submission of its job"):
         run(workload, Platform.single(1), Lines((-1, 0), (1, 1)))
 
 

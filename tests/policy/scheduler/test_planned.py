@@ -92,7 +92,7 @@ def test_compression_at_every_end_fills_that_hole_at_an_end_that_comes_as_expect
 def test_what_is_compressed_at_must_be_known_and_mean_something() -> None:
     with pytest.raises(ValueError, match="compress_at is 'always'; early or every is needed"):
         Planned(compress_at="always")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="compress_at means nothing with compress=none"):
+    with pytest.raises(ValueError, match="compress_at has no effect with compress=none"):
         Planned(compress="none", compress_at="every")
 
 

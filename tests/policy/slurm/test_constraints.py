@@ -15,8 +15,8 @@ from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.constraints import constraint, meets
 from gridsim.policy.slurm.entries import entries_of
-from gridsim.policy.slurm.wishes import wishes_of
-from tests.oracles.slurm.wishes import wish_of
+from gridsim.policy.slurm.node_requests import node_requests_of
+from tests.oracles.slurm.node_requests import node_request_of
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_the_second_reading_of_constraints_and_lists_of_nodes_says_the_same() ->
     codes = {name: [names[name].index(it) if it else -1 for it in values] for name, values in labels.items()}
     plain = {"submit": [0.0] * len(rows), "runtime": [1.0] * len(rows), "cores": [1] * len(rows)}
     requests = Requests(replace(Workload.from_columns(**plain, labels=codes), names=names))
-    found = wishes_of(requests, site, entries_of(requests, site))
+    found = node_requests_of(requests, site, entries_of(requests, site))
     some = 0
     for row, texts_of in enumerate(rows):
         fast = found.all[found.of[row]]
-        slow = wish_of(dict(zip(labels, texts_of, strict=True)), site, site.partitions[0])
+        slow = node_request_of(dict(zip(labels, texts_of, strict=True)), site, site.partitions[0])
         members = set().union(*(kind.nodes for kind in slow.kinds)) if slow.kinds else set()
         assert set(np.flatnonzero(fast.member).tolist()) == members, texts_of
         assert (fast.never is None) == bool(members)

@@ -215,6 +215,6 @@ def test_a_label_beyond_its_names_is_an_input_error(label: str) -> None:
     jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 1], job=[7, 8], labels={label: [0, 3]})
     jobs = replace(jobs, names={label: ("batch",)})
     site = Path(__file__).resolve().parents[3] / "docs" / "examples" / "gpus" / "slurm.conf"
-    with pytest.raises(InputError, match="job 8 has number 3; expected a number below 1, one of a name") as caught:
+    with pytest.raises(InputError, match="job 8 has number 3; expected the number of a name, below 1") as caught:
         gs.simulate(jobs, policy=f"slurm?conf={site}")
     assert caught.value.field == label

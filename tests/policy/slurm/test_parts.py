@@ -134,5 +134,5 @@ def test_the_classic_factor_is_a_half_where_use_is_the_share() -> None:
 
 
 def test_an_account_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match="account 'gone' is not among the associations"):
+    with pytest.raises(InputError, match="account 'gone' is not in the associations"):
         FairShares([Association("gone", "ann")])

@@ -262,9 +262,7 @@ def test_what_goes_on_for_ever_is_an_error() -> None:
     site = levels(2, Preemption("qos", "REQUEUE", delay=2 * SECOND), qos)
     site = replace(site, scheduling=replace(QUICK, least_priority=1 << 40))
     jobs = {"submit": [0, 0, 10], "runtime": [1000, 1000, 50], "cores": [4, 4, 8], "job": [11, 12, 13]}
-    with pytest.raises(
-        InputError, match=r"preempts jobs 11, 12 for ever: 1000 times by \d+ s, while none came or ended"
-    ):
+    with pytest.raises(InputError, match=r"preempts jobs 11, 12 in an endless loop: 1000 times"):
         run(site, **jobs, qos=["plain", "long", "urgent"])
 
 

@@ -218,7 +218,7 @@ def test_partitions_that_share_no_node_are_pools_of_their_own() -> None:
             {"accounts": Allowed(("y",))},
             ("AccountNotAllowed", "account x", None, "", "AllowAccounts"),
         ),
-        ({"constraint": ["gpu"]}, {}, ("BadConstraints", "the features that it asks for", None, "", "nodes")),
+        ({"constraint": ["gpu"]}, {}, ("BadConstraints", "the requested features", None, "", "nodes")),
         ({}, {"state": "DOWN"}, ("PartitionDown", "a job while partition p is DOWN", None, "", "State")),
     ],
 )

@@ -84,7 +84,7 @@ def test_jobs_wait_for_the_kinds_that_they_asked_for() -> None:
 
 def test_what_is_no_constraint_is_turned_away() -> None:
     record, _ = run(site_of(*racks("a")), submit=[0], runtime=[1], cores=[1], constraint=["[a*1&b"])
-    assert why(record, 0) == ("BadConstraints", "a constraint that is none")
+    assert why(record, 0) == ("BadConstraints", "an invalid constraint")
 
 
 # -- nodes by name ---------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_who_names_a_node_that_is_not_there_is_turned_away(names: str) -> None:
     site = site_of(*nodes(3))
     site = replace(site, partitions=(replace(site.partitions[0], nodes=("n1", "n2")),))
     record, _ = run(site, submit=[0], runtime=[1], cores=[1], nodelist=[names])
-    assert why(record, 0) == ("ReqNodeNotAvail", "all nodes that it names")
+    assert why(record, 0) == ("ReqNodeNotAvail", "all nodes that it requires")
 
 
 def test_named_nodes_count_among_those_of_a_kind() -> None:

@@ -389,7 +389,7 @@ def test_the_compiled_engine_is_refused_and_auto_takes_simpy() -> None:
     jobs = Workload.from_columns(submit=[0, 1, 1], runtime=[5, 5, 5], cores=[2, 2, 8])
     site = Site.of(nodes=2, cores=4)
     how: dict[str, Any] = {"policy": Slurm(site=site, boot=0.0), "platform": Platform.single(8)}
-    why = "compiled cannot run this: the scheduler of Slurm runs under SimPy only; use auto or simpy"
+    why = "compiled cannot run this: Slurm's scheduler requires the engine simpy; use auto or simpy"
     with pytest.raises(InputError, match=why) as error:
         simulate(jobs, engine="compiled", **how)
     assert error.value.field == "engine"

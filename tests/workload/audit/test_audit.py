@@ -84,7 +84,7 @@ def test_bins_have_the_means_of_the_steps(
     assert exact["conserved"]
     assert binned["conserved"]
     assert any("2,048 equal parts" in sentence for sentence in binned["verdict"])
-    assert exact["limits"] == binned["limits"] == {"told": 4000, "over": exact["limits"]["over"]}
+    assert exact["limits"] == binned["limits"] == {"output": 4000, "over": exact["limits"]["over"]}
     assert exact["limits"]["over"] > 3900
 
 
@@ -105,10 +105,10 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
     found = audited(tmp_path, ODD, capsys)
     left = {"damaged": 2, "tests": 1, "no submit time": 1, "never ran": 1, "ends before it starts": 1}
     assert found["rows"] == {"read": 41, "kept": 35, "left_out": left}
-    assert {told.split(":")[0] for told in found["damaged"]} == {"row 41", "row 42"}
+    assert {output.split(":")[0] for output in found["damaged"]} == {"row 41", "row 42"}
     assert found["start_before_submit"] == 1
     assert found["job_names"] == {"names": 1, "rows": 2, "overlaps": 1}
-    assert found["limits"] == {"told": 1, "over": 1}
+    assert found["limits"] == {"output": 1, "over": 1}
     assert found["infeasible"] == [{"resource": "gpus", "of": "machine", "jobs": 1, "most": 9.0, "capacity": 3.0}]
     assert "1 job asks for more GPUs than the machine has: up to 9, and there are 3." in found["verdict"]
     assert "overlaps" in found["findings"]
@@ -197,17 +197,19 @@ def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_a
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "output"),
     [
-        (["--on-zero-runtime", "skip"], "--on-zero-runtime: rows of a table are audited as they are; leave it out"),
+        (["--on-zero-runtime", "skip"], "--on-zero-runtime: audit reads the rows of a table unchanged; leave it out"),
         (["--cores", "3", "--platform", "x.toml"], "--cores and --platform x.toml both give the machine"),
     ],
 )
-def test_what_an_audit_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], told: str) -> None:
+def test_what_an_audit_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], output: str
+) -> None:
     (tmp_path / "map.toml").write_text(MAPPING)
     (tmp_path / "t.csv").write_text(WORKED)
     assert main(["workload", "audit", str(tmp_path / "t.csv"), "--mapping", str(tmp_path / "map.toml"), *more]) == 2
-    assert told in capsys.readouterr().err
+    assert output in capsys.readouterr().err
 
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -252,13 +254,13 @@ def test_the_same_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (tmp_path / "map.toml").write_text(MAPPING)
     (tmp_path / "t.csv").write_text(ODD)
     assert main(["workload", "audit", str(tmp_path / "t.csv"), "--mapping", str(tmp_path / "map.toml")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     for part in (
         "41 read, 35 kept, left out: 2 damaged, 1 tests, 1 no submit time, 1 never ran and 1 ends before it starts",
         "1 stand several times, in 2 rows; 1 begin while another holds on",
         "Nothing got lost",
     ):
-        assert part in told
+        assert part in output
 
 
 @pytest.mark.long
@@ -275,6 +277,6 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
         f"assert main(['workload', 'audit', '{tmp_path}/t.csv', '--mapping', '{tmp_path}/map.toml', '--json']) == 0\n"
         "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1])"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert int(told.splitlines()[-1]) * 1024 < 200 * 2**20
-    assert json.loads(told[: told.rindex("}") + 1])["rows"]["kept"] == 1_500_000
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert int(output.splitlines()[-1]) * 1024 < 200 * 2**20
+    assert json.loads(output[: output.rindex("}") + 1])["rows"]["kept"] == 1_500_000

@@ -32,7 +32,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_which_cluster_is_asked_where_there_are_several(log: Path) -> None:
-    with pytest.raises(InputError, match=r"Cluster.*holds 2 clusters: alpha \(2 jobs\), beta \(3 jobs\); say which"):
+    with pytest.raises(InputError, match=r"contains 2 clusters: alpha \(2 jobs\), beta \(3 jobs\); choose one"):
         read_workload(log)
 
 
@@ -99,6 +99,6 @@ def test_a_document_says_clusters_too(tmp_path: Path) -> None:
     ]
     file = tmp_path / "sacct.json"
     file.write_text(json.dumps({"jobs": jobs}))
-    with pytest.raises(InputError, match="holds 2 clusters"):
+    with pytest.raises(InputError, match="contains 2 clusters"):
         read_workload(file)
     assert read_workload(file, cluster="all").job.tolist() == [7, 17]

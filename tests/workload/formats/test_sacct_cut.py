@@ -77,9 +77,9 @@ def test_dates_are_those_of_the_log_s_clock(tmp_path: Path) -> None:
     assert cut_sacct(path, tmp_path / "out", since=midnight) == (1, 1)
     assert cut_sacct(path, tmp_path / "out", since=midnight, timezone="Asia/Tokyo") == (1, 1)
     utc = datetime(2026, 1, 1, tzinfo=UTC)
-    with pytest.raises(InputError, match="no job was there"):
+    with pytest.raises(InputError, match="the log has no job in that period"):
         cut_sacct(path, tmp_path / "none", since=utc, timezone="Asia/Tokyo")  # 09:00 in that time zone
-    with pytest.raises(InputError, match="give theirs"):
+    with pytest.raises(InputError, match="give --timezone"):
         cut_sacct(path, tmp_path / "none", since=utc)
     assert not (tmp_path / "none").exists()
 
@@ -88,7 +88,7 @@ def test_a_part_that_nothing_describes_is_refused(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, told in (
-        ((), "nothing says which part"),
+        ((), "the part is not given"),
         (("--jobs", "3"), "--jobs cut SWF"),
         (("--from", "soon"), "expected a date"),
     ):

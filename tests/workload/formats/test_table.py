@@ -68,22 +68,26 @@ def test_rows_become_jobs_that_ask_for_tasks(tmp_path: Path) -> None:
 
 
 def test_rows_are_kept_or_counted_and_never_repaired(tmp_path: Path) -> None:
-    told = read(tmp_path, PODS + MANY, OF_PODS).provenance
-    found = {entry["kind"]: (entry["count"], entry["first_lines"]) for entry in told["problems"]}
+    message = read(tmp_path, PODS + MANY, OF_PODS).provenance
+    found = {entry["kind"]: (entry["count"], entry["first_lines"]) for entry in message["problems"]}
     assert found["never-ran"] == (1, [4])
     assert found["negative-runtime"] == (1, [6])
     assert found["damaged-row"] == (1, [7])
-    assert told["damaged"] == ["row 7: column 'cpu' is 'x'; expected a number"]
-    assert told["statuses_unknown"] == {"Odd": 1}
-    assert (told["format"], told["jobs_kept"], told["cores_from"]) == ("table", 23, "most cores in use at once")
+    assert message["damaged"] == ["row 7: column 'cpu' is 'x'; expected a number"]
+    assert message["statuses_unknown"] == {"Odd": 1}
+    assert (message["format"], message["jobs_kept"], message["cores_from"]) == (
+        "table",
+        23,
+        "most cores in use at once",
+    )
 
 
 def test_a_wrong_mapping_looks_like_damage_and_is_refused(tmp_path: Path) -> None:
-    told = r"table.csv: 1 of 6 rows are not what the mapping '.*map.toml' says: row 7: column 'cpu' is 'x'"
-    with pytest.raises(InputError, match=told):
+    message = r"table.csv: 1 of 6 rows do not match the mapping '.*map.toml': row 7: column 'cpu' is 'x'"
+    with pytest.raises(InputError, match=message):
         read(tmp_path, PODS, OF_PODS)
     dates = 'submit = {column = "at"}\nstart = {column = "began", time = "s"}\nend = {column = "over", time = "s"}\n'
-    with pytest.raises(InputError, match='expected an ISO time; the mapping says time = "iso"'):
+    with pytest.raises(InputError, match='expected an ISO time; the mapping has time = "iso"'):
         read(tmp_path, PODS + MANY, OF_PODS.replace(TIMES, dates))
 
 
@@ -135,8 +139,8 @@ scratch = "disk"
 def test_a_task_has_a_part_of_one_gpu_or_whole_ones(tmp_path: Path) -> None:
     rows = "".join(f"{number},1,1\n" for number in range(30))
     mapping = '[columns]\nsubmit = {column = "at", time = "s"}\nruntime = "took"\ngpus = "g"\n'
-    told = read(tmp_path, f"at,took,g\n40,1,1.5\n{rows}", mapping).provenance["damaged"]
-    assert told == ["row 2: a task asks for 1.5 GPUs; expected a part of one, or whole ones"]
+    message = read(tmp_path, f"at,took,g\n40,1,1.5\n{rows}", mapping).provenance["damaged"]
+    assert message == ["row 2: a task requests 1.5 GPUs; expected a fraction of one GPU, or whole GPUs"]
 
 
 def test_rows_are_left_out_by_filters_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,29 +174,35 @@ def test_a_table_without_a_header_and_with_other_delimiters(tmp_path: Path, suff
 
 
 @pytest.mark.parametrize(
-    ("mapping", "told"),
+    ("mapping", "message"),
     [
         ("colums = 3", "unknown key of mapping in .*map.toml 'colums'; did you mean 'columns'"),
         ('format = "xml"', "unknown format of a table in .*map.toml 'xml'"),
         ('delimiter = "::"', "field 'delimiter': is '::'; expected one character"),
-        ('header = ["a", "a"]', "field 'header': names a column twice"),
+        ('header = ["a", "a"]', "field 'header': lists a column twice"),
         ("[columns]\ncores = 3", "field 'columns.cores': is 3; a table, or the name of a column was expected"),
         ('[columns]\ncpus = "c"', r"unknown key of \[columns\] in .*map.toml 'cpus'"),
-        ('[columns]\ncores = "c"', "field 'columns.submit': is not there"),
-        ('[columns]\nsubmit = "a"\ncores = "c"', "field 'columns.runtime': is not there; expected a runtime, or start"),
-        ('[columns]\nsubmit = "a"\nruntime = "b"', "field 'columns.cores': is not there; expected what jobs ask for"),
+        ('[columns]\ncores = "c"', "field 'columns.submit': is missing"),
+        ('[columns]\nsubmit = "a"\ncores = "c"', "field 'columns.runtime': is missing; expected a run time, or start"),
+        (
+            '[columns]\nsubmit = "a"\nruntime = "b"',
+            "field 'columns.cores': is missing; expected the columns of requested resources",
+        ),
         ('[columns]\nsubmit = {column = "a", time = "min"}', "unknown way to write a time .*'min'"),
-        ('[columns]\nruntime = {column = "a", time = "s"}', "field 'columns.runtime.time': is of instants"),
+        ('[columns]\nruntime = {column = "a", time = "s"}', "field 'columns.runtime.time': applies to times"),
         ('[columns]\nruntime = {column = "a", unit = "weeks"}', "unknown unit .*'weeks'"),
-        ('[columns]\ncores = {column = "a", unit = "s"}', "field 'columns.cores.unit': is of durations and memory"),
+        (
+            '[columns]\ncores = {column = "a", unit = "s"}',
+            "field 'columns.cores.unit': applies to durations",
+        ),
         ('[columns]\ncores = {column = "a", scale = 0}', "field 'columns.cores.scale': is 0; expected a number above"),
-        ('[columns]\ncores = {column = "a", value = 1}', "field 'columns.cores': names a column and a value, or"),
-        ("[columns]\ncores = {scale = 2}", "field 'columns.cores': names a column and a value, or neither"),
-        ('timezone = "Mars"\n[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"', "'Mars' is no time zone"),
+        ('[columns]\ncores = {column = "a", value = 1}', "field 'columns.cores': has both a column and a value, or"),
+        ("[columns]\ncores = {scale = 2}", "field 'columns.cores': has both a column and a value, or neither"),
+        ('timezone = "Mars"\n[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"', "'Mars' is not in"),
         ('[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"\n[status]\nOk = "fine"', r"unknown status .*'fine'"),
         (
             '[columns]\nsubmit = "at"\nruntime = "b"\ncores = "c"\n[filter.x]\ncolumn = "c"',
-            "field 'filter.x.values': is not there",
+            "field 'filter.x.values': is missing",
         ),
         (
             '[columns]\nsubmit = {column = "att", time = "s"}\nruntime = "mem"\ncores = "cpu"',
@@ -200,8 +210,8 @@ def test_a_table_without_a_header_and_with_other_delimiters(tmp_path: Path, suff
         ),
     ],
 )
-def test_a_mapping_that_is_none_is_refused(tmp_path: Path, mapping: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_a_mapping_that_is_none_is_refused(tmp_path: Path, mapping: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read(tmp_path, PODS, mapping)
 
 
@@ -213,7 +223,7 @@ def test_who_gives_no_mapping_is_told_of_them(tmp_path: Path, capsys: pytest.Cap
         read_workload(tmp_path / "table.csv", format="table")
     with pytest.raises(InputError, match="unknown mapping 'alibaba-23'; did you mean 'alibaba-2023'"):
         read_workload(tmp_path / "table.csv", mapping="alibaba-23")
-    with pytest.raises(InputError, match="field 'mapping': is no option of the format 'swf'"):
+    with pytest.raises(InputError, match="field 'mapping': is not an option of the format 'swf'"):
         read_workload(tmp_path / "table.csv", format="swf", mapping="alibaba-2023")
     assert main(["list", "mappings"]) == 0
     assert "alibaba-2023" in capsys.readouterr().out

@@ -78,7 +78,7 @@ def test_a_table_of_objects(tmp_path: Path, plain: list[object], monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ('{"at": 1}', "no array; expected an array of objects"),
         ("[1]", "object 1 is '1'; expected an array of objects"),
@@ -86,8 +86,8 @@ def test_a_table_of_objects(tmp_path: Path, plain: list[object], monkeypatch: py
         ('[{"att": 1, "took": 2, "procs": 3, "who": 4}]', "unknown column of .*'at'; did you mean 'att'"),
     ],
 )
-def test_what_is_no_array_of_objects_is_refused(tmp_path: Path, content: str, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_is_no_array_of_objects_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read(tmp_path, "t.json", content.encode(), f'format = "json"\n[columns]\n{COLUMNS}')
 
 
@@ -124,8 +124,8 @@ def test_parts_of_a_table_are_one(tmp_path: Path, plain: list[object]) -> None:
     assert facts(jobs)[1:] == plain[1:]
     assert len(set(jobs.job.tolist())) == 300
     (tmp_path / "parts" / "2.csv").write_text(text_of([*ROWS[200:], ("x", 1, 1, "u1")]))
-    told = read_workload(tmp_path / "parts", mapping=str(tmp_path / "map.toml")).provenance["problems"]
-    assert next(it for it in told if it["kind"] == "damaged-row")["first_places"] == [f"{tmp_path}/parts/2.csv:102"]
+    message = read_workload(tmp_path / "parts", mapping=str(tmp_path / "map.toml")).provenance["problems"]
+    assert next(it for it in message if it["kind"] == "damaged-row")["first_places"] == [f"{tmp_path}/parts/2.csv:102"]
 
 
 JOIN = f"""
@@ -150,26 +150,32 @@ def test_a_joined_table(tmp_path: Path) -> None:
     ]
     assert jobs.provenance["not_joined"] == {"people": 75}
     (tmp_path / "people.csv").unlink()
-    with pytest.raises(InputError, match=r"people.csv: is not there; the mapping joins it \(\[join.people\]\)"):
+    with pytest.raises(InputError, match=r"people.csv: does not exist; the mapping joins it \(\[join.people\]\)"):
         read(tmp_path, "t.csv", text_of(ROWS).encode(), JOIN)
 
 
 @pytest.mark.parametrize(
-    ("mapping", "told"),
+    ("mapping", "message"),
     [
-        (JOIN.replace("columns = {", 'columns = {group = "since", '), "field 'join.people.columns.group': stands in"),
-        (JOIN.replace('key = "who"\n', ""), "field 'join.people.key': is not there"),
+        (JOIN.replace("columns = {", 'columns = {group = "since", '), "field 'join.people.columns.group': is also in"),
+        (JOIN.replace('key = "who"\n', ""), "field 'join.people.key': is missing"),
         (JOIN.replace("user", "usr"), r"unknown key of \[join.people.columns\] in .*'usr'; did you mean 'user'"),
         (JOIN.replace('"name"}', '"nam"}'), "unknown column of .*people.csv, .*join.people' names 'nam'; did you mean"),
         (f"[columns]\n{COLUMNS}[capacity]\ngpu = 3\n", r"unknown key of \[capacity\] in .*'gpu'; did you mean 'gpus'"),
         (f"[columns]\n{COLUMNS}[capacity]\ngpus = 0\n", "field 'capacity.gpus': is 0; expected a number above 0"),
-        (f'format = "json"\ndelimiter = ";"\n[columns]\n{COLUMNS}', "field 'delimiter': is of csv and tsv; the format"),
-        (f'[columns]\n{COLUMNS}name = {{column = "who", since = "at"}}', "field 'columns.name.since': is of durations"),
+        (
+            f'format = "json"\ndelimiter = ";"\n[columns]\n{COLUMNS}',
+            "field 'delimiter': applies to csv and tsv",
+        ),
+        (
+            f'[columns]\n{COLUMNS}name = {{column = "who", since = "at"}}',
+            "field 'columns.name.since': applies to",
+        ),
     ],
 )
-def test_mistakes_of_joins_and_capacities(tmp_path: Path, mapping: str, told: str) -> None:
+def test_mistakes_of_joins_and_capacities(tmp_path: Path, mapping: str, message: str) -> None:
     (tmp_path / "people.csv").write_text("u0,ada,1\n")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read(tmp_path, "t.csv", text_of(ROWS).encode(), mapping)
 
 

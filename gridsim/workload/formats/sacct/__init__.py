@@ -25,8 +25,8 @@ from gridsim.workload.problems import Problems
 __all__ = ["COMMAND", "looks_like_sacct", "read_sacct", "taken"]
 
 _OTHERS = (
-    (b"JobId=", "is the output of 'scontrol show job', which forgets a job some minutes after its end"),
-    (b"JOBID PARTITION", "is the output of squeue, which knows only jobs that have not ended"),
+    (b"JobId=", "is the output of 'scontrol show job', which omits jobs a few minutes after they end"),
+    (b"JOBID PARTITION", "is the output of squeue, which lists only jobs that have not ended"),
 )
 
 
@@ -99,7 +99,7 @@ def read_sacct(
     jobs is at 0 s.
     """
     zone = None if timezone is None else Zone(timezone)
-    files = files_of(path, "what sacct printed")
+    files = files_of(path, "the output of sacct")
     problems = Problems(rules, source=name_of_all(path, files))
     intake, digests = SacctIntake(problems.source, problems), []
     for file in files:

@@ -80,7 +80,7 @@ def anonymise_sacct(
         Problems of the log, whose lines could not be written.
     """
     check_key(key)
-    files = files_of(path, "what sacct printed")
+    files = files_of(path, "the output of sacct")
     problems = Problems(source=name_of_all(path, files))
     intake = SacctIntake(problems.source, problems)
     for file in files:
@@ -88,7 +88,7 @@ def anonymise_sacct(
         taken(intake, file)
     lines = SacctColumns({name: column.close() for name, column in intake.columns.items()})
     if not lines.rows:
-        raise InputError("holds no job that could be read", path=problems.source)
+        raise InputError("contains no readable job", path=problems.source)
     clock = on_one_clock(lines, None if timezone is None else Zone(timezone), problems.source)
     fields = dict(_Writer(intake, lines, key, local=clock == "local", shift=shift).fields())
     header = "|".join(fields) + "\n"
@@ -206,7 +206,7 @@ class _Writer:
             if name
         }
         if len(set(names.values())) < len(names):
-            raise InputError(f"two names of one {label} would share a pseudonym; take another key", field=label)
+            raise InputError(f"two names of {label} would get the same pseudonym; use another key", field=label)
         return lambda row: names.get(int(column[row]), "")
 
     def _tres(self, parts: Mapping[str, tuple[str, str]]) -> Callable[[int], str]:

@@ -239,15 +239,15 @@ class Assembly:
         rows, states = self._kept.rows, self._facts.state[self._kept.rows]
         lacking = list(self._kept.missing)
         if "state" not in self._lines:
-            lacking.append("states (State): what failed or was cancelled is not known")
+            lacking.append("states (State): failed and cancelled jobs cannot be distinguished")
         elif len(rows) >= _ENOUGH and not (states == _COMPLETED).any():
-            lacking.append("jobs that completed (was sacct told states, -s?)")
+            lacking.append("jobs that completed (was sacct called with -s?)")
         user = self._lines.columns.get("user")
         if user is not None and len(rows) >= _ENOUGH and len(np.unique(user[rows])) == 1:
-            lacking.append("jobs of other users (was -a left out?)")
+            lacking.append("jobs of other users (was sacct called without -a?)")
         cut = sum(name.endswith(b"+") for codes in self._intake.parser.codes.values() for name in codes)
         if cut and any(header.spans for header in self._intake.headers):
-            lacking.append(f"{cut} names in full (a table cuts them; give -P)")
+            lacking.append(f"{cut} full names (tables truncate them; use sacct -P)")
         return lacking
 
     def _provenance(self, sha256: str, files: int, origin: int, statuses: IntArray) -> dict[str, Any]:
@@ -258,7 +258,7 @@ class Assembly:
         if kept.clock not in ("local", "epoch"):
             header["TimeZoneString"] = [kept.clock]
         moment = np.datetime_as_string(np.datetime64(origin, "s"))
-        words = {"local": "of a clock whose zone is not known", "epoch": "UTC"}.get(kept.clock, "UTC")
+        words = {"local": "of a clock in an unknown time zone", "epoch": "UTC"}.get(kept.clock, "UTC")
         return {
             "source": os.fspath(intake.path),  # type: ignore[call-overload]
             "sha256": sha256,

@@ -40,7 +40,7 @@ class Zone:
             self._zone = zoneinfo.ZoneInfo(name)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise InputError(
-                f"'{name}' is no time zone of the tz database; expected one like Europe/Berlin or UTC", field="timezone"
+                f"'{name}' is not in the tz database; expected a zone such as Europe/Berlin or UTC", field="timezone"
             ) from error
 
     def _offset(self, instant: int) -> int:
@@ -131,7 +131,7 @@ def on_one_clock(lines: SacctColumns, zone: Zone | None, path: object) -> str:
     if zone is None:
         if (known & absolute).any():
             raise InputError(
-                "some times are local, others seconds since 1970; give the zone of the local ones (--timezone)",
+                "some times are local, others seconds since 1970; give the time zone of the local ones (--timezone)",
                 path=path,
                 line=int(lines.column("number")[np.argmax(local)]),
             )

@@ -67,7 +67,7 @@ class Clusters:
         wanted = (asked,) if isinstance(asked, str) else asked
         if "cluster" not in lines:
             if wanted is not None and tuple(wanted) != (ALL,):
-                raise InputError("the log has no column Cluster to choose by (sacct -o ...,Cluster)", field="cluster")
+                raise InputError("the log has no column Cluster (sacct -o ...,Cluster)", field="cluster")
             return cls((), np.zeros(0, dtype=np.int64), np.zeros(lines.rows, dtype=np.int64), 0, {})
         counts = _jobs(lines, known)
         chosen = _chosen(counts, wanted)
@@ -78,7 +78,7 @@ class Clusters:
         step = 0
         if len(chosen) > 1:
             if unnamed := int(np.count_nonzero(column == UNKNOWN)):
-                raise InputError(f"{unnamed:,} lines name no cluster; choose one by its name", field="cluster")
+                raise InputError(f"{unnamed:,} lines name no cluster; choose a cluster by name", field="cluster")
             step = _step(lines, column)
             lines.several = _ranks(codes, column)
             _renumber(lines, edges, lines.several * step)
@@ -132,8 +132,8 @@ def _chosen(counts: dict[str, int], wanted: Sequence[str] | None) -> list[str]:
         if len(counts) > 1:
             listed = ", ".join(f"{name} ({count:,} jobs)" for name, count in counts.items())
             raise InputError(
-                f"holds {len(counts)} clusters: {listed}; say which (--cluster NAME), or --cluster {ALL} for a machine "
-                "of several",
+                f"contains {len(counts)} clusters: {listed}; choose one (--cluster NAME), or simulate a machine of "
+                f"several (--cluster {ALL})",
                 field="Cluster",
             )
         return list(counts)

@@ -58,7 +58,7 @@ def cut_sacct(
     InputError
         If no job was in the system, for JSON, and if the log cannot be read.
     """
-    files = files_of(path, "what sacct printed")
+    files = files_of(path, "the output of sacct")
     problems = Problems(source=name_of_all(path, files))
     intake, begins = SacctIntake(problems.source, problems), []
     for file in files:
@@ -66,13 +66,13 @@ def cut_sacct(
         begins.append(intake.lines)
         taken(intake, file)
     if any(header.line == b"" for header in intake.headers):
-        raise InputError("is JSON, of which no lines can be cut; name the output .swf", path=problems.source)
+        raise InputError("is JSON and cannot be cut; give an output file named .swf", path=problems.source)
     lines = SacctColumns({name: column.close() for name, column in intake.columns.items()})
     clock = on_one_clock(lines, None if timezone is None else Zone(timezone), problems.source)
     jobs = _jobs(lines)
     kept = _there(lines, jobs, *(_instant(date, clock, timezone) for date in (since, until)))
     if not kept.any():
-        raise InputError("no job was there in that period", path=problems.source)
+        raise InputError("the log has no job in that period", path=problems.source)
     number = lines.column("number")
     order = np.argsort(number, kind="stable")
     keep = _Lines(number[order], kept[jobs][order], frozenset(intake.header_lines))
@@ -91,7 +91,7 @@ def _instant(date: datetime | None, clock: str, timezone: str | None) -> float |
     if date is None:
         return None
     if clock == "local" and date.tzinfo is not None:
-        raise InputError(f"the date {date} has a zone, the times of the log have none; give theirs (--timezone)")
+        raise InputError(f"the date {date} has a time zone, the times of the log have none; give --timezone")
     zone = {"local": "", "epoch": timezone or "UTC"}.get(clock, clock)
     return Calendar(0.0, zone_of(zone)).seconds(date)
 

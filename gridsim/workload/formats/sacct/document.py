@@ -95,7 +95,7 @@ class Document:
         """Yield the line and the texts of each job; None for an entry that is not a job."""
         if not self._enter():
             raise InputError(
-                'holds no "jobs" at its top; expected the output of sacct --json', path=self._path, line=self.lines
+                'has no "jobs" at the top level; expected the output of sacct --json', path=self._path, line=self.lines
             )
         while True:
             self._skip(_BETWEEN)
@@ -110,7 +110,7 @@ class Document:
                 self.cut = line
                 return
             if isinstance(value, dict) and "submit_time" in value and "time" not in value:
-                raise refusal("is the output of squeue --json, which knows only jobs that have not ended", self._path)
+                raise refusal("is the output of squeue --json, which lists only jobs that have not ended", self._path)
             yield line, texts(value) if isinstance(value, dict) else None
 
     def _enter(self) -> bool:
@@ -143,7 +143,7 @@ class Document:
         try:
             data = self._stream.read(_BLOCK)
         except DAMAGED as error:
-            message = f"the compressed data is cut short or damaged ({error}); fetch the file again"
+            message = f"the compressed data is truncated or damaged ({error}); copy the file again"
             raise InputError(message, path=self._path, line=self.lines) from error
         self._ended = not data
         self._text = self._text[self._at :] + self._decode.decode(data, final=self._ended)

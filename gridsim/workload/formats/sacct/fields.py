@@ -76,11 +76,11 @@ def canonical(name: str) -> tuple[str, str] | None:
 
 
 _NEEDED: Sequence[tuple[tuple[str, ...], str]] = (
-    (("JobID", "JobIDRaw"), "which job a line is about"),
-    (("Submit",), "when it was submitted"),
-    (("Start",), "when it started"),
-    (("End", "ElapsedRaw", "Elapsed"), "how long it ran"),
-    (("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES"), "how many cores it had"),
+    (("JobID", "JobIDRaw"), "the job of a line"),
+    (("Submit",), "the submit time"),
+    (("Start",), "the start time"),
+    (("End", "ElapsedRaw", "Elapsed"), "the run time"),
+    (("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES"), "the number of cores"),
 )
 
 
@@ -98,4 +98,4 @@ def refuse_missing(names: Iterable[str], path: object) -> None:
 
 def refusal(reason: str, path: object, line: int | None = None) -> InputError:
     """Return an error with the reason why a log cannot be read, and the command that writes a readable one."""
-    return InputError(f"{reason}; write the log anew with:\n  {COMMAND}\n", path=path, line=line)
+    return InputError(f"{reason}; write the log again with:\n  {COMMAND}\n", path=path, line=line)

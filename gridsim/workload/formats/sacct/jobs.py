@@ -95,7 +95,7 @@ class Jobs:
         """Return the workload of all jobs that are kept."""
         clock = on_one_clock(self._lines, self._zone, self._intake.path)
         if clock == "local":
-            self._missing.append("time zone (local times are taken as they are; give --timezone)")
+            self._missing.append("time zone (local times are used unchanged; give --timezone)")
         screen = Screen(self._problems, self._lines.column("number"), ())
         runs = self._grouped(screen)
         earlier = runs.earlier
@@ -135,16 +135,16 @@ class Jobs:
         begun |= (runs.first[jobs] == jobs) & np.isin(jobs, late_numbers(self._lines, jobs))
         if count := int(np.count_nonzero(begun)):
             self._missing.append(
-                f"first submits of {count:,} job{'' if count == 1 else 's'} that had been requeued (preempted, or "
-                "their node was lost): the log has only later runs, each submitted when the one before had ended; "
-                "sacct -D prints all"
+                f"first submit times of {count:,} requeued job{'' if count == 1 else 's'} (preempted, or their "
+                f"node failed): the log contains only later runs, each submitted at the end of the previous one; "
+                f"sacct -D prints all runs"
             )
 
     def _told_apart(self, rows: IntArray) -> IntArray:
         """Return the rows, repeated for each of several tasks that were cancelled together or still wait."""
         tasks = np.where(self._gave_up | self._waits, self._tasks, 1)[rows]
         if int(tasks.sum()) > 2 * self._lines.rows + _MOST_TASKS:
-            self._missing.append("tasks that stand on one line, one by one: there are too many")
+            self._missing.append("single tasks of an array on one line: there are too many")
             return rows
         return np.repeat(rows, tasks)
 
@@ -238,8 +238,8 @@ class Jobs:
         rows = np.flatnonzero(cut & screen.keep)
         if len(rows) and self._problems.rule("cut-to-window") == "error":
             raise refusal(
-                f"cut-to-window: {self._lines.shown(int(rows[0]))} ends before it starts, where the log ends: sacct -T "
-                "cut times to a window, those of other jobs too (to read on: --on-cut-to-window skip)",
+                f"cut-to-window: {self._lines.shown(int(rows[0]))} ends before it starts, at the end of the log: "
+                f"sacct -T truncated its times, and those of other jobs (to read on: --on-cut-to-window skip)",
                 self._intake.path,
                 int(self._lines.column("number")[rows[0]]),
             )
@@ -251,7 +251,7 @@ class Jobs:
         if "elapsed" not in self._lines:
             suspended = np.maximum(self._lines.column("suspended"), 0)
             if "suspended" not in self._lines:
-                self._missing.append("time that jobs were suspended (ElapsedRaw): it counts as runtime")
+                self._missing.append("suspension times (ElapsedRaw): they count as run time")
             return np.where(start == ABSENT, 0, between - np.where(running, 0, suspended))
         elapsed = self._lines.column("elapsed").astype(np.int64)
         reversed_ = (end != ABSENT) & (start != ABSENT) & (end < start) & (elapsed != 0)
@@ -299,7 +299,7 @@ class Jobs:
         """Set the times from which jobs can start."""
         eligible, submit, start = self._lines.column("eligible"), facts.submit, facts.start
         if "eligible" not in self._lines:
-            self._missing.append("times from which jobs could start (Eligible): submit times stand in")
+            self._missing.append("times from which jobs could start (Eligible): submit times are used instead")
         late = screen.find(
             "late-eligible",
             eligible > submit,

@@ -126,11 +126,11 @@ class SacctIntake:
     def _no_header(self, block: bytes) -> None:
         first = [line for line in block.split(b"\n", _ABOVE)[:_ABOVE] if line.strip()]
         if any(map(looks_headless, first)):
-            raise refusal("has no header line, so what its columns mean is not known (sacct -n?)", self.file)
+            raise refusal("has no header line, so its columns are unknown (was sacct called with -n?)", self.file)
         header = header_of(first[0], first[1] if len(first) > 1 else b"") if first else None
         if header is not None:
             refuse_missing(header.names, self.file)
-        raise refusal("has no header line with a column JobID: no output of sacct that can be read", self.file)
+        raise refusal("has no header line with a column JobID; expected the output of sacct", self.file)
 
     def _records(self, first_line: int, block: bytes, *, last: bool) -> None:
         header = self.header
@@ -369,9 +369,7 @@ class SacctIntake:
         _, valid, _ = values.times(submits)
         if np.count_nonzero(valid) * 2 < len(submits):
             text = decoded(bytes(submits[np.argmin(valid)]))
-            raise refusal(
-                f"a Submit of {text!r} is no time that can be read (a SLURM_TIME_FORMAT of its own?)", self.file
-            )
+            raise refusal(f"a Submit of {text!r} is not a readable time (a custom SLURM_TIME_FORMAT?)", self.file)
 
     # Documents
 
@@ -392,11 +390,11 @@ class SacctIntake:
                 batch = []
         lost += self.records(header, batch)
         if lost:
-            self.problems.found("unreadable-line", sorted(lost), value="an entry that is no job")
+            self.problems.found("unreadable-line", sorted(lost), value="an entry that is not a job")
         if source.cut is not None:
             count = source.rest()
             self.problems.found(
-                "unreadable-line", [source.cut], count=count, value="the document cut short or damaged from here on"
+                "unreadable-line", [source.cut], count=count, value="the document is truncated or damaged from here on"
             )
         else:
             source.rest()

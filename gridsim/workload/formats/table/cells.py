@@ -111,7 +111,7 @@ class TableFile:
                 yield from csv_cells(text, self.mapping.delimiter, header, self.named, self.first)
             except (csv.Error, *DAMAGED) as error:
                 expected = f"cells between '{self.mapping.delimiter}'"
-                told = f"cannot be read on ({error}); expected {expected}"
+                told = f"cannot be read further ({error}); expected {expected}"
                 raise InputError(told, path=self.path, line=self.first + self.rows) from error
             self.sha256 = digesting.hexdigest()
 
@@ -313,4 +313,4 @@ def _located(table: Joined, folder: Path) -> Path:
     for path in (folder / f"{table.file}{suffix}" for suffix in _SUFFIXES):
         if path.is_file():
             return path
-    raise InputError(f"is not there; the mapping joins it ([join.{table.name}])", path=folder / table.file)
+    raise InputError(f"does not exist; the mapping joins it ([join.{table.name}])", path=folder / table.file)

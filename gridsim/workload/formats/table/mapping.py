@@ -278,12 +278,12 @@ def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
     columns = _rules(tables, "columns", path, FIELDS)
     joins = _joins(tables, columns, path)
     if "submit" not in columns:
-        raise InputError("is not there; expected where the submit time stands", path=path, field="columns.submit")
+        raise InputError("is missing; expected the column of the submit time", path=path, field="columns.submit")
     if "runtime" not in columns and not {"start", "end"} <= {*columns}:
-        raise InputError("is not there; expected a runtime, or start and end", path=path, field="columns.runtime")
+        raise InputError("is missing; expected a run time, or start and end", path=path, field="columns.runtime")
     resources = _rules(tables, "resources", path, None)
     if not resources and not columns.keys() & {"cores", "gpus", "memory"}:
-        raise InputError("is not there; expected what jobs ask for", path=path, field="columns.cores")
+        raise InputError("is missing; expected the columns of requested resources", path=path, field="columns.cores")
     zone = _typed(tables.get("timezone", "UTC"), str, "timezone", path)
     _check_zone(zone, path)
     capacity, kinds = _capacity(tables, resources, path)
@@ -309,13 +309,13 @@ def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple
     """Return the delimiter of a table, and the names of its columns if its file has no header."""
     for key in ("delimiter", "header") if not FORMATS[form] else ():
         if key in tables:
-            raise InputError(f"is of csv and tsv; the format is {form}", path=path, field=f"{where}{key}")
+            raise InputError(f"applies to csv and tsv; the format is {form}", path=path, field=f"{where}{key}")
     delimiter = _typed(tables.get("delimiter", FORMATS[form]), str, f"{where}delimiter", path)
     if len(delimiter) != 1 and FORMATS[form]:
         raise InputError(f"is {delimiter!r}; expected one character", path=path, field=f"{where}delimiter")
     header = _words(tables.get("header", []), f"{where}header", path)
     if len(set(header)) < len(header):
-        raise InputError("names a column twice", path=path, field=f"{where}header")
+        raise InputError("lists a column twice", path=path, field=f"{where}header")
     return delimiter, tuple(header)
 
 
@@ -332,7 +332,7 @@ def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str)
         )
         for key in ("file", "key", "columns"):
             if key not in table:
-                raise InputError("is not there", path=path, field=f"{where}.{key}")
+                raise InputError("is missing", path=path, field=f"{where}.{key}")
         form = _typed(table.get("format", "csv"), str, f"{where}.format", path)
         if not FORMATS.get(form):
             raise UnknownNameError(f"format of a joined table in {path}", form, [it for it in FORMATS if FORMATS[it]])
@@ -340,7 +340,7 @@ def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str)
         rules = _rules(table, "columns", path, FIELDS, f"{where}.")
         if both := sorted(rules.keys() & columns.keys()):
             raise InputError(
-                "stands in another table too; expected once", path=path, field=f"{where}.columns.{both[0]}"
+                "is also in another table; expected it once", path=path, field=f"{where}.columns.{both[0]}"
             )
         columns.update({key: replace(rule, table=name) for key, rule in rules.items()})
         file, key = (_typed(table[it], str, f"{where}.{it}", path) for it in ("file", "key"))
@@ -370,7 +370,7 @@ def _check_zone(zone: str, path: str) -> None:
     try:
         zoneinfo.ZoneInfo(zone)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        message = f"'{zone}' is no time zone of the tz database; expected one like Europe/Berlin or UTC"
+        message = f"'{zone}' is not in the tz database; expected a zone such as Europe/Berlin or UTC"
         raise InputError(message, path=path, field="timezone") from error
 
 
@@ -393,7 +393,7 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
     table = _typed(value, dict, where, path)
     check_keys(table, _RULE, f"[{where}]", path)
     if ("column" in table) == ("value" in table):
-        raise InputError("names a column and a value, or neither; expected one", path=path, field=where)
+        raise InputError("has both a column and a value, or neither; expected one of them", path=path, field=where)
     texts = {
         key: _typed(table[key], str, f"{where}.{key}", path)
         for key in ("column", "times", "key", "separator", "since")
@@ -404,14 +404,14 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
             given = table[key]
             texts[key] = given if isinstance(given, str) else str(_typed(given, int | float, f"{where}.{key}", path))
     if "since" in table and kind != "duration":
-        raise InputError("is of durations; expected runtime or estimate", path=path, field=f"{where}.since")
+        raise InputError("applies to durations; expected runtime or estimate", path=path, field=f"{where}.since")
     time = _typed(table.get("time", "iso"), str, f"{where}.time", path)
     if "time" in table and kind != "instant" and "since" not in table:
-        raise InputError("is of instants; expected submit, start or end", path=path, field=f"{where}.time")
+        raise InputError("applies to times; expected submit, start or end", path=path, field=f"{where}.time")
     if time != "iso" and time not in TIMES:
         raise UnknownNameError(f"way to write a time ({where}.time in {path})", time, ("iso", *TIMES))
     if "unlimited" in table and kind != "duration":
-        raise InputError("is of limits; expected columns.estimate", path=path, field=f"{where}.unlimited")
+        raise InputError("applies to limits; expected columns.estimate", path=path, field=f"{where}.unlimited")
     return ColumnRule(
         kind,
         time=time,
@@ -427,7 +427,7 @@ def _factor(table: Mapping[str, Any], where: str, kind: str, path: str) -> float
     factor = 1.0
     if "unit" in table:
         if kind not in _UNITS:
-            raise InputError("is of durations and memory; numbers have a scale", path=path, field=f"{where}.unit")
+            raise InputError("applies to durations and memory; numbers have a scale", path=path, field=f"{where}.unit")
         unit = _typed(table["unit"], str, f"{where}.unit", path)
         if unit not in _UNITS[kind]:
             raise UnknownNameError(f"unit ({where}.unit in {path})", unit, _UNITS[kind])
@@ -462,7 +462,7 @@ def _filters(tables: Mapping[str, Any], path: str) -> dict[str, tuple[str, froze
         check_keys(_typed(table, dict, where, path), ("column", "values"), f"[{where}]", path)
         for key in ("column", "values"):
             if key not in table:
-                raise InputError("is not there", path=path, field=f"{where}.{key}")
+                raise InputError("is missing", path=path, field=f"{where}.{key}")
         values = _words(table["values"], f"{where}.values", path)
         found[name] = (_typed(table["column"], str, f"{where}.column", path), frozenset(values))
     return found

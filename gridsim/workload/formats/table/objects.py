@@ -78,8 +78,8 @@ class Objects(Iterator[Mapping[str, Any]]):
         self._rest += data
         return bool(data)
 
-    def _wrong(self, told: str) -> InputError:
-        return InputError(f"{told}; expected an array of objects (JSON)", path=self._path)
+    def _wrong(self, problem: str) -> InputError:
+        return InputError(f"{problem}; expected an array of objects (JSON)", path=self._path)
 
     @staticmethod
     def column(path: str, objects: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -126,8 +126,8 @@ class TableRows(SwfRows):
         """Raise if there are so many damaged rows that the mapping is assumed to be wrong."""
         if self._damaged_rows > _MOST_DAMAGED * self._rows:
             many = f"{self._damaged_rows:,} of {self._rows:,} rows"
-            told = f"{many} are not what the mapping '{self._mapping.name}' says: {'; '.join(self._damaged)}"
-            raise InputError(told, path=self.path)
+            message = f"{many} do not match the mapping '{self._mapping.name}': {'; '.join(self._damaged)}"
+            raise InputError(message, path=self.path)
 
     def _take(self, block: Cells, file: TableFile, before: int) -> None:
         """Add a block of rows; *before* is the number of lines in previous files."""
@@ -153,11 +153,11 @@ class TableRows(SwfRows):
             stays &= ~out
         return stays
 
-    def _wrong(self, line: int, told: str) -> None:
+    def _wrong(self, line: int, problem: str) -> None:
         self._damaged_rows += 1
         if len(self._damaged) < SHOWN_LINES:
-            self._damaged.append(f"row {line}: {told}")
-        self.problems.found("damaged-row", [line], value=told)
+            self._damaged.append(f"row {line}: {problem}")
+        self.problems.found("damaged-row", [line], value=problem)
 
     # -- one block of jobs ---------------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class TableRows(SwfRows):
         for row in np.flatnonzero((parts > 0) & sound).tolist():
             self._wrong(
                 int(lines[row]),
-                f"a task asks for {parts[row] / WHOLE_GPU:g} GPUs; expected a part of one, or whole ones",
+                f"a task requests {parts[row] / WHOLE_GPU:g} GPUs; expected a fraction of one GPU, or whole GPUs",
             )
         sound &= parts == 0
         submit = facts.submit
@@ -240,7 +240,7 @@ class TableRows(SwfRows):
                 "runtime-not-span",
                 lines[rows[:SHOWN_LINES]].tolist(),
                 count=len(rows),
-                value=f"a runtime of {runtime[first]:g} s, {span[first]:g} s from start to end",
+                value=f"a run time of {runtime[first]:g} s, {span[first]:g} s from start to end",
             )
             if rule == "skip":
                 runtime = np.where(other, np.nan, runtime)

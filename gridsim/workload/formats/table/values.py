@@ -144,7 +144,7 @@ def _spans(rule: ColumnRule, since: Sequence[str], until: Sequence[str], zone: s
         try:
             found[row] = math.fsum(instant(end) - instant(begin) for begin, end in zip(first, last, strict=True))
         except (ValueError, OverflowError):
-            expected = f"instants as {rule.since} has them, {_expected(replace(rule, kind='instant'))}"
+            expected = f"times in the form of {rule.since}, {_expected(replace(rule, kind='instant'))}"
             wrong.append(Wrong(row, rule.column, cells[1], expected))
     return found
 
@@ -196,7 +196,7 @@ _EPOCH = datetime(1970, 1, 1)  # of a local clock without a zone
 
 def _expected(rule: ColumnRule) -> str:
     if rule.kind == "instant":
-        return 'an ISO time; the mapping says time = "iso"' if rule.time == "iso" else f"a number of {rule.time}"
+        return 'an ISO time; the mapping has time = "iso"' if rule.time == "iso" else f"a number of {rule.time}"
     return _EXPECTED[rule.kind].format(unit="s" if rule.factor == 1 else f"{rule.factor:g} s")
 
 

@@ -37,28 +37,26 @@ class TableColumn(NamedTuple):
 
 
 COLUMNS: dict[str, TableColumn] = {
-    "job": TableColumn('"job"', "integer", "number of the job; unique"),
-    "submit": TableColumn(
-        '{column = "submit", time = "s"}', "number", "when it was submitted, s (see the description)"
-    ),
-    "start": TableColumn('{column = "start", time = "s"}', "number", "when it started, s; empty where not known"),
-    "runtime": TableColumn('"runtime"', "number", "how long it ran, s"),
-    "estimate": TableColumn('"estimate"', "number", "how long its user asked for (walltime limit), s"),
-    "cores": TableColumn('"cores"', "integer", "cores of the whole job"),
-    "memory": TableColumn('"memory"', "integer", "memory of the whole job, MiB"),
-    "gpus": TableColumn('"gpus"', "number", "GPUs of the whole job; below 1 a part of one"),
-    "gpu_kind": TableColumn('"gpu_kind"', "string", "kinds of GPU that it takes, between vertical bars"),
-    "tasks": TableColumn('"tasks"', "integer", "tasks, each on one node; empty for jobs of plain cores"),
-    "nodes": TableColumn('"nodes"', "integer", "nodes that it must have; empty where any number will do"),
-    "exclusive": TableColumn('"exclusive"', "integer", "1 where it has its nodes alone"),
-    "features": TableColumn('"features"', "string", "features that its nodes must have, pseudonyms"),
+    "job": TableColumn('"job"', "integer", "job number; unique"),
+    "submit": TableColumn('{column = "submit", time = "s"}', "number", "submit time, s (see the description)"),
+    "start": TableColumn('{column = "start", time = "s"}', "number", "start time, s; empty if unknown"),
+    "runtime": TableColumn('"runtime"', "number", "run time, s"),
+    "estimate": TableColumn('"estimate"', "number", "requested walltime (time limit), s"),
+    "cores": TableColumn('"cores"', "integer", "cores of the job"),
+    "memory": TableColumn('"memory"', "integer", "memory of the job, MiB"),
+    "gpus": TableColumn('"gpus"', "number", "GPUs of the job; below 1: a fraction of one GPU"),
+    "gpu_kind": TableColumn('"gpu_kind"', "string", "accepted GPU types, separated by vertical bars"),
+    "tasks": TableColumn('"tasks"', "integer", "tasks, each on one node; empty for jobs that request only cores"),
+    "nodes": TableColumn('"nodes"', "integer", "required number of nodes; empty if any number is accepted"),
+    "exclusive": TableColumn('"exclusive"', "integer", "1 if the job has its nodes exclusively"),
+    "features": TableColumn('"features"', "string", "required node features, pseudonyms"),
     "user": TableColumn('"user"', "string", "user, a pseudonym"),
     "group": TableColumn('"group"', "string", "group, a pseudonym"),
     "account": TableColumn('"account"', "string", "account, a pseudonym"),
     "queue": TableColumn('"queue"', "string", "queue, a pseudonym"),
     "partition": TableColumn('"partition"', "string", "partition, a pseudonym"),
     "name": TableColumn('"name"', "string", "name of the job (executable), a pseudonym"),
-    "status": TableColumn('"status"', "string", "completed, failed or cancelled; empty where not known"),
+    "status": TableColumn('"status"', "string", "completed, failed or cancelled; empty if unknown"),
 }
 """All possible columns of the table; other node resources follow under their names."""
 

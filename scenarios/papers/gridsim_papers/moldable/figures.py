@@ -150,7 +150,7 @@ def caption(recipe: Recipe, drawn: Sequence[tuple[Panel, Sequence[Bars]]], missi
     counted = f"{windows[0]} to {windows[-1]} windows" if len(windows) > 1 else f"{windows[0]} window"
     counted += "s" if len(windows) == 1 and windows[0] > 1 else ""
     against = listed([_words("scheme", name) for name in dict.fromkeys(panel.against for panel, _ in drawn)])
-    parts = [f"{recipe.source}. Change of the mean response against {against}; below 0 is better."]
+    parts = [f"{recipe.source}. Change of the mean response relative to {against}; below 0 is better."]
     if windows[-1] == 1:
         parts.append("A bar is one window; it has no interval.")
     else:

@@ -21,9 +21,9 @@ from gridsim.policy.slurm.constraints import ANY_NODE, Constraint, Features, con
 from gridsim.policy.slurm.entries import Entries, names_of
 from gridsim.policy.slurm.nodes import Bytes
 
-BAD_FEATURES = ("BadConstraints", "the features that it asks for")
-BAD_TEXT = ("BadConstraints", "a constraint that is none")
-BAD_NODES = ("ReqNodeNotAvail", "all nodes that it names")
+BAD_FEATURES = ("BadConstraints", "the requested features")
+BAD_TEXT = ("BadConstraints", "an invalid constraint")
+BAD_NODES = ("ReqNodeNotAvail", "all nodes that it requires")
 
 
 class Kind(NamedTuple):
@@ -42,7 +42,7 @@ class Kind(NamedTuple):
         return bool(self.member.any()) and all(int(nodes.sum()) >= many for nodes, many in self.counts)
 
 
-class Wish(NamedTuple):
+class NodeRequest(NamedTuple):
     """Node constraints shared by a group of queue entries.
 
     Attributes
@@ -66,26 +66,26 @@ class Wish(NamedTuple):
     never: tuple[str, str] | None = None
 
 
-class Wishes(NamedTuple):
+class NodeRequests(NamedTuple):
     """Node constraints, and the number of the constraint of each entry."""
 
     of: IntArray
-    all: tuple[Wish, ...]
+    all: tuple[NodeRequest, ...]
 
 
-def wishes_of(requests: Requests, site: Site, entries: Entries) -> Wishes:
+def node_requests_of(requests: Requests, site: Site, entries: Entries) -> NodeRequests:
     """Return the constraints of all entries, each distinct one once."""
     labels = ("constraint", "gpu_type", "nodelist", "exclude")
     columns = [entries.partition, *(_codes(requests, label)[entries.request] for label in labels)]
     if not len(entries.request):
-        return Wishes(np.zeros(0, dtype=np.int64), ())
+        return NodeRequests(np.zeros(0, dtype=np.int64), ())
     rows, first, of = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     nodes, texts = _Nodes(site), [names_of(requests, label) for label in labels]
     found = []
     for partition, entry in zip(rows[:, 0].tolist(), first.tolist(), strict=True):
         request = int(entries.request[entry])
-        found.append(nodes.wish(partition, *(each[request] for each in texts)))
-    return Wishes(of.reshape(-1).astype(np.int64), tuple(found))
+        found.append(nodes.node_request(partition, *(each[request] for each in texts)))
+    return NodeRequests(of.reshape(-1).astype(np.int64), tuple(found))
 
 
 def _codes(requests: Requests, label: str) -> IntArray:
@@ -107,27 +107,27 @@ class _Nodes:
         self._type: dict[str, Bytes] = {}
         self._parsed: dict[str, Constraint | None] = {}
 
-    def wish(self, partition: int, text: str, gpu_type: str, nodelist: str, exclude: str) -> Wish:
+    def node_request(self, partition: int, text: str, gpu_type: str, nodelist: str, exclude: str) -> NodeRequest:
         nobody = np.zeros(len(self._row), dtype=np.uint8)
         if text not in self._parsed:
             self._parsed[text] = constraint(text)
         wanted = self._parsed[text]
         if wanted is None:
-            return Wish(nobody, never=BAD_TEXT)
+            return NodeRequest(nobody, never=BAD_TEXT)
         plain = self._in(partition) & self._of_type(gpu_type) & (1 - self._named(exclude)[0])
         kinds = [self._kind_of(each, wanted, plain) for each in wanted.kinds]
         possible = [each for each in kinds if each.possible()]
         if not possible:
-            return Wish(nobody, never=BAD_FEATURES)
+            return NodeRequest(nobody, never=BAD_FEATURES)
         listed, unknown = self._named(nodelist)
         with_all = [_with_nodes(each, listed) for each in possible if not (listed & ~each.member).any()]
         if unknown or not with_all:
-            return Wish(nobody, never=BAD_NODES)
+            return NodeRequest(nobody, never=BAD_NODES)
         member = np.bitwise_or.reduce([each.member for each in with_all])
         fewest = min(each.fewest for each in with_all)
         if len(kinds) == 1 and not fewest:
-            return Wish(member)
-        return Wish(member, tuple(with_all), fewest, wanted.exact)
+            return NodeRequest(member)
+        return NodeRequest(member, tuple(with_all), fewest, wanted.exact)
 
     def _kind_of(self, features: Features, wanted: Constraint, plain: Bytes) -> Kind:
         counts = tuple((plain & self._having(each), many) for each, many in wanted.counts)

@@ -15,7 +15,7 @@ from gridsim.model.capacity import GPU
 from gridsim.model.site import Site, SitePartition
 from gridsim.model.site_file import expanded
 
-__all__ = ["Kind", "Wish", "wish_of"]
+__all__ = ["Kind", "NodeRequest", "node_request_of"]
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Kind:
 
 
 @dataclass
-class Wish:
+class NodeRequest:
     """Kinds of nodes of which a job has one; `exact` if it has only counted nodes unless it requests a number."""
 
     kinds: list[Kind]
@@ -42,7 +42,7 @@ class _Nonsense(Exception):
     """Invalid constraint."""
 
 
-def wish_of(words: Mapping[str, str], site: Site, partition: SitePartition) -> Wish:
+def node_request_of(words: Mapping[str, str], site: Site, partition: SitePartition) -> NodeRequest:
     """Return the node constraint of a job with these terms in a partition; without kinds if no node satisfies it."""
     try:
         excluded, listed = (set(expanded(words.get(label, ""))) for label in ("exclude", "nodelist"))
@@ -57,12 +57,12 @@ def wish_of(words: Mapping[str, str], site: Site, partition: SitePartition) -> W
         }
         kinds, exact = _kinds_of(terms, plain, site)
     except (_Nonsense, InputError):
-        return Wish([])
+        return NodeRequest([])
     found = [kind for kind in kinds if kind.nodes and all(len(nodes) >= many for nodes, many in kind.counts)]
     places = {place for place, node in enumerate(site.nodes) if node.name in listed}
     if len(places) < len(listed):
-        return Wish([])
-    return Wish([_with(kind, places) for kind in found if places <= kind.nodes], exact)
+        return NodeRequest([])
+    return NodeRequest([_with(kind, places) for kind in found if places <= kind.nodes], exact)
 
 
 def _with(kind: Kind, listed: set[int]) -> Kind:
