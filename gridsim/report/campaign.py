@@ -245,7 +245,7 @@ def _unconfirmed(it: Compared, found: Comparisons) -> str:
 
 def _unclear(it: Compared, confidence: float) -> str:
     test = it.test
-    by = change.told(test.ratio - 1, change.HIGHER)
+    by = change.text(test.ratio - 1, change.HIGHER)
     span = change.span(test.ratio_low - 1, test.ratio_high - 1, change.HIGHER)
     return f"{by}, {100 * confidence:g} % interval {span}; {_probability(test.p_log_holm)}"
 

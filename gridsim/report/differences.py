@@ -121,8 +121,8 @@ def _higher(it: Difference) -> str:
     """Return how much higher or lower the mean of a policy is than the baseline's, with a conjunction."""
     if math.isnan(it.ratio):
         return f"{changed(it, change.HIGHER)} than"
-    told = change.told(it.ratio - 1, change.HIGHER, many_from=_MANY)
-    return f"{told} {'as' if told.endswith(change.HIGHER.many) else 'than'}"
+    text = change.text(it.ratio - 1, change.HIGHER, many_from=_MANY)
+    return f"{text} {'as' if text.endswith(change.HIGHER.many) else 'than'}"
 
 
 def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
@@ -178,8 +178,8 @@ def _factor(ratio: float) -> str:
 def changed(it: Difference, words: change.Words = change.MORE) -> str:
     """Return the change of the mean relative to the baseline; an amount if the ratio is undefined."""
     if math.isnan(it.ratio):
-        return change.told(it.mean, words, _amount_of(it))
-    return change.told(it.ratio - 1, words)
+        return change.text(it.mean, words, _amount_of(it))
+    return change.text(it.ratio - 1, words)
 
 
 def sure(it: Difference, words: change.Words = change.MORE) -> str:
@@ -232,7 +232,7 @@ def intervals_are_of(found: Iterable[Difference], replicated: Sequence[Replicate
         return
     resampled = next((it for it in replicated if it.role == "resample"), None)
     if resampled is not None and resampled.replicas >= FEWEST_REPLICAS:
-        yield "Intervals are for other periods of this length with other users like these on this machine."
+        yield "Intervals are for other periods of this length with similar users on this machine."
         return
     yield "Intervals are for other periods of this length with the same users on this machine."
     if resampled is not None:

@@ -47,7 +47,7 @@ def pooled(workload: Workload, platform: Platform, labels: Sequence[str] = (), *
     whom = f" under {listed(labels)}" if labels else ""
     shown = listed(names if len(names) <= _MOST else [*names[: _MOST - 1], f"{len(names) - _MOST + 1} more"])
     several = len(list(platform.clusters())) > 1
-    where = "jobs go to any cluster" if several else f"all {number(platform.cores)} cores one pool"
+    where = "jobs may run on any cluster" if several else f"all {number(platform.cores)} cores are one pool"
     there = " there" if whom else ""
     return (
         f"Partitions are not simulated{whom}: {shown} are one queue{there} and {where}, "

@@ -85,7 +85,7 @@ def _part_sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[st
     for each in _named_parts(one):
         before, after = duration(each.wait.baseline_mean), duration(each.wait.policy_mean)
         name = str(each.part)[0].upper() + str(each.part)[1:]
-        yield f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} then: {by(each.wait)}."
+        yield f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} with the change: {by(each.wait)}."
     yield from map(_binding_limit, one.limits)
 
 
@@ -110,12 +110,12 @@ def _binding_limit(effect: LimitEffect) -> str:
     what = _units(it.resource, 2)
     of = f" of {number(it.available)}" if it.available is not None else ""
     each = f" for each {it.each}" if it.each else ""
-    told = f"{it.owner[0].upper()}{it.owner[1:]} stops at {number(it.most)}{of} {what}{each} ({it.rule})"
-    waiting = f"{counted(jobs, 'job')} wait{'s' if jobs == 1 else ''} {duration(held)} in all for this limit"
+    limit = f"{it.owner[0].upper()}{it.owner[1:]} is limited to {number(it.most)}{of} {what}{each} ({it.rule})"
+    waiting = f"{counted(jobs, 'job')} wait{'s' if jobs == 1 else ''} {duration(held)} in total because of this limit"
     if effect.idle:
         idle = f"{number(effect.idle)} {_units(it.resource, effect.idle)}"
-        return f"{told}, so {idle} {'is' if effect.idle == 1 else 'are'} always idle; {waiting}."
-    return f"{told}: {waiting}, whatever is added."
+        return f"{limit}, so {idle} {'is' if effect.idle == 1 else 'are'} always idle; {waiting}."
+    return f"{limit}: {waiting}, even with the change."
 
 
 def _units(resource: str, count: int) -> str:
@@ -212,7 +212,7 @@ def _replica_answers(found: WhatIf) -> Iterator[str]:
                 if (those := [it for it in pairs if it.replicas and it.verdict == verdict and it.sd])
             ]
             if told:
-                begin = f"{replicas_text.lead(alike)}: the" if not place else f"{AGAIN[alike.role]}the"
+                begin = f"{replicas_text.lead(alike)}, the" if not place else f"{AGAIN[alike.role]}the"
                 yield f"{begin} mean {TITLES[metric]} is lower than now {listed(told)}."
 
 
@@ -314,7 +314,7 @@ def _line(one: Effect) -> Line:
 
 def _less(wait: Difference) -> str:
     """Return how much less or longer jobs wait than now."""
-    return change.told(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.told(wait.ratio - 1, _WAITS)
+    return change.text(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.text(wait.ratio - 1, _WAITS)
 
 
 def _against_now(wait: Difference) -> str:
@@ -354,7 +354,7 @@ def lead(found: Sequence[WhatIf]) -> list[str]:
     if len(found) > 1:
         told += _instead(found[0], best)
     for each in found:
-        told += [f"Under {each.policy}, {label} cannot be asked: {why}." for label, why in each.refused]
+        told += [f"Under {each.policy}, {label} cannot be simulated: {why}." for label, why in each.refused]
     return [*told, *_rounded(found), *_caution(found)]
 
 
@@ -367,7 +367,7 @@ def _most(best: WhatIf) -> Iterator[str]:
         if one.wait is not None and one.wait.verdict == "better" and _fewer(one, best[NOW]) <= 0
     ]
     if not clear:
-        yield f"Under {best.policy} none of these changes clearly shortens the mean wait of {duration(now)}."
+        yield f"Under {best.policy}, none of these changes significantly shortens the mean wait of {duration(now)}."
         return
     most = min(clear, key=lambda one: one.numbers["wait_mean"])
     assert most.wait is not None
@@ -394,7 +394,7 @@ def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
     """Return text on sizes that were rounded to whole nodes."""
     rounded = list(dict.fromkeys(one for each in found for one in each.rounded))
     if rounded:
-        yield f"The machine grows by whole nodes: {listed(rounded)}."
+        yield f"Sizes are rounded to whole nodes: {listed(rounded)}."
 
 
 def _of_same_jobs(ran: Iterable[npt.NDArray[np.bool_]]) -> bool:
@@ -481,23 +481,23 @@ def _without_flurries(found: WhatIf) -> Iterator[str]:
 def _each(found: WhatIf) -> list[str]:
     """Return the waits now and with each change."""
     now = found[NOW]
-    told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
+    told = [f"At present, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
     if not _ran(now):
-        told = [f"As it is, no job runs under {found.policy}."]
+        told = [f"At present, no job runs under {found.policy}."]
     for one in found.outcomes[1:]:
         assert one.wait is not None
         by, fewer = _change(one.wait, len(found.outcomes) - 1), _fewer(one, now)
-        who = f"{counted(fewer, 'job')} would not run at all; " if fewer > 0 else ""
+        rejected = f"{counted(fewer, 'job')} would not run at all; " if fewer > 0 else ""
         if not one.wait.jobs:
-            told.append(f"With {one.label} no job runs that runs now too, so there is nothing to compare.")
+            told.append(f"With {one.label}, no job runs that also runs now, so there is nothing to compare.")
             continue
         if one.wait.jobs == _ran(now):
             waits = f"they would wait {duration(one.wait.policy_mean)}"
         else:
             both = "1 job that runs" if one.wait.jobs == 1 else f"{number(one.wait.jobs)} jobs that run"
             means = f"{duration(one.wait.policy_mean)} instead of {duration(one.wait.baseline_mean)}"
-            waits = f"the {both} both times would wait {means}"
-        told.append(f"With {one.label} {who}{waits}: {by}.")
+            waits = f"the {both} in both cases would wait {means}"
+        told.append(f"With {one.label}, {rejected}{waits}: {by}.")
         told += _part_sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
     return told
 
@@ -560,4 +560,4 @@ def _change(found: Difference, among: int) -> str:
     if found.verdict == "too little data":
         return f"too little data to compare with now: {shortage(found)}; {here}"
     several = f", corrected for {among} changes" if among > 1 else ""
-    return f"no clear difference from now{several} ({here}; 95 % interval {_span(found)})"
+    return f"no significant difference from now{several} ({here}; 95 % interval {_span(found)})"
