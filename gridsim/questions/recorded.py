@@ -27,7 +27,7 @@ from gridsim.stored import Columns, StoredRecord, StoredWorkload
 from gridsim.tables import columns_in, read_names
 
 _LABELS = ("user", "group", "account", "partition", "qos")
-_TOLD = frozenset(
+_SUPPORTED = frozenset(
     {*_LABELS, "job", "cores", "submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown"}
     | {"bounded_slowdown", "cluster", "status"}
 )
@@ -79,7 +79,7 @@ def recorded(places: Sequence[str]) -> Recorded:
     options = _options(told[first], folders[first])
     for other in others:
         if replace(_options(told[other], folders[other]), engine=options.engine) != options:
-            raise InputError(f"has other options than {folders[first]}; expected runs that differ in the policy alone",
+            raise InputError(f"has other options than {folders[first]}; expected runs that differ only in the policy",
                              path=folders[other] / "run.json", field="options")  # fmt: skip
     numbers = {label: found for label, folder in folders.items() if (found := _numbers(folder, told[label]))}
     return Recorded(results, options, numbers, told[first]["versions"])
@@ -98,7 +98,7 @@ def _labelled(places: Sequence[str], told: dict[str, Mapping[str, Any]]) -> dict
             each = {label or str(run.get("label") or folder.resolve().name): folder}
         for name, one in each.items():
             if name in found:
-                raise InputError(f"'{name}' is what two runs are called; name one of them: LABEL={one}", path=one)
+                raise InputError(f"'{name}' is the label of two runs; rename one of them: LABEL={one}", path=one)
             found[name], told[name] = one, run if one is folder else read_run(one)
     return found
 
@@ -108,17 +108,17 @@ def _result(
 ) -> Result:
     """Return a run, with the jobs of an earlier one if they come from the same source."""
     if "folders" in told:
-        raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
+        raise InputError("is a comparison of several policies; expected a single run", path=folder / "run.json")
     stated, provenance = told["platform"], told["workload"]
     platform = platform_of_tree(stated["tree"], path=folder / "run.json", origin=stated.get("origin", "given"))
     clusters = list(platform.clusters())
     if len(clusters) > 1 or clusters[0].capacity is not None:
-        raise InputError("is of a machine of nodes or several parts, of which a table of jobs does not tell enough; "
-                         "gridsim compare makes its page", path=folder)  # fmt: skip
+        raise InputError("has a machine of nodes or several parts, for which the table of jobs is not sufficient; "
+                         "use gridsim compare for its page", path=folder)  # fmt: skip
     nothing = Workload.from_columns(submit=[], runtime=[], cores=[], provenance=provenance)
     table, names = _table(folder, held)
-    if beyond := [name for name in names if name not in _TOLD]:
-        raise InputError("is more than a table of jobs tells of; gridsim compare makes its page", path=folder,
+    if beyond := [name for name in names if name not in _SUPPORTED]:
+        raise InputError("is not supported by this command; use gridsim compare for its page", path=folder,
                          field=beyond[0])  # fmt: skip
     same = next((it.workload for it in earlier if plain(it.workload.provenance) == plain(provenance)), None)
     if same is None or len(same) != table.jobs:

@@ -60,13 +60,13 @@ def _guaranteed(comparison: Evidence) -> Iterator[str]:
         return
     first, *others = promising
     share = percent(numbers[first]["deadline_guaranteed_area_share"])
-    told, *more = _counts(comparison, promising, "deadline_guaranteed", "guaranteed ", f" of {asked}")
-    told += f" ({share} of their core-seconds)"
-    told += f", {listed(more)}" if more else f" and {_kept(comparison, first)}"
+    text, *more = _counts(comparison, promising, "deadline_guaranteed", "guaranteed ", f" of {asked}")
+    text += f" ({share} of their core-seconds)"
+    text += f", {listed(more)}" if more else f" and {_kept(comparison, first)}"
     rest = [label for label in comparison.labels if label not in promising]
     if rest:
-        told += f"; {listed(_counts(comparison, rest, 'deadline_met', 'met '))} without guarantees"
-    yield f"{told}."
+        text += f"; {listed(_counts(comparison, rest, 'deadline_met', 'met '))} without guarantees"
+    yield f"{text}."
     if others:
         yield from _all_kept(comparison, promising)
 
@@ -210,7 +210,7 @@ def job_counts(
         where = f" {every}" if len(runs) > 1 else ""
         return [f"Jobs: {', '.join(parts)}; {number(common)} ran{where}."]
     named = list(runs) if len(runs) <= _MOST_RUNS + 1 else list(runs)[:_MOST_RUNS]
-    told = [f"{number(runs[name])} {'' if row else 'ran '}{name}" for row, name in enumerate(named)]
+    parts_run = [f"{number(runs[name])} {'' if row else 'ran '}{name}" for row, name in enumerate(named)]
     if others := [runs[name] for name in runs if name not in named]:
-        told.append(f"{number(min(others))} to {number(max(others))} in {len(others)} other runs")
-    return [f"Jobs: {', '.join(parts)}; {listed(told)}, {number(common)} of them {every}."]
+        parts_run.append(f"{number(min(others))} to {number(max(others))} in {len(others)} other runs")
+    return [f"Jobs: {', '.join(parts)}; {listed(parts_run)}, {number(common)} of them {every}."]

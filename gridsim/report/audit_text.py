@@ -94,7 +94,7 @@ def verdict(audit: Audit) -> Iterator[str]:
     yield from _fit(audit)
     yield from (_impossible(it) for it in audit.infeasible)
     if not audit.exact:
-        yield "The trace has too many rows for exact values: peaks and times above are those of means over 2,048 equal intervals."
+        yield "The trace is too large for exact values: peaks and times above are of means over 2,048 equal intervals."
     if not audit.rows_conserved:
         left = number(sum(audit.tally.left_out.values()))
         kept = number(audit.tally.kept)
@@ -103,7 +103,7 @@ def verdict(audit: Audit) -> Iterator[str]:
         if not demand.conserved:
             yield f"Amounts of {_noun(demand)} are missing: the area under the steps differs from that of the rows."
     if audit.conserved:
-        yield "No rows or amounts are missing: each row is kept or excluded for a reason, and amounts times run times add up."
+        yield "Nothing is missing: each row is kept or excluded for a reason, and amounts times run times add up."
 
 
 def _noun(demand: Demand) -> str:

@@ -133,15 +133,15 @@ def _machines(info: Mapping[str, Any]) -> list[str]:
     if not machines:
         return []
     sizes = listed([f"{label} on {counted(each['cores'], 'core')}" for label, each in machines.items()])
-    told = [f"The policies run on different machines: {sizes}; utilisation is per machine."]
+    lines = [f"The policies run on different machines: {sizes}; utilisation is per machine."]
     base = next(iter(machines))
     for label, each in machines.items():
         nodes = [(it["more"], node_text(_node(it["node"]))) for it in each["nodes"]]
         words = [f"{counted(abs(n), 'more node' if n > 0 else 'fewer node')} of {text}" for n, text in nodes]
         pools = [f"{number(abs(n))} {'more' if n > 0 else 'fewer'} {name}" for name, n in each["pools"].items()]
         if words or pools:
-            told.append(f"Compared with {base}, the machine of {label} has {'; '.join([*words, *pools])}.")
-    return told
+            lines.append(f"Compared with {base}, the machine of {label} has {'; '.join([*words, *pools])}.")
+    return lines
 
 
 def _node(it: Mapping[str, Any]) -> NodeGroup:

@@ -109,12 +109,12 @@ def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, part
         over = "" if same_jobs else f"; over the {number(other.jobs)} jobs that ran under both"
         parts[-1] += f" ({sure(other, words)}{family}{over})"
         family = ""
-    told = "; ".join(parts)
+    text = "; ".join(parts)
     if (more := len(clear) - MOST) > 0:
-        told += f"; {counted(more, 'more significant difference')}: differences.csv"
+        text += f"; {counted(more, 'more significant difference')}: differences.csv"
     if over_common:
-        return f"Over the jobs that ran under every policy, {told[0].lower()}{told[1:]}."
-    return f"{told[0].upper()}{told[1:]}."
+        return f"Over the jobs that ran under every policy, {text[0].lower()}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _higher(it: Difference) -> str:

@@ -26,8 +26,8 @@ def from_log(found: Explanation) -> list[str]:
     >>> schedule = JobSchedule.of(Record.from_rows([dict(submit=0, start=63, end=90, cores=1)]))
     >>> logged = schedule._replace(logged_start=[855.0], logged_reason=["Licenses"])
     >>> from_log(explain(logged, 1))  # doctest: +NORMALIZE_WHITESPACE
-    ['In the log, this job waited 14 min 15 s (reason Licenses); the simulation gives 1 min 3 s, so the explanation below
-    is not that of the recorded wait.']
+    ['In the log, this job waited 14 min 15 s (reason Licenses); the simulation gives 1 min 3 s, so the explanation
+    below is not that of the recorded wait.']
     """
     logged, wait = found.logged_wait, found.first_wait
     if logged is None:
@@ -36,13 +36,13 @@ def from_log(found: Explanation) -> list[str]:
     first = " before its first run" if found.cut else ""
     waited = "did not start" if math.isnan(logged) else f"waited {duration(logged)}{first}{reason}"
     gives = "does not start it" if math.isnan(wait) else f"gives {duration(wait)}"
-    told = f"In the log, this job {waited}; the simulation {gives}"
+    text = f"In the log, this job {waited}; the simulation {gives}"
     if (math.isnan(logged) and math.isnan(wait)) or agrees(wait, logged):
         reasons = dict(found.reasons)  # a short wait may have none
         if not reason or found.logged_reason in reasons or (logged <= NEAR_SECONDS and not reasons):
-            return [f"{told}, which agrees."]
-        told += ", but for another reason"
-    return [f"{told}, so the explanation below is not that of the recorded wait."]
+            return [f"{text}, which agrees."]
+        text += ", but for another reason"
+    return [f"{text}, so the explanation below is not that of the recorded wait."]
 
 
 def sentences(found: Explanation, label: str) -> list[str]:
@@ -57,22 +57,22 @@ def sentences(found: Explanation, label: str) -> list[str]:
     runs = found.pieces + found.cut
     if found.wait <= 0 and runs == 1:
         return [f"{asked}, and started at once under {label}: {_free(found)}.", *_dates(found)]
-    told = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
-    told += _said(found) if found.room == "nodes" else _room(found)
+    lines = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
+    lines += _said(found) if found.room == "nodes" else _room(found)
     if runs > 1:
-        told.append(_text("last_run", run=_run(found), start=found.start - found.submit))
-    told.append(_queue(found))
+        lines.append(_text("last_run", run=_run(found), start=found.start - found.submit))
+    lines.append(_queue(found))
     if found.holders:
         all_of_it = found.room in WHOLE or found.reach >= found.machine
         there = "" if all_of_it else " there"
         jobs, were = ("job", "was") if len(found.holders) == 1 else ("jobs", "were")
-        told.append(f"While it waited, the {jobs} with the most core-hours{there} {were} {_listed(found.holders)}.")
+        lines.append(f"While it waited, the {jobs} with the most core-hours{there} {were} {_listed(found.holders)}.")
     if found.outlived:
         late = [f"{_short(one)} ({duration(beyond)})" for one, beyond in found.outlived]
-        told.append(f"While it waited, these jobs exceeded their predicted run times: {listed(late)}.")
+        lines.append(f"While it waited, these jobs exceeded their predicted run times: {listed(late)}.")
     if found.freeing:
-        told.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
-    return told
+        lines.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
+    return lines
 
 
 def _chain(found: Explanation) -> str:
@@ -116,29 +116,31 @@ MEANING = text_table("explain", "reasons")
 
 def _of(found: Explanation) -> str:
     """Return the number of eligible cores."""
-    if found.room == "nodes" and 0 <= found.reach < found.machine:
+    place = found.room
+    if place == "nodes" and 0 <= found.reach < found.machine:
         return f" of {number(found.reach)} eligible (the machine has {number(found.machine)})"
-    if found.room in (*WHOLE, "nodes"):
+    if place in (*WHOLE, "nodes"):
         return f" of {number(found.machine)}"
-    return f" of {number(found.reach)} in {found.room} (the machine has {number(found.machine)})"
+    return f" of {number(found.reach)} in {place} (the machine has {number(found.machine)})"
 
 
 def _free(found: Explanation) -> str:
     """Return the number and scope of cores that were free at submission."""
-    if found.room == "nodes":
+    place = found.room
+    if place == "nodes":
         return f"{_are(found.free)} free on eligible nodes"
-    if found.room == "pooled":
+    if place == "pooled":
         return f"{_are(found.free)} free in all partitions, which this policy treats as one pool"
-    return f"{_are(found.free)} free" + ("" if found.room == "machine" else f" in {found.room}")
+    return f"{_are(found.free)} free" + ("" if place == "machine" else f" in {place}")
 
 
 def _said(found: Explanation) -> list[str]:
     """Return the reasons of the scheduler for the wait."""
-    told = [f"At its submission, {_free(found)}."]
+    lines = [f"At its submission, {_free(found)}."]
     if not found.reasons:
-        return told
+        return lines
     parts = [_reason(word, held) for word, held in found.reasons]
-    return [*told, f"Reasons for its wait: {listed(parts)}."]
+    return [*lines, f"Reasons for its wait: {listed(parts)}."]
 
 
 def _reason(word: str, held: float) -> str:
@@ -203,27 +205,27 @@ def _room(found: Explanation) -> list[str]:
     kept = "there were enough, but the policy kept them for other jobs."
     if found.short > 0:
         short = f"For {duration(found.short)} there were too few free cores for it"
-        told = [f"{when}. {short}; for {duration(found.enough)} {kept}"]
+        lines = [f"{when}. {short}; for {duration(found.enough)} {kept}"]
     else:
-        told = [f"{when}; until its start {kept}"]
+        lines = [f"{when}; until its start {kept}"]
     if found.first:
         one = found.first[0]
-        told.append(_text("first_in_queue", one=one, job=_short(one)))
-    return told
+        lines.append(_text("first_in_queue", one=one, job=_short(one)))
+    return lines
 
 
 def _queue(found: Explanation) -> str:
     many = {0: "No job", 1: "One job"}.get(found.ahead, f"{number(found.ahead)} jobs")
-    told = f"{many} {'were' if found.ahead > 1 else 'was'} ahead of it in the queue"
+    text = f"{many} {'were' if found.ahead > 1 else 'was'} ahead of it in the queue"
     if found.ahead:
-        told += f" ({_work(found.ahead_work)})"
+        text += f" ({_work(found.ahead_work)})"
     if not found.passed:
-        return f"{told}; no later job started first."
+        return f"{text}; no later job started first."
     later = "One later job" if found.passed == 1 else f"{number(found.passed)} later jobs"
     largest = "the largest part of " if found.passed > 1 else ""
     most = f", {largest}{_short(found.passing[0])}" if found.passing else ""
     whose = f": {_whose(found)}" if found.passed > 1 and found.passers else ""
-    return f"{told}. {later} started first ({_work(found.passed_work)}{most}){whose}."
+    return f"{text}. {later} started first ({_work(found.passed_work)}{most}){whose}."
 
 
 def _whose(found: Explanation) -> str:

@@ -59,7 +59,7 @@ def in_log(workload: Workload, *, asked: bool) -> list[str]:
     found = [] if asked else [it for it, _ in flurries(workload)]
     if not found:
         return []
-    return [_text("flurry", told=_described(workload, found))]
+    return [_text("flurry", found=_described(workload, found))]
 
 
 def answer(comparison: Evidence) -> Iterator[str]:

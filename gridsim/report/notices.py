@@ -32,23 +32,23 @@ def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
     ['Under a: unknown to Slurm and ignored: PriorityWeigthAge (did you mean PriorityWeightAge?).']
     """
     kinds = (_unknown, lambda it: it.unknown), (_outside, lambda it: it.outside), (_not_followed, _is_not_followed)
-    return [told for tell, kind in kinds for told in _told(found, tell, kind)]
+    return [text for text_of, kind in kinds for text in _by_label(found, text_of, kind)]
 
 
 def _is_not_followed(notice: Notice) -> bool:
     return not (notice.unknown or notice.outside)
 
 
-def _told(
-    found: Mapping[str, Sequence[Notice]], tell: Callable[[Sequence[Notice]], str], kind: Callable[[Notice], bool]
+def _by_label(
+    found: Mapping[str, Sequence[Notice]], text_of: Callable[[Sequence[Notice]], str], kind: Callable[[Notice], bool]
 ) -> Iterator[str]:
     groups: dict[tuple[Notice, ...], list[str]] = {}
     for label, notices in found.items():
         groups.setdefault(tuple(filter(kind, notices)), []).append(label)
     for notices, labels in groups.items():
         if notices:
-            told = tell(notices)
-            yield told if len(groups) == 1 else f"Under {listed(labels)}: {told[0].lower()}{told[1:]}"
+            text = text_of(notices)
+            yield text if len(groups) == 1 else f"Under {listed(labels)}: {text[0].lower()}{text[1:]}"
 
 
 def _outside(notices: Sequence[Notice]) -> str:
@@ -105,13 +105,13 @@ def demands_left_aside(comparison: Evidence) -> list[str]:
     """Return the sentences on ignored demands, one for all policies with the same ones."""
     groups: dict[str, list[str]] = {}
     for label, record in comparison.records.items():
-        told = left_aside(record.workload, comparison.platform_of(label))
-        if told:
-            groups.setdefault(told[0], []).append(label)
+        lines = left_aside(record.workload, comparison.platform_of(label))
+        if lines:
+            groups.setdefault(lines[0], []).append(label)
     policies = len(comparison.records)
     return [
-        told if len(labels) == policies else f"Under {listed(labels)}, {told[0].lower()}{told[1:]}"
-        for told, labels in groups.items()
+        text if len(labels) == policies else f"Under {listed(labels)}, {text[0].lower()}{text[1:]}"
+        for text, labels in groups.items()
     ]
 
 

@@ -209,15 +209,15 @@ def sentences(quotation: Quoted) -> list[str]:
 def _best(quotation: Quoted) -> list[str]:
     promised = [it for it in quotation.answers if not math.isnan(it.guaranteed)]
     refusing = [it.policy for it in quotation.answers if it.promise != "none" and math.isnan(it.guaranteed)]
-    told = [f"{listed(refusing)} cannot guarantee the job any completion time."] if refusing else []
+    none = [f"{listed(refusing)} cannot guarantee the job any completion time."] if refusing else []
     if not promised:
-        return told
+        return none
     first = min(it.guaranteed for it in promised)
     names = [it.policy for it in promised if it.guaranteed == first]
     ahead = duration(first - quotation.at)
     if first <= quotation.tightest:
-        return [f"{listed(names)} could guarantee completion in {ahead}: the job would start at once.", *told]
-    return [f"The earliest completion that could be guaranteed is in {ahead}, under {listed(names)}.", *told]
+        return [f"{listed(names)} could guarantee completion in {ahead}: the job would start at once.", *none]
+    return [f"The earliest completion that could be guaranteed is in {ahead}, under {listed(names)}.", *none]
 
 
 def _asked(quotation: Quoted) -> Iterator[str]:
@@ -303,7 +303,8 @@ def _expected(quotation: Quoted, it: Forecast) -> str:
     ahead = f"in {duration(it.start - quotation.at)} if all jobs ran as long as estimated and no other job arrived"
     if math.isnan(it.late):
         return _text("too_few_observations", it=it, ahead=ahead)
-    jobs = f"{number(it.jobs)} jobs {'of similar cores and run time' if it.alike else 'of any size'}"
+    similar = "of similar cores and run time" if it.alike else "of any size"
+    jobs = f"{number(it.jobs)} jobs {similar}"
     early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
     if math.isnan(late):
         return _text("no_useful_bound", it=it, ahead=ahead, jobs=jobs)

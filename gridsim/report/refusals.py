@@ -108,10 +108,10 @@ def _clipped(record: Record) -> str:
     above = record.beyond.limit_us < NEVER
     cut = above & (record.status == Status.killed_walltime) & (record.workload.runtime > record.beyond.limit_us)
     lost = float(np.nansum(record.area[cut])) / _HOUR
-    told = f"{_jobs(above)} above the time limit requested the limit instead"
+    clipped = f"{_jobs(above)} above the time limit requested the limit instead"
     if not cut.any():
-        return f"{told}, which was long enough"
-    return _text("clipped", told=told, cut=cut.sum(), were="was" if cut.sum() == 1 else "were", lost=lost)
+        return f"{clipped}, which was long enough"
+    return _text("clipped", clipped=clipped, cut=cut.sum(), were="was" if cut.sum() == 1 else "were", lost=lost)
 
 
 def _split(record: Record) -> str:

@@ -50,10 +50,10 @@ def answer(comparison: Evidence) -> list[str]:
     """Return in how many replicas the best policy remains better than the others, one sentence per compared metric."""
     if len(comparison.records) < 2:
         return []
-    return [told for each in comparison.replicated for told in _told(comparison, each)]
+    return [text for each in comparison.replicated for text in _agreement(comparison, each)]
 
 
-def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
+def _agreement(comparison: Evidence, found: Replicated) -> Iterator[str]:
     metrics = _compared(comparison)
     for number, metric in enumerate(metrics[:1] if found.default else metrics):
         winner = best(found.original, metric)
@@ -85,7 +85,7 @@ def lead(found: Replicated) -> str:
 
 def caveats(comparison: Evidence) -> list[str]:
     """Return notes on few users or weeks for resampling."""
-    return [told for found in comparison.replicated for told in few(found.info)]
+    return [text for found in comparison.replicated for text in few(found.info)]
 
 
 def few(info: Mapping[str, Any]) -> Iterator[str]:

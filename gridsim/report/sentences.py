@@ -84,7 +84,7 @@ def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator
         return
     rows, by = found.in_log, listed([_KINDS[kind] for kind in found.kinds], "or")
     if rows:
-        none = "" if found.significant else f"No group of jobs is shown to {terms.present} {terms.words.more} in general. In"
+        none = "" if found.significant else f"No group of jobs {terms.present}s significantly {terms.words.more}. In"
         parts = [f"{_jobs(row)} {_in_log(row, winner, terms)}" for row in rows[:MOST]]
         yield f"{none or 'In'} this log {listed([*parts, *_rest(rows)])}; {_why(rows[:MOST])}."
     elif not found.significant and found.unknown < found.groups:
