@@ -92,7 +92,7 @@ def _how_far(replay: Replay) -> str:
     if replay.own:
         who = f"Validation of {label}, the site's own policy, against the recorded log"
     else:
-        nearest = label if replay.alone else f"{label}, the most accurate policy"
+        nearest = label if replay.alone else f"{label}, the most accurate policy of these"
         who = f"Not validated: name the site's policy with --own. Under {nearest}"
     return f"{who}: {error}; {means}.{longer} {_more(replay)}"
 

@@ -274,7 +274,7 @@ def test_a_real_log_is_told_how_far_it_is_from_what_happened(tmp_path: Path) -> 
     (tmp_path / "log.swf").write_text(logged)
     assert compare(str(tmp_path / "log.swf"), "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
     text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert text.index("The answer</h2>") < text.index("Not validated: name the site") < text.index("The numbers</h2>")
+    assert text.index("Results</h2>") < text.index("Not validated: name the site") < text.index("Metrics</h2>")
 
 
 def test_a_replay_far_from_the_log_is_warned_of_above_everything(

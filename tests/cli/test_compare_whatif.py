@@ -59,7 +59,7 @@ def test_a_start_is_told_with_what_such_expectations_were_worth(capsys: pytest.C
     told = " ".join(capsys.readouterr().out.split())
     assert "half start in" in told
     assert "24 cores for 2 h" in told
-    assert "Under easy it would start in 3 d 3 h if all jobs took as long as estimated" in told
+    assert "Under easy it would start in 3 d 3 h if all jobs ran as long as estimated" in told
     assert "guaranteed by" not in told
 
 

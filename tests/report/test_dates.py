@@ -29,7 +29,7 @@ def test_the_chart_says_of_which_dates_its_jobs_are(jobs: Workload) -> None:
     records = {"easy": gs.simulate(jobs, platform=HERE, policy="easy").record}
     note = gantt.window(records, jobs=40).note
     assert note is not None
-    assert re.search(rf"those submitted from {DATE} to ({DATE}|\d\d:\d\d), the stretch", note)
+    assert re.search(rf"those submitted from {DATE} to ({DATE}|\d\d:\d\d), the period", note)
 
 
 def test_the_page_and_the_cuts_name_dates(jobs: Workload) -> None:
@@ -37,8 +37,8 @@ def test_the_page_and_the_cuts_name_dates(jobs: Workload) -> None:
     assert re.search(
         rf"submitted over [\w ]+, {DATE} to {DATE} Europe/Berlin<", page.render(found).replace("\u00a0", " ")
     )
-    told = next(line for line in caveats.caveats(found) if line.startswith("Not counted"))
-    assert re.search(rf"counted are those of {DATE} to {DATE}\.", told)
+    told = next(line for line in caveats.caveats(found) if line.startswith("Excluded"))
+    assert re.search(rf"the other jobs were submitted from {DATE} to {DATE}\.", told)
 
 
 def test_without_dates_nothing_is_dated(jobs: Workload) -> None:

@@ -56,7 +56,7 @@ def test_what_was_left_out_of_the_log_is_listed_with_its_rule(text: str) -> None
     assert "zero runtime" in read
     assert "7, 8, 9" in read
     assert "--on-zero-runtime skip" in read
-    assert "batched: one decision after all ends and arrivals of an instant" in read
+    assert "batched: one scheduling decision after all ends and arrivals of an instant" in read
 
 
 def test_nothing_from_a_log_or_a_command_is_markup(
@@ -78,12 +78,12 @@ def test_one_policy_makes_a_page_without_differences(
 ) -> None:
     read = words(page.render(comparing({"fcfs": records["fcfs"]})))
     assert "Under fcfs, jobs wait" in read
-    assert "Who wins" not in read
+    assert "Gains and losses" not in read
     assert "How sure" not in read
 
 
 def test_differences_in_seconds_are_at_the_mean_wait_of_the_log(comparison: Comparison) -> None:
-    assert "Differences in seconds are at this log's mean wait" in words(page.render(comparison))
+    assert "Intervals of differences in seconds are in differences.csv" in words(page.render(comparison))
 
 
 def test_one_job_makes_a_page(comparing: Callable[..., Comparison]) -> None:
