@@ -222,7 +222,7 @@ def _queue(found: Explanation) -> str:
     if not found.passed:
         return f"{text}; no later job started first."
     later = "One later job" if found.passed == 1 else f"{number(found.passed)} later jobs"
-    largest = "the largest part of " if found.passed > 1 else ""
+    largest = "the largest part by " if found.passed > 1 else ""
     most = f", {largest}{_short(found.passing[0])}" if found.passing else ""
     whose = f": {_whose(found)}" if found.passed > 1 and found.passers else ""
     return f"{text}. {later} started first ({_work(found.passed_work)}{most}){whose}."

@@ -313,7 +313,7 @@ def _expected(quotation: Quoted, it: Forecast) -> str:
     within = f", 9 of 10 within {duration(latest)}" if bounded else "; the slowest tenth has no useful bound"
     return (
         f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started {turned_out}; "
-        f"for this job, that is in {duration(early)} to {duration(late)}{within}."
+        f"for this job, that would be in {duration(early)} to {duration(late)}{within}."
     )
 
 

@@ -114,9 +114,9 @@ def _more(replay: Replay) -> str:
     log: Mapping[str, Any] = replay.provenance
     if replay.own or log.get("format") != "sacct":
         return "Details: gridsim calibrate."
-    not_so = f"{replay.policy} is not" if replay.alone else "none of them is"
+    not_so = f"{replay.policy} is not" if replay.alone else "no compared policy is"
     if log.get("clusters"):  # each cluster has separate rules
-        return f"The machines ran Slurm, but {not_so} Slurm's: gridsim calibrate simulates one --cluster by its rules."
+        return f"The machines ran Slurm, but {not_so} Slurm's policy: gridsim calibrate simulates one --cluster."
     words = "…" if "files" in log else Path(str(log.get("source", "sacct.txt"))).name
     words += f" --cluster {log['cluster']}" if "clusters_left_out" in log else ""
     return _text("slurm_log", not_so=not_so, words=words)

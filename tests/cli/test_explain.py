@@ -103,7 +103,11 @@ LOGGED = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS|Reaso
 @pytest.mark.parametrize(
     ("words", "job", "told"),
     [
-        ([], "3", "In the log, this job waited 0 s; the simulation gives 0 s, which agrees. Job 3 of user bob requested"),
+        (
+            [],
+            "3",
+            "In the log, this job waited 0 s; the simulation gives 0 s, which agrees. Job 3 of user bob requested",
+        ),
         ([], "1", "In the log, this job waited 0 s; the simulation gives 0 s, which agrees."),
         (
             ["--own", "fcfs"],

@@ -200,7 +200,11 @@ def test_the_state_of_a_quote_is_that_of_the_log(tmp_path: Path, capsys: pytest.
         (4, ["--feature", "none"], "no nodes of partition all can hold the features that it asks for"),
         (4, ["--task-memory", "9000"], "with the memory and GPUs that it asks for"),
         (16, ["--exclusive"], 1800),
-        (4, ["--user", "bob", "--qos", "low"], "QOSMaxJobsPerUserLimit of QOS low, a limit of the site, holds the job now"),
+        (
+            4,
+            ["--user", "bob", "--qos", "low"],
+            "QOSMaxJobsPerUserLimit of QOS low, a limit of the site, holds the job now",
+        ),
     ],
 )
 def test_gpus_licences_memory_and_limits_of_a_quoted_job_count_under_slurm(

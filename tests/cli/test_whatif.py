@@ -117,7 +117,10 @@ def test_it_is_asked_of_shaken_jobs_and_of_users_drawn_anew_too(
     ]
     assert main(words) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "In 3 replicas with every submit time shaken by up to 1 min, the mean wait is lower than now with 64 cores" in text
+    assert (
+        "In 3 replicas with every submit time shaken by up to 1 min, the mean wait is lower than now with 64 cores"
+        in text
+    )
     assert "(robust to shaking)" in text
     assert "In 2 workloads with resampled users, the mean wait is lower than now" in text
     assert "single persons decide" in text  # of a log of a few days

@@ -56,7 +56,7 @@ def test_those_who_came_later_and_started_earlier_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passing", "told"), [(1, "started first (0.0025 core-hours, job 2 of user u2)"), (3, ", the largest part of job ")]
+    ("passing", "told"), [(1, "started first (0.0025 core-hours, job 2 of user u2)"), (3, ", the largest part by job ")]
 )
 def test_the_largest_job_that_passed_is_not_called_most_of_the_work(passing: int, told: str) -> None:
     later = [(1, 1 + job, 2 + job, 11 + job) for job in range(passing)]
@@ -78,10 +78,30 @@ def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
         (900, 855, "", "waited 14 min 15 s; the simulation gives 15 min, which agrees."),
         (900, 855, "Licenses", "(reason Licenses); the simulation gives 15 min, but for another reason, so the"),
         (30, 20, "Licenses", "waited 20 s (reason Licenses); the simulation gives 30 s, which agrees."),
-        (0, 50, "", "waited 50 s; the simulation gives 0 s, so the explanation below is not that of the recorded wait."),
-        (50, 10, "", "waited 10 s; the simulation gives 50 s, so the explanation below is not that of the recorded wait."),
-        (30, NAN, "", "did not start; the simulation gives 30 s, so the explanation below is not that of the recorded wait."),
-        (NAN, 30, "", "waited 30 s; the simulation does not start it, so the explanation below is not that of the recorded wait."),
+        (
+            0,
+            50,
+            "",
+            "waited 50 s; the simulation gives 0 s, so the explanation below is not that of the recorded wait.",
+        ),
+        (
+            50,
+            10,
+            "",
+            "waited 10 s; the simulation gives 50 s, so the explanation below is not that of the recorded wait.",
+        ),
+        (
+            30,
+            NAN,
+            "",
+            "did not start; the simulation gives 30 s, so the explanation below is not that of the recorded wait.",
+        ),
+        (
+            NAN,
+            30,
+            "",
+            "waited 30 s; the simulation does not start it, so the explanation below is not that of the recorded wait.",
+        ),
         (NAN, NAN, "", "did not start; the simulation does not start it, which agrees."),
     ],
 )
@@ -110,7 +130,10 @@ def test_instants_are_told_as_dates_where_the_log_has_them() -> None:
         "It was submitted at 2026-11-21 07:55:26.",
     ]
     soon = schedule((1, 14.2, 14.7, 20))._replace(calendar=dated.calendar)
-    assert sentences(explain(soon, 1), "easy")[1] == "It was submitted at 2026-11-21 06:54 and started within the same second."
+    assert (
+        sentences(explain(soon, 1), "easy")[1]
+        == "It was submitted at 2026-11-21 06:54 and started within the same second."
+    )
     told = explain(dated, 2).to_dict()
     assert (told["submitted"], told["started"]) == ("2026-11-21 06:54", "2026-11-21 06:55")
     bare = explain(dated._replace(calendar=None), 2)
@@ -242,7 +265,11 @@ def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
     [
         ("run.json", b"[]", r"run\.json line 1: is \[\]; expected an object"),
         ("run.json", b'{"folders": 3, "versions": {}}', r"run\.json line 1, field 'folders': is 3; expected an object"),
-        ("run.json", b'{"folders": {}, "versions": {}}', r"run\.json, field 'folders': is empty; expected the folders of policies"),
+        (
+            "run.json",
+            b'{"folders": {}, "versions": {}}',
+            r"run\.json, field 'folders': is empty; expected the folders of policies",
+        ),
         ("run.json", b'{"workload": {},\n "policy": 4}', r"run\.json line 1, field 'platform': is missing"),
         ("jobs.csv", b"job,cores,submit,start\n1,1,0,soon\n", r"jobs\.csv line 2, field 'start': is 'soon'"),
         ("jobs.csv", b"job,status\n1,gone\n", r"jobs\.csv line 2, field 'status': is 'gone'; expected one of"),

@@ -149,7 +149,7 @@ def test_where_next_to_no_wait_is_expected_its_error_is_told_in_seconds() -> Non
     assert (one.early, one.late, one.latest) == (600.0, 600.0, 600.0)
     told = next(line for line in sentences(found) if "half started" in line)
     assert "half started 10 min later than was expected at their submission, 9 of 10 at most 10 min later" in told
-    assert told.endswith("for this job, that is in 10 min 1 s to 10 min 1 s, 9 of 10 within 10 min 1 s.")
+    assert told.endswith("for this job, that would be in 10 min 1 s to 10 min 1 s, 9 of 10 within 10 min 1 s.")
 
 
 @pytest.mark.parametrize(

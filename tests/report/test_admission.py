@@ -215,10 +215,16 @@ def test_broken_promises_offers_and_kills_are_told(pair: dict[str, Record], comp
     comparison = comparing({**pair, "worse": worse})
     numbers = comparison.metrics["worse"]
     text = " ".join(comparison.sentences())
-    assert f"worse broke 3 of its {numbers['promises_made']:.0f} guarantees; the other policies kept all of theirs." in text
+    assert (
+        f"worse broke 3 of its {numbers['promises_made']:.0f} guarantees; the other policies kept all of theirs."
+        in text
+    )
     assert f"Under worse, {numbers['offers_taken']:.0f} of {numbers['offers_made']:.0f} jobs" in text
     hours = f"{int(keeper.workload.cores[row]):,.3g}"
-    assert f"To free cores for other jobs, worse killed one run, to be restarted later: {hours} core-hours were lost." in text
+    assert (
+        f"To free cores for other jobs, worse killed one run, to be restarted later: {hours} core-hours were lost."
+        in text
+    )
     assert {"promises_broken", "offers_taken", "kills", "useful_utilisation"} <= {r.metric for r in comparison.table()}
 
 

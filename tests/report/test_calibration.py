@@ -47,7 +47,10 @@ def test_the_policy_that_the_machine_ran_is_found_and_has_no_error(log: Workload
     assert (found.overall["easy"].median, found.overall["easy"].within_5) == (0.0, 1.0)
     assert found.overall["fcfs"].mean > 60
     assert sum(one.jobs for one in found.by_class["size"].values()) == len(log)
-    assert "Under easy, the most accurate policy, half of the 300 jobs start within 0 s of their recorded start" in sentences(found)[0]
+    assert (
+        "Under easy, the most accurate policy, half of the 300 jobs start within 0 s of their recorded start"
+        in sentences(found)[0]
+    )
 
 
 def test_the_largest_disagreements_come_with_what_the_replay_shows(log: Workload) -> None:
@@ -141,7 +144,7 @@ def test_where_jobs_run_in_several_runs_the_wait_is_called_that_to_the_first(log
 def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(log: Workload) -> None:
     slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
     (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences
-    assert "The machine ran Slurm, but easy is not Slurm's: gridsim calibrate sacct.txt" in told
+    assert "The machine ran Slurm, but easy is not Slurm's policy: gridsim calibrate sacct.txt" in told
 
 
 @pytest.mark.parametrize(
@@ -149,7 +152,7 @@ def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(lo
     [
         ({"cluster": "a", "clusters_left_out": {"b": 3}}, "calibrate sacct.txt --cluster a --policy"),
         ({"files": 2}, "calibrate … --policy"),
-        ({"clusters": [{"name": "a"}, {"name": "b"}]}, "calibrate simulates one --cluster by its rules"),
+        ({"clusters": [{"name": "a"}, {"name": "b"}]}, "calibrate simulates one --cluster."),
     ],
 )
 def test_the_command_that_is_named_asks_of_the_same_log(log: Workload, more: dict[str, object], said: str) -> None:

@@ -113,9 +113,7 @@ def test_the_wait_of_a_chain_is_explained_as_it_is_counted() -> None:
 def test_jobs_that_ask_for_too_much_and_need_less_have_one_piece() -> None:
     workload = Workload.from_columns(**JOBS | {"runtime": [600] * 40}, estimate=[6 * HOUR] * 40)
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
-    assert list(refusals.caveats(found)) == [
-        "Under short, 40 jobs above the time limit ended within it, in one piece."
-    ]
+    assert list(refusals.caveats(found)) == ["Under short, 40 jobs above the time limit ended within it, in one piece."]
 
 
 CONF = "NodeName=n1 CPUs=4\nPartitionName=a Nodes=n1 MaxTime={}\nSchedulerParameters=batch_sched_delay=0\n"

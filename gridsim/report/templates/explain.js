@@ -429,7 +429,7 @@ const gridsimWhy = (() => {
     const told = `${many} ${found.ahead > 1 ? "were" : "was"} ahead of it in the queue${found.ahead ? ` (${work(found.ahead_work)})` : ""}`;
     if (!found.passed) return `${told}; no later job started first.`;
     const later = found.passed === 1 ? "One later job" : `${number(found.passed)} later jobs`;
-    const largest = found.passed > 1 ? "the largest part of " : "";
+    const largest = found.passed > 1 ? "the largest part by " : "";
     const most = found.passing.length ? `, ${largest}${short(found.passing[0])}` : "";
     const whose = found.passed > 1 && found.passers.length ? `: ${whoseTold(found)}` : "";
     return `${told}. ${later} started first (${work(found.passed_work)}${most})${whose}.`;
