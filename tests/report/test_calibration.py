@@ -68,8 +68,8 @@ def test_where_no_policy_is_the_site_s_own_the_nearest_is_reported_as_not_valida
     assert trust.numbers["start_error_median"] == agreement(results["easy"].record).median
     assert (trust.policy, trust.own, trust.warnings) == ("easy", False, ())
     assert trust.sentences[0].startswith(
-        "Not validated: name the site's policy with --own. Under easy, the most accurate policy of these: median error of "
-        "the start times 0 s"
+        "Not validated: name the site's policy with --own. Under easy, the most accurate policy of these: median error "
+        "of the start times 0 s"
     )
 
 

@@ -50,8 +50,8 @@ def test_equal_means_are_called_equal(comparison: Comparison) -> None:
     numbers = {label: {"wait_mean": np.array(values)} for label, values in means.items()}
     found = Replicated("shake", {"replicas": 2, "by": 60, "default": True}, original, numbers)
     assert replicas_text.answer(replace(comparison, replicated=(found,))) == [
-        "In 2 replicas with every submit time shaken by up to 1 min, the mean wait under greedy is lower than under fcfs "
-        "in 2 of 2 (robust to shaking) and the same as under modest in all of them."
+        "In 2 replicas with every submit time shaken by up to 1 min, the mean wait under greedy is lower than under "
+        "fcfs in 2 of 2 (robust to shaking) and the same as under modest in all of them."
     ]
     numbers["modest"]["wait_mean"][1] = 9.0
     (sentence,) = replicas_text.answer(replace(comparison, replicated=(found,)))

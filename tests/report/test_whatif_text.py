@@ -167,8 +167,8 @@ def test_jobs_that_a_smaller_machine_has_no_room_for_are_told_and_it_is_not_what
     assert wait is not None
     told = whatif_text.sentences(found)
     assert told[1].startswith(
-        f"With 32 cores (-50 %), {lost} jobs would not run at all; the {len(log) - lost} jobs that run in both cases would "
-        f"wait {duration(wait.policy_mean)} instead of {duration(wait.baseline_mean)}: "
+        f"With 32 cores (-50 %), {lost} jobs would not run at all; the {len(log) - lost} jobs that run in both cases "
+        f"would wait {duration(wait.policy_mean)} instead of {duration(wait.baseline_mean)}: "
     )
     assert wait.ratio == wait.policy_mean / wait.baseline_mean, "all numbers of the sentence are of the same jobs"
     assert wait.baseline_mean != now.numbers["wait_mean"]
