@@ -137,7 +137,7 @@ class Replay:
 
     @property
     def far(self) -> bool:
-        """Whether the mean waits differ so much that the results begin with a warning."""
+        """True if the mean waits differ so much that the results begin with a warning."""
         return is_far(self.agreement.wait, self.agreement.logged_wait)
 
 
