@@ -75,7 +75,7 @@ def test_a_job_of_several_tasks_could_have_half_of_them() -> None:
         (gs.Demand(tasks=4, each={"cores": 6, "memory": 1}), "all nodes together"),
         (gs.Demand(tasks=2, each={"cores": 1}, features=("small",)), "features"),
         (gs.Demand(tasks=1, each={"cores": 1}, gpu=1000, gpu_kinds=("a100",)), "GPUs of the requested type"),
-        (gs.Demand(cores=1, pools={"idl": 2}), "more of pool 'idl' than there is"),
+        (gs.Demand(cores=1, pools={"idl": 2}), "more of pool 'idl' than the machine has"),
         (
             gs.Demand(tasks=2, each={"cores": 1}, min_nodes=2, features=("big",)),
             "the requested number of nodes is too small",
