@@ -263,7 +263,7 @@ def test_the_chart_shows_chosen_against_requested_cores(
     names = browser.execute_script("return document.querySelector('.legend').innerText")
     assert "fewer cores" in names
     tip, got, asked, job = browser.execute_script(_HOVER)
-    assert f"{got}, asked for {asked}" in tip
+    assert f"{got}, requested {asked}" in tip
     drawn = browser.execute_script(
         "const d = window.gridsimGantt.data, o = d.policies.at(-1), sum = new Map();"
         "for (let p = 0; p < o.count; p++) sum.set(o.row[p], (sum.get(o.row[p]) || 0) + o.size[p]);"

@@ -276,6 +276,6 @@ def test_how_it_was_made_speaks_of_partitions_and_of_the_cores_that_were_read(co
     facts = dict(page._facts(info))
     assert facts["Partitions"] == "batch (20 cores), gpu (10 cores)"
     assert not {"Clusters", "Network"} & set(facts)
-    assert facts["Cores of a job"] == "allocated processors 9 times"
+    assert facts["Cores of a job"] == "allocated processors for 9 jobs"
     info["workload"]["cores_field"]["requested"] = 2
-    assert dict(page._facts(info))["Cores of a job"].endswith(", requested ones 2 times, where none were allocated")
+    assert dict(page._facts(info))["Cores of a job"].endswith(", requested processors for 2 jobs without an allocation")

@@ -94,7 +94,7 @@ def test_users_drawn_anew_are_told_of_and_few_of_them_warned_of(
     assert main(["compare", "--jobs", "200", "--policy", "fcfs", "--policy", "easy", *asked]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "In 3 workloads with resampled users (1.5 times as many as in the log), the mean wait under easy" in told
-    assert "single persons decide" in told
+    assert "single users dominate" in told
     _, entry = json.loads((tmp_path / "run.json").read_text())["replicas"]
     assert (entry["role"], entry["load"], entry["replicas"]) == ("resample", 1.5, 3)
     assert {"resample.csv", "resample_pairs.csv"} <= {path.name for path in tmp_path.iterdir()}
