@@ -186,9 +186,7 @@ def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform,
     if demand is not None:
         cores = demand.total("cores")
         if demand.tasks and not sited and not any(cluster.nodes for cluster in platform.clusters()):
-            message = (
-                "the machine is one pool of cores, but the job has tasks; give --platform with nodes, slurm, or cores"
-            )
+            message = "the machine is one pool, but the job has tasks; give --platform with nodes, slurm, or cores"
             raise InputError(message, field="demand")
     if not isinstance(cores, int | np.integer) or not 1 <= cores <= platform.cores:
         raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, the cores of the machine", field="cores")
