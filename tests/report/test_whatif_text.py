@@ -92,7 +92,7 @@ def test_every_row_says_whether_its_difference_is_real(asked: Comparison) -> Non
     now, *changed = whatif_text.lines(asked.whatifs[-1])
     assert (now.change, now.against, now.real) == (NOW, "-", "-")
     for line in changed:
-        assert line.real in ("yes, shorter", "yes, longer", "not clear", "too little data", "no change")
+        assert line.real in ("yes, shorter", "yes, longer", "not significant", "too little data", "no change")
     fcfs = whatif_text.lines(asked.whatifs[0])[-1]
     assert (fcfs.against, fcfs.real) == ("the same", "no change")  # FCFS uses no estimates
 
