@@ -55,7 +55,7 @@ def test_without_a_log_the_built_in_workload_is_answered_for(
     ) in " ".join(told.split())
     assert "--shake 8 (default)" in told
     assert "not shaken" not in told
-    assert told.count("Shaken 8 times") == 1
+    assert told.count("In 8 replicas") == 1
     assert not (tmp_path / "out" / "report.html").exists()
 
 

@@ -39,7 +39,7 @@ def test_the_machine_grows_by_whole_nodes_and_says_what_it_made_of_other_sizes(
         "rounded",
     ]
     assert [found[label]["cores"] for label in list(found)[:3]] == [32, 36, 40]
-    assert found["rounded"] == ["33 cores became 1 more node of 4 cores (+12 %), 36 in all"]
+    assert found["rounded"] == ["33 cores became 1 more node of 4 cores (+12 %), 36 in total"]
     waits = [found[label]["metrics"]["wait_mean"] for label in list(found)[:3]]
     assert waits[2] < waits[0]
 
