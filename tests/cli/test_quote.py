@@ -191,7 +191,7 @@ def test_the_answer_is_told_in_tables_and_sentences(log: Path, capsys: pytest.Ca
     assert "1996-06-22 20:02:08" in told  # 130 s: behind job 1
     assert "What a tighter deadline would cost under qops" in told
     assert "job 1 would start over" in " ".join(told.split())
-    assert "easy promises nothing" in " ".join(told.split())
+    assert "easy guarantees nothing" in " ".join(told.split())
 
 
 def test_no_line_is_wider_than_the_terminal(

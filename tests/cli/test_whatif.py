@@ -123,7 +123,7 @@ def test_it_is_asked_of_shaken_jobs_and_of_users_drawn_anew_too(
     )
     assert "(robust to shaking)" in text
     assert "In 2 workloads with resampled users, the mean wait is lower than now" in text
-    assert "single persons decide" in text  # of a log of a few days
+    assert "single users dominate" in text  # of a log of a few days
     with (tmp_path / "shake_pairs.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["against"] == "as it is"]
     assert {row["change"] for row in rows} == {"64 cores (+100 %)", "load times 1.2"}

@@ -55,7 +55,7 @@ def test_who_passed_is_told_by_name(tmp_path: Path) -> None:
     told = " ".join(sentences(explain(schedule, 2), "easy"))
     assert told.startswith("Job 2 of user ann (account physics, partition long) requested 4 cores of 4")
     assert "): 2 of user bob and 1 of the same user." in told
-    assert "It came at 2026-11-21 06:53:47 and started at 2026-11-21 06:55:26." in told
+    assert "It was submitted at 2026-11-21 06:53:47 and started at 2026-11-21 06:55:26." in told
 
 
 def test_a_log_of_numbers_stays_one(tmp_path: Path) -> None:
