@@ -36,7 +36,7 @@ def test_jobs_of_several_tasks_are_refused(tmp_path: Path, capsys: pytest.Captur
     flow = SITE.with_name("workflow.json")
     grid = SITE.parents[2] / "docs" / "examples" / "grid.toml"
     assert main(["compare", str(flow), "--platform", str(grid), "--what-if", "--out", str(tmp_path)]) == 2
-    assert "jobs of several tasks" in capsys.readouterr().err
+    assert "DAG jobs" in capsys.readouterr().err
 
 
 def test_whatif_writes_a_page_with_its_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
