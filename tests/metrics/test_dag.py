@@ -162,7 +162,7 @@ def test_the_peak_of_an_interval_sees_what_began_before_it() -> None:
 
 
 def test_an_empty_interval_is_an_error() -> None:
-    with pytest.raises(InputError, match="no interval"):
+    with pytest.raises(InputError, match="not an interval"):
         interval_metrics(THREE, 4, 4)
 
 
