@@ -122,7 +122,7 @@ def agreement(
     (2.0, 2.0, 1.0)
     """
     if not 0 < confidence < 1:
-        raise InputError(f"{confidence} is no confidence; expected a fraction between 0 and 1", field="confidence")
+        raise InputError(f"{confidence} is no confidence level; expected a value between 0 and 1", field="confidence")
     logged = _logged(record, logged_start)
     chosen = np.zeros(len(record), dtype=bool)
     chosen[slice(None) if rows is None else rows] = True
@@ -197,9 +197,9 @@ def largest_disagreements(
 def _logged(record: Record, logged_start: IntArray | None) -> IntArray:
     logged = record.workload.logged_start if logged_start is None else np.asarray(logged_start, dtype=np.int64)
     if logged is None:
-        raise InputError("knows no starts; expected a log with waits or starts, or starts of your own", field="wait")
+        raise InputError("has no starts; expected waits or starts, or the argument logged_start", field="wait")
     if logged.shape != record.start_us.shape:
-        raise InputError(f"{len(logged)} starts for {len(record)} jobs; expected one each", field="logged_start")
+        raise InputError(f"{len(logged)} starts for {len(record)} jobs; expected one per job", field="logged_start")
     return logged
 
 

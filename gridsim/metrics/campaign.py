@@ -281,7 +281,7 @@ def compare_policies(
         Comparisons, grouped by family of Holm's correction.
     """
     if not 0 < confidence < 1:
-        raise InputError(f"{confidence} is no confidence; expected a fraction between 0 and 1", field="confidence")
+        raise InputError(f"{confidence} is no confidence level; expected a value between 0 and 1", field="confidence")
     against = [name for name in paired.policies if name != policy] if others is None else list(others)
     sets: list[tuple[str | None, Paired]] = [(None, paired)]
     if by_kind:

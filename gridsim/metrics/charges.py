@@ -294,14 +294,14 @@ def qos_charge(record: Record, slowdowns: CategorySlowdowns, *, load: float = 0.
     >>> from gridsim.record import Promises
     >>> easy = Record.from_rows([dict(submit=0, start=50, end=150, cores=8)])
     >>> easy.workload.deadline[:] = whole(120)
-    >>> none, nobody = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    >>> granted = Promises(easy.workload.deadline, none + NEVER, none, none > 0, nobody, nobody, nobody)
+    >>> none, no_rows = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    >>> granted = Promises(easy.workload.deadline, none + NEVER, none, none > 0, no_rows, no_rows, no_rows)
     >>> record = Record(easy.workload, none, whole(np.array([100])), easy.status, easy.cluster, 8, promises=granted)
     >>> qos_charge(record, category_slowdowns(easy))
     array([1.25])
     """
     if not 0 <= load < np.inf:
-        raise InputError(f"is {load}; expected a number from 0", field="load")
+        raise InputError(f"is {load}; expected a number of at least 0", field="load")
     difficulty = slowdowns.of(record)
     if load:
         difficulty = difficulty * (1 + load * queued_work(record) / (3600 * record.cores))

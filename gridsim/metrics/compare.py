@@ -300,9 +300,9 @@ def holm(p: Sequence[float]) -> list[float]:
 
 def _check(records: Mapping[str, Record], confidence: float, *, moved: bool = False) -> None:
     if not 0 < confidence < 1:
-        raise InputError(f"{confidence} is no confidence; expected a fraction between 0 and 1", field="confidence")
+        raise InputError(f"{confidence} is no confidence level; expected a value between 0 and 1", field="confidence")
     if len(records) < 2:
-        raise InputError(f"{len(records)} policies cannot be compared; expected at least 2 of different names")
+        raise InputError(f"{len(records)} policies cannot be compared; expected at least 2 with different names")
     names = iter(records.items())
     first, reference = next(names)
     expected = reference.workload_given

@@ -71,24 +71,24 @@ def _describe() -> dict[str, DagMetric]:
         "flow": DagMetric("jobs/tick", "higher", busy, "jobs finished per tick (eq. 2; of an interval eq. 3)"),
         "utilisation": DagMetric("", "higher", busy, "busy share of the core-ticks up to the makespan (eq. 4)"),
         "utilisation_arrivals": DagMetric("", "higher", busy, "the same, between first and last arrival"),
-        "peak_in_flight": DagMetric("jobs", "lower", busy, "most jobs begun and not finished at once (eq. 5)"),
+        "peak_in_flight": DagMetric("jobs", "lower", busy, "largest number of jobs in progress at once (eq. 5)"),
         "cumulative_completion": DagMetric(
             "core-ticks x ticks",
             "higher",
             ("utilisation", "responsiveness"),
-            "work times the ticks it is done by (eq. 6)",
+            "work times the ticks from its completion to the base (eq. 6)",
         ),
-        "cumulative_completion_base": DagMetric("ticks", None, (), "instant up to which eq. 6 counts"),
+        "cumulative_completion_base": DagMetric("ticks", None, (), "base of eq. 6"),
     }
     for name, (unit, better, text) in MEASURES.items():
         way: Literal["lower", "higher"] = "higher" if better == "higher" else "lower"
         table[f"mean_{name}"] = DagMetric(unit, way, felt, f"{text}: mean over jobs")
-        table[f"worst_{name}"] = DagMetric(unit, way, felt, f"{text}: of the job that has it worst")
+        table[f"worst_{name}"] = DagMetric(unit, way, felt, f"{text}: worst job")
         table[f"sd_{name}"] = DagMetric(unit, "lower", fair, f"{text}: standard deviation of the sample of jobs")
     table |= {f"{name}_slr": DagMetric("", way, fair, text) for name, (way, text) in _SPREAD_TEXT.items()}
     return table | {
-        "jobs": DagMetric("jobs", None, (), "jobs that the numbers about jobs count"),
-        "jobs_cut": DagMetric("jobs", None, (), "jobs that the warm-up and cool-down cuts leave out"),
+        "jobs": DagMetric("jobs", None, (), "jobs included in the metrics over jobs"),
+        "jobs_cut": DagMetric("jobs", None, (), "jobs excluded by the warm-up and cool-down cuts"),
         "unfinished": DagMetric(
             "jobs", "lower", (), "jobs that arrived in the interval and had not finished at its end"
         ),
@@ -196,7 +196,7 @@ def interval_metrics(schedule: Schedule, start: int, end: int, *, origin: Origin
         For an empty interval.
     """
     if end <= start:
-        raise InputError(f"from {start} to {end} is no interval; expected an end after the start", field="end")
+        raise InputError(f"{start} to {end} is not an interval; expected an end after the start", field="end")
     schedule = schedule.from_origin(origin)
     arrived = (schedule.arrival >= start) & (schedule.arrival < end)
     known = arrived & (schedule.finish <= end)
@@ -316,8 +316,8 @@ def _flow(schedule: Schedule, start: int, end: int) -> float:
 def _window(first: int, last: int, warmup: int, cooldown: int) -> tuple[int, int]:
     if warmup < 0 or cooldown < 0 or warmup + cooldown >= last - first:
         raise InputError(
-            f"a warm-up of {warmup} and a cool-down of {cooldown} ticks leave nothing of jobs that arrive over "
-            f"{last - first} ticks; expected less, from 0 up",
+            f"a warm-up of {warmup} and a cool-down of {cooldown} ticks exclude all jobs, which arrive over "
+            f"{last - first} ticks; expected less, at least 0",
             field="warmup" if warmup else "cooldown",
         )
     return first + warmup, last - cooldown

@@ -132,21 +132,21 @@ def deadline_metrics(
     return numbers | _promises(record) | _others(record, bound) | _charges(record, slowdowns)
 
 
-OUTCOMES = ("promised", "promised later", "met without a promise", "missed", "refused")
+OUTCOMES = ("guaranteed", "guaranteed later", "met without a guarantee", "missed", "rejected")
 """Outcomes of a requested deadline."""
 
 
 def outcomes(record: Record, rows: Any = slice(None)) -> dict[str, int]:
     """Count the jobs with a deadline by `OUTCOMES`, among the *rows* (mask, slice or indices).
 
-    The deadline is guaranteed as requested or later; or, without a guarantee, met, missed, or refused (the job did not
+    The deadline is guaranteed as requested or later; or, without a guarantee, met, missed, or rejected (the job did not
     run).
 
     Examples
     --------
     >>> record = Record.from_rows([dict(submit=0, start=t, end=t + 5) for t in (0, 5, 6)])
     >>> record.workload.deadline[:] = 10_000_000
-    >>> outcomes(record)["met without a promise"], outcomes(record)["missed"]
+    >>> outcomes(record)["met without a guarantee"], outcomes(record)["missed"]
     (2, 1)
     """
     wanted, promised = asked(record), granted(record)

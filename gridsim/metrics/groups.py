@@ -140,7 +140,7 @@ def by_label(record: Record, label: str, top: int = 10) -> Groups:
     """
     one, many = LABELLED[label]
     if top < 1:
-        raise InputError(f"{top} {many} cannot be told apart; expected at least 1", field="top")
+        raise InputError(f"{top} {many} as groups; expected at least 1", field="top")
     column = record.workload.labels.get(label)
     if column is None:
         return Groups(label, ("unknown",), np.zeros(len(record), dtype=np.int64))

@@ -127,7 +127,7 @@ def joint(
     >>> found.load.tolist(), found.slowdown.tolist(), found.jobs.tolist()
     ([1.0], [2.0], [10])
     """
-    record.workload.require_rigid("load and performance are told of rigid jobs")
+    record.workload.require_rigid("load and performance are defined for rigid jobs")
     if not period >= 1:
         raise InputError(f"a period of {period} s; expected 1 or more", field="period")
     slowdown = measure(record, "bounded_slowdown", bound)

@@ -58,9 +58,9 @@ class Measure:
         try:
             found: FloatArray = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"'{self.name}' is {answer!r}; expected one number a job") from error
+            raise InputError(f"'{self.name}' is {answer!r}; expected one number per job") from error
         if found.shape != (len(record),):
-            raise InputError(f"'{self.name}' has shape {found.shape}; expected one number a job, {len(record)}")
+            raise InputError(f"'{self.name}' has shape {found.shape}; expected one number per job, {len(record)}")
         return found
 
     def number(self, record: Record) -> float:
@@ -93,7 +93,7 @@ def measures(metrics: Iterable[Any], charges: Iterable[Any], known: Mapping[str,
     names = [each.name for each in found]
     for each in found:
         if names.count(each.name) > 1 or (each.part is not None and each.name in known):
-            raise InputError(f"'{each.name}' is there already; give its class another 'name'", field=each.kind)
+            raise InputError(f"'{each.name}' exists already; give its class another 'name'", field=each.kind)
     return found
 
 
@@ -108,7 +108,7 @@ def _measure(kind: Literal["metric", "charge"], what: Any, known: Mapping[str, M
     part = registry.make(kind, what)
     method = {"metric": "measure", "charge": "charge"}[kind]
     if not callable(getattr(part, method, None)):
-        raise InputError(f"{registry.name_of(type(part))} is no {kind}; it has no method '{method}'", field=kind)
+        raise InputError(f"{registry.name_of(type(part))} is not a {kind}; it has no method '{method}'", field=kind)
     name = re.sub(r"\W", "_", registry.name_of(type(part)))
     if isinstance(what, registry.Spec) and what.parameters:
         name += f"({str(what).partition('?')[2]})"

@@ -118,7 +118,7 @@ def equivalence(logs: FloatArray, margin: float = MARGIN) -> float:
     from scipy.special import stdtr  # import takes 0.2 s: only if something is tested
 
     if margin <= 0:
-        raise InputError(f"a margin of {margin} leaves no room; expected a part above 0", field="margin")
+        raise InputError(f"a margin of {margin}; expected a fraction above 0", field="margin")
     n, limit = len(logs), math.log1p(margin)
     if n < 2:
         return NAN

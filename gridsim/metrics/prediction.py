@@ -11,20 +11,20 @@ from gridsim.record import Predictions, Record
 PREDICTION_METRICS: dict[str, Metric] = {
     "prediction_accuracy": Metric("", "higher", "smaller over larger of first prediction and run time, mean over jobs"),
     "prediction_under": Metric("", None, "share of the jobs that ran longer than first predicted"),
-    "prediction_exact": Metric("", None, "share of the jobs that ran just as long"),
+    "prediction_exact": Metric("", None, "share of the jobs that ran exactly as long"),
     "prediction_over": Metric("", None, "share of the jobs that ran shorter"),
     "prediction_bias": Metric("s", None, "first prediction minus run time, mean over jobs"),
-    "prediction_error": Metric("s", "lower", "the same without its sign"),
-    "request_accuracy": Metric("", None, "what the accuracy of the users' estimates is"),
-    "corrections": Metric("", "lower", "times that a job outlived what was believed of it, mean over jobs"),
-    "corrected": Metric("", "lower", "share of the jobs to which that happened"),
+    "prediction_error": Metric("s", "lower", "absolute value of the same difference, mean over jobs"),
+    "request_accuracy": Metric("", None, "accuracy of the requested times, by the same measure"),
+    "corrections": Metric("", "lower", "times that a job exceeded its predicted run time, mean over jobs"),
+    "corrected": Metric("", "lower", "share of the jobs that exceeded their predicted run time"),
 }
 """Metrics of jobs that ended or reached their request, if the policy predicts run times."""
 
 PROMISE_METRICS: dict[str, Metric] = {
     "starts_late": Metric("", "lower", "share of the jobs that started after their first planned start"),
-    "start_late_mean": Metric("s", "lower", "how much later, mean over these"),
-    "start_late_max": Metric("s", "lower", "how much later at most"),
+    "start_late_mean": Metric("s", "lower", "delay of these starts, mean"),
+    "start_late_max": Metric("s", "lower", "delay of these starts, maximum"),
 }
 """Additional metrics if the policy plans starts."""
 
@@ -81,8 +81,8 @@ def prediction_metrics(record: Record) -> dict[str, float]:
     }
 
 
-def _accuracy(believed: IntArray, held: IntArray) -> float:
-    return _mean(np.minimum(believed, held) / np.maximum(believed, held))
+def _accuracy(predicted: IntArray, held: IntArray) -> float:
+    return _mean(np.minimum(predicted, held) / np.maximum(predicted, held))
 
 
 def _mean(values: object) -> float:

@@ -140,7 +140,7 @@ class Schedule:
             job, width = np.arange(len(workload)), record.given
             begin, end = record.start_us, record.end_us
         elif times is None:
-            raise InputError("this record of DAG jobs does not say when their tasks ran", field="tasks")
+            raise InputError("this record of DAG jobs has no times of tasks", field="tasks")
         else:
             job, width = workload.tasks.job_rows(), workload.tasks.cores if record.tasks is None else record.given
             begin, end = times.start_us, times.end_us
@@ -189,7 +189,7 @@ def _ticks(values: IntArray, tick: int, field: str) -> IntArray:
     ticks = values // tick
     if (ticks * tick != values).any():
         late = int(values[ticks * tick != values][0])
-        raise InputError(f"{late} us is no whole number of ticks of {tick} us; give a smaller tick", field=field)
+        raise InputError(f"{late} us is not a multiple of the tick of {tick} us; give a smaller tick", field=field)
     return ticks
 
 
@@ -210,7 +210,7 @@ def _check(
         raise InputError(f"a task belongs to none of the {len(arrival)} jobs", field="task_job")
     counts = np.bincount(job, minlength=len(arrival))
     for field, bad, rule in (
-        ("arrival", np.diff(arrival) < 0, "job order, so no arrival before the one above"),
+        ("arrival", np.diff(arrival) < 0, "jobs in order of arrival"),
         ("critical_path", critical_path < 1, "a critical path of at least 1 tick"),
         ("task_job", counts < 1, "a task for each job"),
         ("task_finish", end <= begin, "a finish after the start"),

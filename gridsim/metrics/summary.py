@@ -56,8 +56,8 @@ __all__ = [
 _WHAT = {
     "wait": ("s", "start minus submit"),
     "response": ("s", "end minus submit"),
-    "slowdown": ("", "response over time held"),
-    "bounded_slowdown": ("", "response over time held, at least the bound; never below 1"),
+    "slowdown": ("", "response over held time"),
+    "bounded_slowdown": ("", "response over held time (at least the bound), never below 1"),
 }
 _PART = {"mean": "mean", "median": "median", "p95": "95th percentile", "p99": "99th percentile", "max": "largest"}
 
@@ -83,16 +83,16 @@ def _describe() -> dict[str, Metric]:
         "waiting_area": Metric("core-seconds", "lower", "cores times wait, sum over jobs"),
         "offered_load": Metric("", None, "true work submitted over capacity, interval of `utilisation_arrivals`"),
         "backfilled_share": Metric(
-            "", None, "share of the jobs run that started before an earlier, waiting job of the same cluster"
+            "", None, "share of the jobs that started before an earlier, waiting job of the same cluster"
         ),
         "backfilled_share_by_area": Metric("", None, "share of the core-seconds held by such jobs"),
-        "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum of all that became of them"),
+        "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum over all outcomes"),
         "completed": Metric("jobs", "higher", "jobs that ran to their end"),
-        "killed_walltime": Metric("jobs", "lower", "jobs killed at their estimate"),
+        "killed_walltime": Metric("jobs", "lower", "jobs killed at their requested walltime"),
         "rejected": Metric("jobs", "lower", "jobs that the machine can never run"),
-        "unadmitted": Metric("jobs", "lower", "jobs that admission turned away"),
+        "unadmitted": Metric("jobs", "lower", "jobs rejected by admission"),
         "cancelled": Metric("jobs", None, "jobs withdrawn before they started"),
-        "jobs_cut": Metric("jobs", None, "jobs that the warm-up and cool-down cuts leave out"),
+        "jobs_cut": Metric("jobs", None, "jobs excluded by the warm-up and cool-down cuts"),
         "interval_start": Metric("s", None, "first submit, or end of the warm-up"),
         "interval_end": Metric("s", None, "last end, or start of the cool-down before the last submit"),
     }
@@ -102,8 +102,8 @@ METRICS: dict[str, Metric] = _describe()
 """All metrics returned by `metrics`, by name."""
 
 UNFINISHED_METRICS = {
-    "waiting": Metric("jobs", None, "jobs that waited when the run was told of, before its end"),
-    "running": Metric("jobs", None, "jobs that ran then"),
+    "waiting": Metric("jobs", None, "jobs that waited when the run was stopped, before its end"),
+    "running": Metric("jobs", None, "jobs that ran at that time"),
 }
 """Additional metrics of a run that stops before its end."""
 
@@ -125,42 +125,40 @@ GRID_METRICS: dict[str, Metric] = {
 def _describe_deadlines() -> dict[str, Metric]:
     """Return `DEADLINE_METRICS`, in the order of `deadline_metrics`."""
     table = {
-        "deadline_jobs": Metric("jobs", None, "jobs submitted that ask for a deadline"),
+        "deadline_jobs": Metric("jobs", None, "jobs submitted that request a deadline"),
         "deadline_area": Metric("core-seconds", None, "true work of these jobs"),
     }
     better: Literal["lower", "higher"]
     for name, better, text in (
-        ("unadmitted", "lower", "jobs that asked for a deadline and that a policy which promises refused"),
-        ("guaranteed", "higher", "jobs that asked for a deadline and were promised it, or a later one"),
-        ("met", "higher", "jobs that ended by the deadline that they asked for, promised or not"),
+        ("unadmitted", "lower", "jobs that requested a deadline and were rejected by a policy that gives guarantees"),
+        ("guaranteed", "higher", "jobs with a guarantee for their requested deadline, or for a later one"),
+        ("met", "higher", "jobs that ended by their requested deadline, guaranteed or not"),
     ):
         table |= {
             f"deadline_{name}": Metric("jobs", better, text),
-            f"deadline_{name}_share": Metric("", better, "the same over all jobs that ask for a deadline"),
+            f"deadline_{name}_share": Metric("", better, "the same over all jobs that request a deadline"),
             f"deadline_{name}_area": Metric("core-seconds", better, "true work of these jobs"),
-            f"deadline_{name}_area_share": Metric("", better, "the same over that of all jobs that ask for a deadline"),
+            f"deadline_{name}_area_share": Metric("", better, "the same over that of all jobs that request a deadline"),
         }
     return table | {
-        "deadline_missed": Metric("jobs", "lower", "jobs that ran and ended after the deadline that they asked for"),
-        "deadline_missed_share": Metric("", "lower", "the same over the jobs that ran and asked for a deadline"),
-        "promises_made": Metric("jobs", None, "jobs that were promised an end, by their deadline or one of the policy"),
-        "promises_broken": Metric("jobs", "lower", "of these, jobs that ended later than promised"),
-        "offers_made": Metric("jobs", None, "jobs that were offered a later deadline than they asked for"),
-        "offers_taken": Metric("jobs", "higher", "of these, jobs that took it"),
-        "doublings": Metric("", "lower", "times that a policy doubled its own deadline of a job that asked for none"),
-        "kills": Metric("", "lower", "runs cut short to make room for another job, to begin anew later"),
-        "lost_area": Metric("core-seconds", "lower", "work that was lost by that"),
-        "non_deadline_jobs": Metric("jobs", None, "jobs submitted that ask for no deadline"),
+        "deadline_missed": Metric("jobs", "lower", "jobs that ran and ended after their requested deadline"),
+        "deadline_missed_share": Metric("", "lower", "the same over the jobs that ran and requested a deadline"),
+        "promises_made": Metric("jobs", None, "jobs with a guaranteed end, by their deadline or one of the policy"),
+        "promises_broken": Metric("jobs", "lower", "of these, jobs that ended later than guaranteed"),
+        "offers_made": Metric("jobs", None, "jobs that were offered a later deadline than requested"),
+        "offers_taken": Metric("jobs", "higher", "of these, jobs that accepted it"),
+        "doublings": Metric("", "lower", "times that a policy doubled its deadline of a job without a requested one"),
+        "kills": Metric("", "lower", "runs killed to free cores for another job, and restarted later"),
+        "lost_area": Metric("core-seconds", "lower", "work lost by these runs"),
+        "non_deadline_jobs": Metric("jobs", None, "jobs submitted that request no deadline"),
         "non_deadline_response_mean": Metric("s", "lower", "end minus submit, mean over these jobs"),
-        "non_deadline_slowdown_mean": Metric("", "lower", "response over time held, mean over these jobs"),
+        "non_deadline_slowdown_mean": Metric("", "lower", "response over held time, mean over these jobs"),
         "non_deadline_bounded_slowdown_mean": Metric("", "lower", "bounded slowdown, mean over these jobs"),
-        "resource_charge": Metric("core-seconds", "higher", "work of all jobs that is charged: what was lost is not"),
+        "resource_charge": Metric("core-seconds", "higher", "charged work of all jobs, without lost work"),
         "qos_charge": Metric(
-            "", "higher", "sum over jobs of the slowdown of their kind under EASY over the one granted"
+            "", "higher", "sum over jobs of the slowdown of their category under EASY over the granted slowdown"
         ),
-        "useful_utilisation": Metric(
-            "", "higher", "busy share without the work that was lost, interval of utilisation"
-        ),
+        "useful_utilisation": Metric("", "higher", "busy share without lost work, interval of `utilisation`"),
         "useful_utilisation_arrivals": Metric("", "higher", "the same, interval of `utilisation_arrivals`"),
     }
 
@@ -170,20 +168,20 @@ DEADLINE_METRICS: dict[str, Metric] = _describe_deadlines()
 
 
 PREEMPTION_METRICS: dict[str, Metric] = {
-    "preempted_runs": Metric("", "lower", "runs cut short to make room for another job, to begin anew or for good"),
-    "preempted_jobs": Metric("jobs", "lower", "jobs to which that happened"),
-    "preempted_core_hours": Metric("core-hours", "lower", "work that was lost by that"),
+    "preempted_runs": Metric("", "lower", "runs preempted to free resources for another job, whether restarted or not"),
+    "preempted_jobs": Metric("jobs", "lower", "jobs with preempted runs"),
+    "preempted_core_hours": Metric("core-hours", "lower", "work lost by these runs"),
 }
 """Additional metrics if the policy preempts running jobs without guarantees."""
 
 RESOURCE_METRICS: dict[str, Metric] = {
-    "resource_utilisation": Metric("", "higher", "share held of a resource; who is alone on a node holds all of it"),
-    "resource_used": Metric("", "higher", "share that tasks ask for; the rest of it is lost to exclusive use"),
-    "stranded": Metric("", "lower", "share free on nodes that have no room for a task of any waiting job"),
-    "fragmentation": Metric("", "lower", "idle GPU of no use to the typical tasks of the workload, over all GPU"),
-    "fragmentation_of_idle": Metric("", "lower", "the same over what is idle"),
-    "waits_short_of": Metric("", None, "share of all waiting by what jobs were short of when they began to wait"),
-    "waits_by_reason": Metric("", None, "share of all waiting by the reason that the scheduler gives (Slurm)"),
+    "resource_utilisation": Metric("", "higher", "allocated share of a resource; exclusive jobs have whole nodes"),
+    "resource_used": Metric("", "higher", "share requested by running tasks; the rest is lost to exclusive use"),
+    "stranded": Metric("", "lower", "share that is free on nodes where no task of a waiting job fits"),
+    "fragmentation": Metric("", "lower", "idle GPUs that typical tasks of the workload cannot use, over all GPUs"),
+    "fragmentation_of_idle": Metric("", "lower", "the same over idle GPUs"),
+    "waits_short_of": Metric("", None, "share of waiting time by the resource that jobs lacked at its beginning"),
+    "waits_by_reason": Metric("", None, "share of waiting time by the reason reported by the scheduler (Slurm)"),
 }
 """Additional metrics of machines of nodes and pools, by resource in brackets (``stranded[memory]``).
 
@@ -235,11 +233,11 @@ def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interv
     """
     for name, value in (("warmup", warmup), ("cooldown", cooldown)):
         if not (np.isfinite(value) and value >= 0):
-            raise InputError(f"the cut is {value} s; expected seconds from 0 up", field=name)
+            raise InputError(f"the cut is {value} s; expected 0 s or more", field=name)
     first, last = arrival_window(record)
     if (warmup or cooldown) and warmup + cooldown >= last - first:
         raise InputError(
-            f"a warm-up of {warmup:g} s and a cool-down of {cooldown:g} s leave nothing of jobs submitted "
+            f"a warm-up of {warmup:g} s and a cool-down of {cooldown:g} s exclude all jobs, which are submitted "
             f"over {last - first:g} s; expected less",
             field="warmup" if warmup else "cooldown",
         )

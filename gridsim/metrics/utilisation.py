@@ -111,7 +111,7 @@ class Steps:
             Step function with n + 1 times, the edges of the bins; its last value is the value at the last edge.
         """
         if n < 1:
-            raise InputError(f"{n} bins make no picture; expected at least 1", field="n")
+            raise InputError(f"{n} bins; expected at least 1", field="n")
         window = self._window(start, end)
         if not window.length > 0:
             return Steps(np.zeros(0), np.zeros(0))

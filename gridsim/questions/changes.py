@@ -400,7 +400,7 @@ def sized(workload: Workload, platform: Platform, size: float, policies: Sequenc
         For an invalid size.
     """
     if not 0.5 < size < MOST_CORES:
-        raise InputError(f"{size:g} cores are no machine; expected 1 to {MOST_CORES:,}", field="cores")
+        raise InputError(f"{size:g} cores; expected a machine of 1 to {MOST_CORES:,}", field="cores")
     nodes = nodes_to(policies, size)
     cores = round(size) if nodes is None else nodes.cores
     larger = resized(platform, cores, policies)
@@ -411,7 +411,7 @@ def sized(workload: Workload, platform: Platform, size: float, policies: Sequenc
         return Change(f"{number(cores)} cores ({part})", larger, workload, nodes=grown)
     how = counted(abs(nodes.more), "more node" if nodes.more >= 0 else "fewer node")
     label = f"{how} of {counted(nodes.each, 'core')} ({part})"
-    rounded = "" if abs(cores - size) < 0.01 else f"{number(size)} cores became {label}, {number(cores)} in all"
+    rounded = "" if abs(cores - size) < 0.01 else f"{number(size)} cores became {label}, {number(cores)} in total"
     knowing = next(each for each in policies if capabilities_of(each).site)
     grown = node_changes(_nodes(knowing, platform), _nodes(knowing, larger))
     return Change(label, larger, workload, rounded, nodes=grown)

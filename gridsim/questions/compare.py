@@ -209,7 +209,7 @@ def pending_changes(
         For DAG jobs, since changes are defined for rigid jobs.
     """
     if evidence.of_dags:
-        raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
+        raise InputError("is supported for rigid jobs, but these are DAG jobs", field="what-if")
     workload = evidence.records[evidence.baseline].workload_given  # users react to each change again
     labels = dict.fromkeys((evidence.baseline, evidence.best))
     machines = {label: own_machine(policies[label], platform) for label in labels}

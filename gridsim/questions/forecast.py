@@ -69,7 +69,7 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     5.0
     """
     if not len(workload):
-        raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
+        raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     last = int(workload.submit.max())
     start, end = workload.logged_start, workload.logged_end
     if start is None or end is None:

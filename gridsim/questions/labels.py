@@ -58,11 +58,11 @@ def _named(policies: Iterable[Any]) -> dict[str, Any]:
     given = [label for label, _ in found if label is not None]
     for one in given:
         if given.count(one) > 1:
-            raise InputError(f"the label '{one}' is given twice; each policy needs one of its own", field="policy")
+            raise InputError(f"the label '{one}' is given twice; each policy needs a different one", field="policy")
     bare = [what if isinstance(what, str) else repr(what) for label, what in found if label is None]
     for text in bare:
         if bare.count(text) > 1:
-            raise InputError(f"'{text}' is given twice; a difference to itself says nothing", field="policy")
+            raise InputError(f"'{text}' is given twice; expected different policies", field="policy")
     shown = iter(_shown(bare, [what for _, what in found], given))
     named: dict[str, Any] = {}
     for label, what in found:

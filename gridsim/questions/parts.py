@@ -105,12 +105,12 @@ def rows_of(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
         For an unknown number.
     """
     if not len(job) and len(numbers):
-        raise InputError(f"tells of job {numbers[0]}, which is not in jobs.csv", path=path)
+        raise InputError(f"has job {numbers[0]}, which is not in jobs.csv", path=path)
     order = np.argsort(job, kind="stable")
     place = np.searchsorted(job[order], numbers).clip(max=max(len(job) - 1, 0))
     rows: IntArray = order[place]
     if len(numbers) and (job[rows] != numbers).any():
-        raise InputError(f"tells of job {numbers[job[rows] != numbers][0]}, which is not in jobs.csv", path=path)
+        raise InputError(f"has job {numbers[job[rows] != numbers][0]}, which is not in jobs.csv", path=path)
     return rows
 
 

@@ -46,11 +46,11 @@ DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Default policies."""
 
 _IMPOSSIBLE = {
-    "task": "no node has room for one of its tasks",
-    "tasks": "all nodes together have no room for its tasks",
-    "nodes": "no such number of nodes has room for its tasks",
-    "features": "no node has all the features that it asks for",
-    "gpu-kind": "no node has GPUs of such a kind",
+    "task": "no node is large enough for one of its tasks",
+    "tasks": "all nodes together are too small for its tasks",
+    "nodes": "the requested number of nodes is too small for its tasks",
+    "features": "no node has all the requested features",
+    "gpu-kind": "no node has GPUs of the requested type",
 }
 """Reasons from the specification of machines, 2.5."""
 
@@ -83,7 +83,7 @@ def quote(
     cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)
     if not len(workload):
-        raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
+        raise InputError("has no jobs, so there is no state to start from", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
     schedulers = [setup.scheduler for setup in setups.values()]
@@ -186,13 +186,10 @@ def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform,
     if demand is not None:
         cores = demand.total("cores")
         if demand.tasks and not sited and not any(cluster.nodes for cluster in platform.clusters()):
-            message = (
-                "the machine is one pool, without nodes for tasks to lie on; give --platform with its nodes, slurm, "
-                "or plain cores"
-            )
+            message = "the machine is one pool, but the job has tasks; give --platform with nodes, slurm, or cores"
             raise InputError(message, field="demand")
     if not isinstance(cores, int | np.integer) or not 1 <= cores <= platform.cores:
-        raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, those of the machine", field="cores")
+        raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, the cores of the machine", field="cores")
     return int(cores)
 
 
@@ -200,28 +197,28 @@ def _check_demand(label: str, moment: Moment) -> None:
     """Raise an error for a demand that a policy does not support or the empty machine cannot hold."""
     asked = moment.cluster.asked
     if asked is None:
-        message = f"the machine of {label} has no nodes or pools of which more than cores can be asked"
+        message = f"the machine of {label} has no nodes or pools, so a job can only request cores"
         raise InputError(message, field="demand")
     if reason := asked.reason(moment.job):
         what, _, pool = reason.partition(":")
-        why = f"more of pool '{pool}' than there is" if pool else _IMPOSSIBLE.get(what, what)
+        why = f"it requests more of pool '{pool}' than the machine has" if pool else _IMPOSSIBLE.get(what, what)
         raise InputError(f"the empty machine can never hold it: {why}", field="demand")
 
 
 def _check_walltime(walltime: float) -> None:
     if not 0 < walltime < seconds(NEVER - 1) or not whole(float(walltime)):
-        raise InputError(f"{walltime:g} s; expected a walltime above 0 s that ends", field="walltime")
+        raise InputError(f"{walltime:g} s; expected a finite walltime above 0 s", field="walltime")
 
 
 def _check_times(at: float, walltime: float, deadline: float | None, workload: Workload) -> None:
     begin = seconds(int(workload.submit[0]))
     if not begin <= at < seconds(NEVER - 1):
-        raise InputError(f"{at:g} s is no moment of the log, which begins at {begin:g} s", field="at")
+        raise InputError(f"{at:g} s is not within the log, which begins at {begin:g} s", field="at")
     if workload.has_recorded_schedule and at > seconds(last_event(workload)):
         raise _after(at, workload)
     if deadline is not None and not deadline >= at + walltime:
         raise InputError(
-            f"{deadline:g} s is before {at + walltime:g} s, when the job would end if it began at once",
+            f"{deadline:g} s is before {at + walltime:g} s, when the job would end if it started at once",
             field="deadline",
         )
 
@@ -230,7 +227,7 @@ def _after(at: float, workload: Workload) -> InputError:
     """Return the error for a moment outside the log."""
     calendar = calendar_of(workload.provenance)
     moment, end = when(at, calendar), when(seconds(last_event(workload)), calendar)
-    return InputError(f"{moment} is after the last event of the log, {end}: its state is not known", field="at")
+    return InputError(f"{moment} is after the last event of the log, {end}: its state is unknown", field="at")
 
 
 def busiest_moment(workload: Workload, platform: Platform, options: Run | None = None) -> float:
@@ -387,7 +384,7 @@ def owned(
     found: dict[str, int] = {}
     for label, name in names.items():
         if label not in LABELS:
-            raise InputError(f"is nothing that is said of a job; expected one of {', '.join(LABELS)}", field=label)
+            raise InputError(f"is not a property of a job; expected one of {', '.join(LABELS)}", field=label)
         known = {other: None for site in sites for other in site.names(label)}
         workload, found[label] = _numbered(workload, label, name, list(known))
     return workload, found
@@ -424,7 +421,7 @@ def _numbered(workload: Workload, label: str, name: str, of_sites: list[str]) ->
 
 def _unknown(label: str, name: str, known: list[str]) -> InputError:
     if not known:
-        return InputError(f"'{name}' cannot be found: the log names none, and no policy knows a site", field=label)
+        return InputError(f"'{name}' is unknown: neither the log nor a site configuration has names", field=label)
     near = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=0.5) or sorted(known)[:_SHOWN]
     others = len(known) - len(near)
     more = f" and {others:,} more" if others else ""

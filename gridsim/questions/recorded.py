@@ -27,7 +27,7 @@ from gridsim.stored import Columns, StoredRecord, StoredWorkload
 from gridsim.tables import columns_in, read_names
 
 _LABELS = ("user", "group", "account", "partition", "qos")
-_TOLD = frozenset(
+_SUPPORTED = frozenset(
     {*_LABELS, "job", "cores", "submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown"}
     | {"bounded_slowdown", "cluster", "status"}
 )
@@ -69,24 +69,24 @@ def recorded(places: Sequence[str]) -> Recorded:
         If a folder is not a result directory, has jobs or machines for which the table is not sufficient, or other
         options.
     """
-    told: dict[str, Mapping[str, Any]] = {}
-    folders = _labelled(places, told)
+    stored: dict[str, Mapping[str, Any]] = {}
+    folders = _labelled(places, stored)
     held: OrderedDict[Any, npt.NDArray[Any]] = OrderedDict()
     results: dict[str, Result] = {}
     for label, folder in folders.items():
-        results[label] = _result(folder, told[label], held, list(results.values()))
-    first, *others = told
-    options = _options(told[first], folders[first])
+        results[label] = _result(folder, stored[label], held, list(results.values()))
+    first, *others = stored
+    options = _options(stored[first], folders[first])
     for other in others:
-        if replace(_options(told[other], folders[other]), engine=options.engine) != options:
-            raise InputError(f"has other options than {folders[first]}; expected runs that differ in the policy alone",
+        if replace(_options(stored[other], folders[other]), engine=options.engine) != options:
+            raise InputError(f"has other options than {folders[first]}; expected runs that differ only in the policy",
                              path=folders[other] / "run.json", field="options")  # fmt: skip
-    numbers = {label: found for label, folder in folders.items() if (found := _numbers(folder, told[label]))}
-    return Recorded(results, options, numbers, told[first]["versions"])
+    numbers = {label: found for label, folder in folders.items() if (found := _numbers(folder, stored[label]))}
+    return Recorded(results, options, numbers, stored[first]["versions"])
 
 
-def _labelled(places: Sequence[str], told: dict[str, Mapping[str, Any]]) -> dict[str, Path]:
-    """Return the folders of single runs by label; add their ``run.json`` to *told*."""
+def _labelled(places: Sequence[str], stored: dict[str, Mapping[str, Any]]) -> dict[str, Path]:
+    """Return the folders of single runs by label; add their ``run.json`` to *stored*."""
     found: dict[str, Path] = {}
     for text in places:
         label, place = (None, text) if Path(text).is_dir() else label_of(text)
@@ -98,34 +98,34 @@ def _labelled(places: Sequence[str], told: dict[str, Mapping[str, Any]]) -> dict
             each = {label or str(run.get("label") or folder.resolve().name): folder}
         for name, one in each.items():
             if name in found:
-                raise InputError(f"'{name}' is what two runs are called; name one of them: LABEL={one}", path=one)
-            found[name], told[name] = one, run if one is folder else read_run(one)
+                raise InputError(f"'{name}' is the label of two runs; rename one of them: LABEL={one}", path=one)
+            found[name], stored[name] = one, run if one is folder else read_run(one)
     return found
 
 
 def _result(
-    folder: Path, told: Mapping[str, Any], held: OrderedDict[Any, npt.NDArray[Any]], earlier: Sequence[Result]
+    folder: Path, stored: Mapping[str, Any], held: OrderedDict[Any, npt.NDArray[Any]], earlier: Sequence[Result]
 ) -> Result:
     """Return a run, with the jobs of an earlier one if they come from the same source."""
-    if "folders" in told:
-        raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
-    stated, provenance = told["platform"], told["workload"]
+    if "folders" in stored:
+        raise InputError("is a comparison of several policies; expected a single run", path=folder / "run.json")
+    stated, provenance = stored["platform"], stored["workload"]
     platform = platform_of_tree(stated["tree"], path=folder / "run.json", origin=stated.get("origin", "given"))
     clusters = list(platform.clusters())
     if len(clusters) > 1 or clusters[0].capacity is not None:
-        raise InputError("is of a machine of nodes or several parts, of which a table of jobs does not tell enough; "
-                         "gridsim compare makes its page", path=folder)  # fmt: skip
+        raise InputError("has a machine of nodes or several parts, for which the table of jobs is not sufficient; "
+                         "use gridsim compare for its page", path=folder)  # fmt: skip
     nothing = Workload.from_columns(submit=[], runtime=[], cores=[], provenance=provenance)
     table, names = _table(folder, held)
-    if beyond := [name for name in names if name not in _TOLD]:
-        raise InputError("is more than a table of jobs tells of; gridsim compare makes its page", path=folder,
+    if beyond := [name for name in names if name not in _SUPPORTED]:
+        raise InputError("is not supported by this command; use gridsim compare for its page", path=folder,
                          field=beyond[0])  # fmt: skip
     same = next((it.workload for it in earlier if plain(it.workload.provenance) == plain(provenance)), None)
     if same is None or len(same) != table.jobs:
         known = read_names(folder)
         texts = {label: tuple(known[label].get(value, "") for value in range(max(known[label]) + 1)) for label in known}
         same = StoredWorkload(table, replace(nothing, names=texts), [name for name in names if name in _LABELS])
-    return Result(StoredRecord(table, same, platform.cores), platform, told["policy"], told["options"])
+    return Result(StoredRecord(table, same, platform.cores), platform, stored["policy"], stored["options"])
 
 
 def _table(folder: Path, held: OrderedDict[Any, npt.NDArray[Any]]) -> tuple[Columns, list[str]]:
@@ -157,17 +157,17 @@ class _Text(Columns):
         return np.array([Status[name] for name in known.tolist()], dtype=np.int8)[place]
 
 
-def _options(told: Mapping[str, Any], folder: Path) -> Run:
+def _options(stored: Mapping[str, Any], folder: Path) -> Run:
     names = {it.name for it in fields(Run)}
     try:
-        return Run(**{name: value for name, value in told["options"].items() if name in names})
+        return Run(**{name: value for name, value in stored["options"].items() if name in names})
     except InputError as error:
         raise InputError(error.message, path=folder / "run.json", field=f"options.{error.field}") from error
 
 
-def _numbers(folder: Path, told: Mapping[str, Any]) -> dict[str, float]:
+def _numbers(folder: Path, stored: Mapping[str, Any]) -> dict[str, float]:
     """Return the metrics of the whole run, if they are stored with its record."""
-    if told.get("metrics") != {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}:
+    if stored.get("metrics") != {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}:
         return {}
     if not (folder / "metrics.json").is_file():
         return {}

@@ -1,4 +1,4 @@
-"""How near replays of a log come to what the log says the machine did, as data; in words: `gridsim.report.trust`."""
+"""Agreement of simulations of a log with its recorded schedule, as data; for the text see `gridsim.report.trust`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from gridsim.run_folder import read_run
 from gridsim.words import duration
 
 FAR = 2.0
-"""Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
+"""Factor between the simulated and the recorded mean wait above which a comparison begins with a warning."""
 
 RESOLUTION = 1.0
-"""Resolution of the times in a log, s: two waits below it are not distinguished."""
+"""Resolution of the times in a log, s; two waits below it count as equal."""
 
 NEAR_SECONDS = 60.0
-"""Difference up to which the simulated wait of one job agrees with the recorded one, s."""
+"""Largest difference between the simulated and the recorded wait of a job that agree, s."""
 
 NEAR = 0.1
-"""Part of a recorded wait up to which a simulated one agrees with it."""
+"""The same difference as a fraction of the recorded wait; the larger of both applies."""
 
 
 def is_far(wait: float, logged: float) -> bool:
-    """Whether a simulated wait and a recorded one, or two means of them, are more than a factor of `FAR` apart.
+    """Return whether a simulated and a recorded wait, or two mean waits, are more than a factor of `FAR` apart.
 
     Examples
     --------
@@ -45,17 +45,17 @@ def is_far(wait: float, logged: float) -> bool:
 
 
 def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
-    """Label of the policy whose simulated starts are nearest to those in the log.
+    """Return the label of the policy with the smallest errors of simulated start times.
 
     Parameters
     ----------
     errors : mapping of str to tuple of float
-        Median and mean absolute error of a start by label, s; NaN where no start is in both.
+        Median and mean absolute error of a start by label, s; NaN if no job started in both.
 
     Returns
     -------
     str
-        The label with the least median error; among equal ones the least mean error decides, then the order.
+        The label with the smallest median error; ties are resolved by the mean error, then by the order.
 
     Examples
     --------
@@ -66,15 +66,15 @@ def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
 
 
 def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
-    """Label of the policy that a question is about: the site's own, where ``run.json`` has it, else the nearest one.
+    """Return the label of the default policy of a question: the site's own one if ``run.json`` has it.
 
-    Nearest is the policy with the least median error of a start (`nearest_policy`), where the
-    log has starts; else the first.
+    Else it is the policy with the smallest errors of start times (`nearest_policy`), or the first one if the log has no
+    starts.
 
     Raises
     ------
     InputError
-        When ``run.json`` names an own policy that the folder does not have.
+        If ``run.json`` has an own policy that is not in the folder.
     """
     own = read_run(folder).get("own")
     if own is not None:
@@ -95,35 +95,35 @@ def _start_error(schedule: JobSchedule) -> tuple[float, float]:
 
 
 def agrees(wait: float, logged: float) -> bool:
-    """Whether one simulated wait is that of the log: at most `NEAR_SECONDS`, or `NEAR` of the recorded wait, apart.
+    """Return whether a simulated wait agrees with the recorded one, within `NEAR_SECONDS` or the fraction `NEAR`.
 
-    Waits that are far apart (`is_far`) never agree, so that jobs that agree cannot add up to means that are far apart.
+    Waits that are far apart (`is_far`) never agree, so the mean waits of agreeing jobs are not far apart either.
     """
     return not is_far(wait, logged) and abs(wait - logged) <= max(NEAR_SECONDS, NEAR * logged)
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay of a log under one of the policies that are compared, against what the log says did happen.
+    """Simulation of a log under one of the compared policies, against the recorded schedule.
 
     Attributes
     ----------
     policy : str
-        Its label.
+        Label of the policy.
     agreement : Agreement
-        How far its starts are from the logged ones.
+        Errors of its start times.
     own : bool
         Whether the policy is the site's own.
     alone : bool
-        Whether no other one was simulated.
+        Whether no other policy was simulated.
     extended : bool
-        Whether jobs ran as long as they did, beyond their limits too, which they do not in what is compared.
+        Whether jobs ran for as long as recorded, beyond their limits too, unlike in the comparison.
     several_runs : bool
-        Whether some jobs ran more than once, so that starts and waits are those of the first run.
+        Whether some jobs ran several times, so that starts and waits are those of the first run.
     preempted : mapping of str to float
-        Runs preempted in the replay and in the log, where both tell of them.
+        Preempted runs in the simulation and in the log, if both have them.
     provenance : mapping
-        Where the log is from.
+        Provenance of the log.
     """
 
     policy: str
@@ -137,36 +137,36 @@ class Replay:
 
     @property
     def far(self) -> bool:
-        """Whether the mean waits differ so much that a warning precedes the answer."""
+        """True if the mean waits differ so much that the results begin with a warning."""
         return is_far(self.agreement.wait, self.agreement.logged_wait)
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Replays of one log.
+    """Agreement of several policies with one log.
 
     Attributes
     ----------
     overall : mapping of str to Agreement
-        By policy.
+        Agreement by policy.
     best : str
-        The policy with the smallest median error of a start.
+        The policy with the smallest median error of start times.
     by_class : mapping
-        Agreement under the policy `of` by what tells jobs apart (size, length, user …), then by class.
+        Agreement under the policy `of` by property of jobs (size, length, user, …), then by class.
     apart : tuple of (Disagreement, Explanation)
-        Jobs with the largest errors under it, each with what the replay shows of its wait.
+        Jobs with the largest errors under it, each with the explanation of its simulated wait.
     own : str or None
-        The site's own policy; None where nobody said which that is.
+        The site's own policy; None if unknown.
     logged_runs : LoggedRuns or None
-        Runs that were preempted on the machine, where the log knows.
+        Recorded preempted runs, if the log has them.
     preempted : mapping
-        Those of each policy that preempts (`gridsim.metrics.summary.PREEMPTION_METRICS`), by label.
+        Preempted runs under each policy that preempts (`gridsim.metrics.summary.PREEMPTION_METRICS`), by label.
     ran : mapping of str to (n,) bool
-        Jobs that started on the machine, with the label "", and under each policy.
+        Jobs that started in the log (label ""), and under each policy.
     failures : mapping of str to ModelFailures
-        Jobs that ran in the log but that a policy rejects, by its label.
+        Jobs that ran in the log but are rejected by a policy, by its label.
     provenance : mapping
-        Where the log is from.
+        Provenance of the log.
     """
 
     overall: Mapping[str, Agreement]
@@ -182,7 +182,7 @@ class Calibration:
 
     @property
     def of(self) -> str:
-        """The policy that is told of: the site's own, where it is known, else the one that comes nearest."""
+        """The reported policy: the site's own one if known, else the one with the smallest errors."""
         return self.own or self.best
 
     def __repr__(self) -> str:

@@ -117,9 +117,9 @@ def families(
         For *shake_by* without *shake*, and *resample_load* without *resample*.
     """
     if shake_by is not None and not shake:
-        raise InputError("says how far to shake and nothing says how often; give --shake 20 too", field="shake-by")
+        raise InputError("needs the number of replicas; give --shake 20 too", field="shake-by")
     if resample_load is not None and not resample:
-        raise InputError("says at which load and nothing says how often; give --resample 20 too", field="resample-load")
+        raise InputError("needs the number of replicas; give --resample 20 too", field="resample-load")
     found: list[Family] = []
     if shake:
         found.append(Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed, default))

@@ -188,16 +188,16 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
     if "folders" not in told:
         return {str(told.get("label") or told["policy"]): _read(folder, told)}
     if not told["folders"]:
-        raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
+        raise InputError("is empty; expected the folders of policies", path=folder / "run.json", field="folders")
     return {label: _read(folder / place, read_run(folder / place)) for label, place in told["folders"].items()}
 
 
 def _read(folder: Path, run: Mapping[str, Any]) -> JobSchedule:
     if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
-        raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
+        raise InputError("has DAG jobs, which have one wait per task", path=folder)
     columns, names = read_run_table(folder), read_names(folder)
     if "folders" in run:
-        raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
+        raise InputError("is a comparison of several policies; expected a single run", path=folder / "run.json")
 
     def named(label: str) -> npt.NDArray[Any]:
         known = names.get(label, {})

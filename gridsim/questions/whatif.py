@@ -98,7 +98,7 @@ def whatif(
     """
     options, cuts = options or Run(), {"bound": bound, "warmup": warmup, "cooldown": cooldown}
     asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
-    alike = families(**asked, resample_load=resample_load, seed=options.seed)
+    replicated = families(**asked, resample_load=resample_load, seed=options.seed)
     whole = kept(workload, flurries)
     if whole is not workload:
         changes = None if changes is None else [each.of(workload, WithoutFlurries().apply) for each in changes]
@@ -106,7 +106,7 @@ def whatif(
     how: dict[str, Any] = {"policy": policy, "platform": platform, "options": options, "progress": progress}
     with crew(workers, share=[whole]) as team:
         pending = Pending.of(whole, changes, team, now=now, **how)
-        pending = pending.besides(whole, team, families=alike, both=flurries == "both", cuts=cuts, **how)
+        pending = pending.besides(whole, team, families=replicated, both=flurries == "both", cuts=cuts, **how)
         called = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
         return pending.whatif(called, lenient=lenient, **cuts)
 
@@ -121,7 +121,7 @@ class Pending:
         Changes, the unchanged case first.
     records : mapping of str to Awaited
         Pending records by label.
-    alike : tuple of PendingReplicas
+    replicated : tuple of PendingReplicas
         Runs on replicas of the workload.
     cleaned : Pending or None
         Runs without bursts of jobs by one user.
@@ -131,7 +131,7 @@ class Pending:
 
     changes: tuple[Change, ...]
     records: Mapping[str, Awaited[Record]]
-    alike: tuple[PendingReplicas, ...] = ()
+    replicated: tuple[PendingReplicas, ...] = ()
     cleaned: Pending | None = None
     policy: Any = "easy"
 
@@ -155,7 +155,7 @@ class Pending:
         labels = [each.label for each in changes]
         for each in labels:
             if labels.count(each) > 1:
-                raise InputError(f"'{each}' is asked twice; a difference to itself says nothing")
+                raise InputError(f"'{each}' is given twice; expected different changes")
 
         def record(change: Change) -> Awaited[Record]:
             told = None if progress is None else partial(progress, change.label)
@@ -191,18 +191,18 @@ class Pending:
             change = it.transform
             if families and change is None and it.workload is not workload:
                 raise InputError(
-                    f"'{it.label}' has jobs of its own; say by which transform they are made", field="changes"
+                    f"'{it.label}' has another workload; give the transform that creates it", field="changes"
                 )
             arms[it.label] = Arm(it.platform, scheduler, change)
         how: dict[str, Any] = {"options": options, "progress": progress}
-        alike = tuple(PendingReplicas.of(it, workload, arms, workers, cuts=cuts, **how) for it in families)
+        replicated = tuple(PendingReplicas.of(it, workload, arms, workers, cuts=cuts, **how) for it in families)
         if not both:
-            return replace(self, alike=alike)
+            return replace(self, replicated=replicated)
         clean = WithoutFlurries().apply
         changes = [each.of(workload, clean) for each in self.changes[1:]]
         told = None if progress is None else lambda label, jobs: progress(f"{label}, without flurries", jobs)
         how = {"policy": policy, "platform": platform, "options": options, "progress": told}
-        return replace(self, alike=alike, cleaned=Pending.of(clean(workload), changes, workers, **how))
+        return replace(self, replicated=replicated, cleaned=Pending.of(clean(workload), changes, workers, **how))
 
     def whatif(
         self,
@@ -226,7 +226,7 @@ class Pending:
         rows = cut(records[NOW], warmup, cooldown)
         cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = {label: metrics(record, **cuts) for label, record in records.items()}
-        replicated = tuple(each.found(numbers) for each in self.alike)
+        replicated = tuple(each.found(numbers) for each in self.replicated)
         waits, slowdowns = (
             {one.policy: one for one in settled(_against(records, metric, bound, rows), replicated)}
             for metric in ("wait", "bounded_slowdown")
@@ -405,13 +405,13 @@ def cores_for(
     """
     options = options or Run()
     if not 0 < part < 1:
-        raise InputError(f"a part of {part:g}; expected one above 0 and below 1", field="part")
+        raise InputError(f"a part of {part:g}; expected a fraction above 0 and below 1", field="part")
     if node is not None and node < 1:
-        raise InputError(f"{node} cores; expected 1 or more to add at a time", field="node")
+        raise InputError(f"{node} cores; expected a step of at least 1", field="node")
     asked = [make_policy(policy)]
     known = nodes_to(asked, platform.cores)
     if known is not None and node is not None and node % known.each:
-        raise InputError(f"{node} cores at a time; the nodes of the site have {known.each}", field="node")
+        raise InputError(f"{node} cores; expected a multiple of {known.each}, the cores of a node", field="node")
     step = node or (max(1, round(platform.cores * _FINEST)) if known is None else known.each)
 
     def tried(more: int, workers: Workers) -> Awaited[float]:
@@ -424,13 +424,13 @@ def cores_for(
         trials = _Trials(partial(tried, workers=team), team.count, _LARGEST * platform.cores // step)
         wanted = trials.value(0, [1, 2]) * part
         if not wanted > 0:
-            why = "is 0 on the machine as it is; nothing is left to gain"
-            why = why if wanted == 0 else "is not known on this machine"
+            why = "is already 0 on the present machine"
+            why = why if wanted == 0 else "is unknown on this machine"
             raise InputError(f"{metric} {why}", field="metric")
         more = _least(trials, wanted)
         if more is None:
             raise InputError(
-                f"{metric} does not fall to {part:g} of what it is on any machine up to {_LARGEST} times as large"
+                f"{metric} does not fall to {part:g} of its present value on machines up to {_LARGEST} times as large"
             )
         return sized(workload, platform, platform.cores + more * step, asked)
 

@@ -55,18 +55,18 @@ def _guaranteed(comparison: Evidence) -> Iterator[str]:
     total = numbers[comparison.baseline]["deadline_jobs"]
     asked = counted(int(total), "deadline")
     if not promising:
-        parts = _counts(comparison, comparison.labels, "deadline_met", "met ", f" of the {asked} asked for")
-        yield f"{listed(parts)}; nothing was promised."
+        parts = _counts(comparison, comparison.labels, "deadline_met", "met ", f" of the {asked} requested")
+        yield f"{listed(parts)}; no policy gives guarantees."
         return
     first, *others = promising
     share = percent(numbers[first]["deadline_guaranteed_area_share"])
-    told, *more = _counts(comparison, promising, "deadline_guaranteed", "guaranteed ", f" of {asked}")
-    told += f" ({share} of their core-seconds)"
-    told += f", {listed(more)}" if more else f" and {_kept(comparison, first)}"
+    text, *more = _counts(comparison, promising, "deadline_guaranteed", "guaranteed ", f" of {asked}")
+    text += f" ({share} of their core-seconds)"
+    text += f", {listed(more)}" if more else f" and {_kept(comparison, first)}"
     rest = [label for label in comparison.labels if label not in promising]
     if rest:
-        told += f"; {listed(_counts(comparison, rest, 'deadline_met', 'met '))} without promising any"
-    yield f"{told}."
+        text += f"; {listed(_counts(comparison, rest, 'deadline_met', 'met '))} without guarantees"
+    yield f"{text}."
     if others:
         yield from _all_kept(comparison, promising)
 
@@ -91,16 +91,16 @@ def _named(labels: list[str]) -> list[str]:
 def _kept(comparison: Evidence, label: str) -> str:
     numbers = comparison.metrics[label]
     if not numbers["promises_broken"]:
-        return "kept every promise"
-    return f"broke {number(numbers['promises_broken'])} of its {number(numbers['promises_made'])} promises"
+        return "kept every guarantee"
+    return f"broke {number(numbers['promises_broken'])} of its {number(numbers['promises_made'])} guarantees"
 
 
 def _all_kept(comparison: Evidence, promising: list[str]) -> Iterator[str]:
     breaking = [label for label in promising if comparison.metrics[label]["promises_broken"]]
     if not breaking:
-        yield "Every promise was kept."
+        yield "Every guarantee was kept."
     else:
-        kept = "" if len(breaking) == len(promising) else "; all others were kept"
+        kept = "" if len(breaking) == len(promising) else "; the other policies kept all of theirs"
         yield f"{listed([f'{label} {_kept(comparison, label)}' for label in breaking])}{kept}."
 
 
@@ -128,7 +128,7 @@ def _without_a_deadline(comparison: Evidence) -> Iterator[str]:
         parts = [f"{duration(means[label])} under {label}" for label in named]
         if others := [means[label] for label in known[len(named) :]]:
             parts.append(f"{duration(min(others))} or more under {len(others)} others")
-        yield f"Jobs without a deadline take {listed(parts)}, on average from submission to end."
+        yield f"The mean response of jobs without a deadline is {listed(parts)}."
 
 
 def caveats(comparison: Evidence) -> list[str]:
@@ -210,7 +210,7 @@ def job_counts(
         where = f" {every}" if len(runs) > 1 else ""
         return [f"Jobs: {', '.join(parts)}; {number(common)} ran{where}."]
     named = list(runs) if len(runs) <= _MOST_RUNS + 1 else list(runs)[:_MOST_RUNS]
-    told = [f"{number(runs[name])} {'' if row else 'ran '}{name}" for row, name in enumerate(named)]
+    parts_run = [f"{number(runs[name])} {'' if row else 'ran '}{name}" for row, name in enumerate(named)]
     if others := [runs[name] for name in runs if name not in named]:
-        told.append(f"{number(min(others))} to {number(max(others))} in {len(others)} other runs")
-    return [f"Jobs: {', '.join(parts)}; {listed(told)}, {number(common)} of them {every}."]
+        parts_run.append(f"{number(min(others))} to {number(max(others))} in {len(others)} other runs")
+    return [f"Jobs: {', '.join(parts)}; {listed(parts_run)}, {number(common)} of them {every}."]

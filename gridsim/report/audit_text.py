@@ -26,27 +26,27 @@ def facts(audit: Audit) -> Iterator[tuple[str, str]]:
     """Return the counts with their names."""
     tally = audit.tally
     left = [f"{number(count)} {reason}" for reason, count in tally.left_out.items() if count]
-    yield "rows", f"{number(tally.read)} read, {number(tally.kept)} kept, left out: {listed(left) if left else 'none'}"
+    yield "rows", f"{number(tally.read)} read, {number(tally.kept)} kept, excluded: {listed(left) if left else 'none'}"
     if tally.damaged:
         yield "damaged rows", "; ".join(tally.damaged)
     yield (
         "order",
-        "submitted, started, ended" if not audit.early else f"{number(audit.early)} start before their submit",
+        "submitted, started, ended" if not audit.early else f"{number(audit.early)} start before their submit time",
     )
     if tally.runtimes_told:
         odd = f"{number(tally.not_span)} of {number(tally.runtimes_told)}"
-        yield "run times", f"{odd} differ by more than 1 s from the time between start and end"
+        yield "run times", f"{odd} differ by more than 1 s from end minus start"
     if audit.zero:
-        yield "no length", counted(audit.zero, "row")
+        yield "zero run time", counted(audit.zero, "row")
     share = percent(audit.over / audit.limits) if audit.limits else ""
-    yield "limits", f"{share} of {number(audit.limits)} ran more than 1 % beyond theirs" if share else "none"
+    yield "limits", f"{share} of {number(audit.limits)} ran more than 1 % beyond their limit" if share else "none"
     yield from _names(audit)
-    for view, what in (("ran", "as it ran"), ("unwaited", "as if nobody waited")):
+    for view, what in (("ran", "recorded schedule"), ("unwaited", "schedule without waiting")):
         if view in audit.span:
             first, last = audit.span[view]
             yield (
                 what,
-                f"{duration(last - first)} from the first {'start' if view == 'ran' else 'submit'} to the last end",
+                f"{duration(last - first)} from the first {'start' if view == 'ran' else 'submission'} to the last end",
             )
     if not math.isnan(audit.median):
         yield "median run time", duration(audit.median)
@@ -54,14 +54,14 @@ def facts(audit: Audit) -> Iterator[tuple[str, str]]:
 
 def _names(audit: Audit) -> Iterator[tuple[str, str]]:
     least = "at least " if audit.partly else ""
-    for name, found in (("job names", audit.ids), ("nodes held alone", audit.nodes)):
+    for name, found in (("job names", audit.ids), ("exclusive nodes", audit.nodes)):
         if found is None:
             continue
-        told = "none stands twice" if name == "job names" else "none is busy twice"
+        text = "no duplicates" if name == "job names" else "no overlaps"
         if found["overlaps"] or (found["names"] and name == "job names"):
-            told = f"{least}{number(found['names'])} stand several times, in {number(found['rows'])} rows"
-            told += f"; {number(found['overlaps'])} begin while another holds on"
-        yield name, told
+            text = f"{least}{number(found['names'])} occur several times, in {number(found['rows'])} rows"
+            text += f"; {number(found['overlaps'])} begin before an earlier one has ended"
+        yield name, text
 
 
 def rows(audit: Audit) -> Iterator[tuple[str, ...]]:
@@ -71,7 +71,7 @@ def rows(audit: Audit) -> Iterator[tuple[str, ...]]:
         name = f"{demand.resource} ({demand.kind})" if demand.kind else demand.resource
         yield (
             f"{name}, {_UNITS[demand.resource]}" if demand.resource in _UNITS else name,
-            number(demand.capacity) if known else "not known",
+            number(demand.capacity) if known else "unknown",
             _part(demand.asked, demand.capacity),
             *_cells(demand.ran, demand.capacity),
             *_cells(demand.unwaited, demand.capacity),
@@ -94,37 +94,37 @@ def verdict(audit: Audit) -> Iterator[str]:
     yield from _fit(audit)
     yield from (_impossible(it) for it in audit.infeasible)
     if not audit.exact:
-        yield "Rows are too many to be kept: peaks and times above are those of means of 2,048 equal parts of the time."
+        yield "The trace is too large for exact values: peaks and times above are of means over 2,048 equal intervals."
     if not audit.rows_conserved:
         left = number(sum(audit.tally.left_out.values()))
         kept = number(audit.tally.kept)
-        yield f"Rows got lost: {number(audit.tally.read)} were read, {kept} kept and {left} left out."
+        yield f"Rows are missing: {number(audit.tally.read)} were read, {kept} kept and {left} excluded."
     for demand in audit.demands:
         if not demand.conserved:
-            yield f"Of {_noun(demand)} some got lost: the area under the steps is not that of the rows."
+            yield f"Amounts of {_noun(demand)} are missing: the area under the steps differs from that of the rows."
     if audit.conserved:
-        yield "Nothing got lost: rows are kept or left out for a reason, and amounts times run times are the areas."
+        yield "Nothing is missing: each row is kept or excluded for a reason, and amounts times run times add up."
 
 
 def _noun(demand: Demand) -> str:
-    return f"GPUs of the kind {demand.kind}" if demand.kind else _WORDS.get(demand.resource, demand.resource)
+    return f"GPUs of type {demand.kind}" if demand.kind else _WORDS.get(demand.resource, demand.resource)
 
 
 def _fit(audit: Audit) -> Iterator[str]:
     known = [it for it in audit.demands if not math.isnan(it.capacity)]
     if not known:
-        yield "What the machine has is not known; give --platform, --cores, or [capacity] in the mapping."
+        yield "The capacity of the machine is unknown; give --platform, --cores, or [capacity] in the mapping."
         return
     grows = [it for it in known if it.unwaited is not None and it.unwaited.mean > it.capacity]
     if grows:
-        told = [f"{percent((it.unwaited.mean if it.unwaited else 0) / it.capacity)} of {_noun(it)}" for it in grows]
-        yield _text("does_not_fit", told=told)
+        needs = [f"{percent((it.unwaited.mean if it.unwaited else 0) / it.capacity)} of {_noun(it)}" for it in grows]
+        yield _text("does_not_fit", needs=needs)
     ran = [(it, it.ran) for it in known if it.ran is not None]
     idle = bool(ran) and all(use.peak <= _IDLE * it.capacity for it, use in ran)
     if not grows and not idle:
-        yield "The trace fits the machine: if nobody waited, it would need no more than there is on average."
+        yield "The trace fits the machine: without waiting, it would need at most the capacity on average."
     if not ran:
-        yield "The trace says no starts: nothing is known of how it ran."
+        yield "The trace has no start times, so the recorded schedule is unknown."
     elif idle:
         together = max(ran, key=lambda pair: pair[0].asked / pair[0].capacity)[0]
         peak = max(use.peak / it.capacity for it, use in ran)
@@ -134,8 +134,8 @@ def _fit(audit: Audit) -> Iterator[str]:
             yield _text("packing_problem", share=share, together=_noun(together), life=_life(audit))
     over = [(it, use) for it, use in ran if use.above > 0]
     if over:
-        told = [f"{percent(use.above)} of the time more {_noun(it)}" for it, use in over]
-        yield f"As it ran, it had {listed(told)} in use than there are: capacity, amounts or times are wrong."
+        parts = [f"{_noun(it)} {percent(use.above)} of the time" for it, use in over]
+        yield f"The recorded schedule exceeds the capacity ({listed(parts)}): capacity, amounts or times are wrong."
 
 
 def _peaks(audit: Audit) -> str:
@@ -156,17 +156,17 @@ def _life(audit: Audit) -> str:
     if math.isnan(audit.median):
         return ""
     first, last = audit.span["ran"]
-    return f", for the median job ran {duration(audit.median)} of {duration(last - first)}"
+    return f" (the median job ran {duration(audit.median)} of {duration(last - first)})"
 
 
 def _impossible(it: Infeasible) -> str:
     job = "one-node job" if it.of == "node" else "job"
-    jobs = f"{counted(it.jobs, job)} {'asks' if it.jobs == 1 else 'ask'}"
+    jobs = f"{counted(it.jobs, job)} {'requests' if it.jobs == 1 else 'request'}"
     if it.resource == "gpu_kind":
-        return f"{jobs} for more GPUs of a kind than the machine has of it, or for a kind that it has not."
+        return f"{jobs} more GPUs of a type than the machine has, or a type that it does not have."
     where = "the machine" if it.of == "machine" else "the largest node"
     resource = _WORDS.get(it.resource, it.resource)
-    return f"{jobs} for more {resource} than {where} has: up to {it.most:,.6g}, and there are {it.capacity:,.6g}."
+    return f"{jobs} more {resource} than {where} has: up to {it.most:,.6g} of {it.capacity:,.6g}."
 
 
 def findings(audit: Audit) -> list[str]:

@@ -26,6 +26,7 @@ from gridsim.report.figures import INK, PALETTE, drawing, short_labels
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
 from gridsim.report.pictures import Drawing, Picture
+from gridsim.report.replicas_text import VERDICTS
 from gridsim.report.sheet import WIDTH, broken
 from gridsim.report.tables import SHOWN, SHOWN_DAGS, shown
 from gridsim.words import counted, listed, number, percent, times
@@ -48,11 +49,6 @@ _TITLES = {
 
 _MOST = 3
 """Largest number of values, or metrics, named in a sentence."""
-
-_AGREED = {
-    "shake": ("shaking does not change it", "within the noise of the input"),
-    "resample": ("it holds in workloads like this one", "it depends on the workload"),
-}
 
 _FEW = 6
 """Number of workloads below which Wilcoxon's test cannot be significant at 95 %."""
@@ -97,14 +93,14 @@ def sentences(found: Comparisons) -> list[str]:
     """
     base = label(found, found.values[0])
     if len(found.values) < 2:
-        return [f"Only {base} was run, so there is nothing to compare it with."]
+        return [f"The campaign has only {base}, so there is nothing to compare."]
     if not found.metrics:
-        return ["No run has a number of any metric that is compared."]
+        return ["No run has any of the compared metrics."]
     if found.replicates == 1:
         return [_one_workload(found), *_missing(found)]
     headline, *others = found.metrics
-    told = [*_headline(found, headline), *_agreement(found, headline), *_in_passing(found, others), *_missing(found)]
-    return [*told, *_few(found), *_independence(found)]
+    lines = [*_headline(found, headline), *_agreement(found, headline), *_in_passing(found, others), *_missing(found)]
+    return [*lines, *_few(found), *_independence(found)]
 
 
 def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
@@ -112,13 +108,13 @@ def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
     there = [it for it in found.agreements if it.metric == metric and it.pairs]
     if not there:
         return
-    lead = "Shaken" if there[0].role == "shake" else "With users drawn anew"
+    lead = "In shaken replicas" if there[0].role == "shake" else "In workloads with resampled users"
     parts = [
         f"under {label(found, it.value)} in {number(it.lower)} of {number(it.pairs)} ({_verdict(it)})"
         for it in there[:_MOST]
     ]
     rest = len(there) - _MOST
-    more = [f"under {counted(rest, 'other')} as agreement.csv says"] if rest > 0 else []
+    more = [f"under {counted(rest, 'other')} (agreement.csv)"] if rest > 0 else []
     base = label(found, found.values[0])
     yield f"{lead}, {title(metric)} is lower {listed([*parts, *more])} than under {base}."
 
@@ -126,8 +122,7 @@ def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
 def _verdict(it: Agreement) -> str:
     """Return for how many workloads the replicas agree."""
     if it.workloads == 1:
-        sure, unsure = _AGREED[it.role]
-        return sure if it.certain else unsure
+        return str(VERDICTS[it.role]["does not change" if it.certain else "noise"])
     return f"replicas of {number(it.certain)} of {number(it.workloads)} workloads agree"
 
 
@@ -137,8 +132,8 @@ def _independence(found: Comparisons) -> Iterator[str]:
     if found.nested:
         yield _text("averaged_by_source", found=found, noun=noun)
     if found.of_one and found.agreements and not found.nested and found.sources == found.replicates:
-        what = "shaken" if found.agreements[0].role == "shake" else "with its users drawn anew"
-        yield f"All workloads are one, {what}: this is what holds of it, and says nothing of others."
+        what = "shaken" if found.agreements[0].role == "shake" else "with resampled users"
+        yield f"All workloads are replicas of one, {what}: the results apply to it, not to others."
     elif found.of_one:
         parts = "windows" if "window" in (found.comparing.replicates or ()) else "workloads"
         yield _text("parts_of_one_log", parts=parts)
@@ -146,12 +141,10 @@ def _independence(found: Comparisons) -> Iterator[str]:
 
 def _one_workload(found: Comparisons) -> str:
     base, metric = label(found, found.values[0]), found.metrics[0]
-    told = [it for it in found.overall(metric) if not math.isnan(it.test.ratio)]
-    parts = [f"{_times_of(it.test.ratio)} under {label(found, it.value)}" for it in told[:_MOST]]
+    known = [it for it in found.overall(metric) if not math.isnan(it.test.ratio)]
+    parts = [f"{_times_of(it.test.ratio)} under {label(found, it.value)}" for it in known[:_MOST]]
     what = f"; against {base}, {title(metric)} is {listed(parts)}" if parts else ""
-    return (
-        f"There is one workload, so no test is possible{what}. This is what happened to it, and says nothing of others."
-    )
+    return f"There is one workload, so no test is possible{what}. The result applies to this workload only."
 
 
 def _times_of(ratio: float) -> str:
@@ -170,18 +163,18 @@ def _headline(found: Comparisons, metric: str) -> Iterator[str]:
         yield from _reversed(found, metric, by["better"], higher)
     elif any(by[name] for name in ("worse", "equivalent", "no clear difference")):
         none = f"Under no other {found.comparing.factor} is {title(metric)}"
-        yield f"{none} clearly {lower} than under {base}, over {over}."
+        yield f"{none} significantly {lower} than under {base}, over {over}."
     if by["worse"]:
         parts = _parts(found, by["worse"], "" if by["better"] else corrected)
         yield f"It is {higher} {listed(parts)}."
     if by["equivalent"]:
         names = listed([label(found, it.value) for it in by["equivalent"]])
-        yield f"Within {percent(found.comparing.margin)} of {base}, and so as good as equal: {names}."
+        yield f"Equivalent to {base} (within {percent(found.comparing.margin)}): {names}."
     unclear = by["no clear difference"]
     if unclear:
         parts = [f"{label(found, it.value)} ({_unclear(it, found.comparing.confidence)})" for it in unclear[:_MOST]]
         more = [f"{len(unclear) - _MOST} others"] if len(unclear) > _MOST else []
-        yield f"Not clear against {base}: {listed([*parts, *more])}."
+        yield f"No significant difference from {base}: {listed([*parts, *more])}."
 
 
 def _distance(it: Compared) -> float:
@@ -245,7 +238,7 @@ def _unconfirmed(it: Compared, found: Comparisons) -> str:
 
 def _unclear(it: Compared, confidence: float) -> str:
     test = it.test
-    by = change.told(test.ratio - 1, change.HIGHER)
+    by = change.text(test.ratio - 1, change.HIGHER)
     span = change.span(test.ratio_low - 1, test.ratio_high - 1, change.HIGHER)
     return f"{by}, {100 * confidence:g} % interval {span}; {_probability(test.p_log_holm)}"
 
@@ -263,7 +256,7 @@ def _reversed(found: Comparisons, metric: str, winners: Sequence[Compared], wors
             which = f"{len(lost)} of {it.conditions} conditions, such as {condition_name(lost[0])}"
             parts.append(f"under {label(found, it.value)} in {which}")
     if parts:
-        yield f"But it is clearly {worse} {listed(parts[:_MOST])}."
+        yield f"But it is significantly {worse} {listed(parts[:_MOST])}."
 
 
 def _in_passing(found: Comparisons, metrics: Sequence[str]) -> Iterator[str]:
@@ -276,10 +269,10 @@ def _in_passing(found: Comparisons, metrics: Sequence[str]) -> Iterator[str]:
             for verdict in ("better", "worse")
             if any(it.test.verdict == verdict for it in overall)
         }
-        told = ", ".join(f"{verdict} under {who}" for verdict, who in names.items())
+        text = ", ".join(f"{verdict} under {who}" for verdict, who in names.items())
         if all(it.test.verdict == "equivalent" for it in overall):
-            told = "as good as equal under all"
-        parts.append(f"{title(metric)} is {told or 'clearly different under none'}")
+            text = "equivalent under all"
+        parts.append(f"{title(metric)} is {text or 'significantly different under none'}")
     if parts:
         rest = len(metrics) - len(parts)
         more = f"; the table has {rest} more" if rest else ""
@@ -301,7 +294,7 @@ def _missing(found: Comparisons) -> Iterator[str]:
     zeros = [it for it in overall if it.test.left_out]
     if zeros:
         parts = [f"{number(it.test.left_out)} for {label(found, it.value)}" for it in zeros[:_MOST]]
-        yield f"Workloads without a ratio, as one value is not above 0: {listed(parts)}."
+        yield f"Workloads without a ratio, because one value is not above 0: {listed(parts)}."
 
 
 def _few(found: Comparisons) -> Iterator[str]:
@@ -331,12 +324,12 @@ def pictures(found: Comparisons) -> Iterator[Picture]:
         rows = [it for it in found.overall(metric) if it.test.ratio > 0 and math.isfinite(it.test.ratio)]
         if rows:
             units = max(it.test.workloads - it.test.left_out for it in rows)
-            told = ", ".join(f"{ratio_shown(it.test.ratio)} under {label(found, it.value)}" for it in rows)
+            ratios = ", ".join(f"{ratio_shown(it.test.ratio)} under {label(found, it.value)}" for it in rows)
             yield Picture(
                 title(metric)[:1].upper() + title(metric)[1:],
                 f"Ratio to {label(found, found.values[0])} over {counted(units, unit(found))}, with "
-                f"{100 * found.comparing.confidence:g} % intervals; squares are clearly better, diamonds clearly "
-                f"worse: {told}.",
+                f"{100 * found.comparing.confidence:g} % intervals; squares are significantly better, diamonds "
+                f"significantly worse: {ratios}.",
                 Drawing(against(found, rows), metric.replace("_", "-")),
                 "comparisons.csv",
             )
@@ -402,7 +395,7 @@ _MOST_ROWS = 2_000
 _NOTES = (
     _text("comparison_note"),
     _text("p_values_note"),
-    "Intervals of means are Student's t over workloads, and much wider than those of ratios where workloads differ.",
+    "Intervals of means are Student's t over workloads; they are much wider than those of ratios if workloads differ.",
 )
 
 
@@ -455,7 +448,7 @@ def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
     grid = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        caption=f"* better, ! worse, = as good as equal ({_equal(found)})",
+        caption=f"* better, ! worse, = equivalent ({_equal(found)})",
         caption_justify="left",
     )
     grid.add_column("against " + "\n".join(broken(label(found, found.values[0]), 24)), max_width=32)
@@ -478,7 +471,7 @@ def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
 def _equal(found: Comparisons) -> str:
     """Return the text on the criterion for *equivalent*."""
     inside = 200 * found.comparing.confidence - 100
-    return f"{inside:.3g} % interval within {percent(found.comparing.margin)}, shown there"
+    return f"the {inside:.3g} % interval, shown for these, is within {percent(found.comparing.margin)}"
 
 
 def _paired(it: Compared) -> str:
@@ -497,8 +490,8 @@ def _columns_of(found: Comparisons, *taken: str) -> list[str]:
 
 def _comparison_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
     head = ("metric", "unit", "better", "over")
-    told = ("baseline", "conditions", "missing", "mean", "baseline_mean")
-    yield [*head, *_columns_of(found, *head, *told, *_TESTS), *told, *_TESTS]
+    columns = ("baseline", "conditions", "missing", "mean", "baseline_mean")
+    yield [*head, *_columns_of(found, *head, *columns, *_TESTS), *columns, *_TESTS]
     for it in found.found:
         condition = it.condition or {}
         yield [
@@ -511,11 +504,11 @@ def _comparison_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
 
 
 def _mean_rows(found: Comparisons) -> Iterator[Sequence[Any]]:
-    told = ("mean", "low", "high", "replicates", "missing")
-    yield ["metric", "unit", *_columns_of(found, "metric", "unit", *told), *told]
+    columns = ("mean", "low", "high", "replicates", "missing")
+    yield ["metric", "unit", *_columns_of(found, "metric", "unit", *columns), *columns]
     for it in found.means:
         names = (it.condition[name] for name in found.others)
-        yield [it.metric, KNOWN[it.metric].unit, *names, it.value, *(getattr(it, name) for name in told)]
+        yield [it.metric, KNOWN[it.metric].unit, *names, it.value, *(getattr(it, name) for name in columns)]
 
 
 def _write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
@@ -688,12 +681,12 @@ def _lead(found: Comparisons) -> Iterator[str]:
 def _facts(found: Comparisons) -> Iterator[tuple[str, str]]:
     how = found.comparing
     yield "Baseline", label(found, found.values[0])
-    yield "A workload is a value of", ", ".join(how.replicates or ()) or "nothing: there is one"
+    yield "A workload is a value of", ", ".join(how.replicates or ()) or "nothing: there is one workload"
     if found.nested:
-        yield "Tests are over", f"{number(found.sources)} {unit(found)}s, of which the workloads are parts"
-    yield "A condition is a value of", ", ".join(found.others) or "nothing: there is one"
-    yield "As good as equal", f"ratios from {_interval(1 / (1 + how.margin), 1 + how.margin)}"
-    yield "Intervals", f"{100 * how.confidence:g} %, each for itself: not widened for the others"
+        yield "Tests are over", f"{number(found.sources)} {unit(found)}s, which contain the workloads"
+    yield "A condition is a value of", ", ".join(found.others) or "nothing: there is one condition"
+    yield "Equivalent", f"ratios from {_interval(1 / (1 + how.margin), 1 + how.margin)}"
+    yield "Intervals", f"{100 * how.confidence:g} %, each without correction for the others"
 
 
 # ---- files --------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def _cuts(comparison: Evidence) -> list[str]:
         for name, value in (("first", comparison.warmup), ("last", comparison.cooldown))
         if value
     ]
-    return [f"Not counted: {number(cut)} jobs submitted in {listed(parts)} of the log{_counted_from(comparison)}."]
+    return [f"Excluded: {number(cut)} jobs submitted in {listed(parts)} of the log{_counted_from(comparison)}."]
 
 
 def _counted_from(comparison: Evidence) -> str:
@@ -71,30 +71,30 @@ def _counted_from(comparison: Evidence) -> str:
     if calendar is None or not kept.any():
         return ""
     first, last = (float(seconds(int(end))) for end in (submit[kept].min(), submit[kept].max()))
-    return f"; counted are those of {between(first, last, calendar)}"
+    return f"; the other jobs were submitted from {between(first, last, calendar)}"
 
 
 def _statuses(comparison: Evidence) -> list[str]:
-    told = []
+    found = []
     for name, text in (
-        ("killed_walltime", "killed at the walltime {they} had asked for"),
-        ("rejected", "rejected: the machine can never run {them}"),
-        ("unadmitted", "turned away by admission"),
+        ("killed_walltime", "killed at {their} requested walltime"),
+        ("rejected", "rejected because the machine can never run {them}"),
+        ("unadmitted", "rejected by admission"),
     ):
         counts = {label: numbers[name] for label, numbers in comparison.metrics.items()}
         if len(set(counts.values())) == 1:
             count = next(iter(counts.values()))
             if count:
                 each = " under every policy" if len(counts) > 1 else ""
-                one = {"they": "it", "them": "it"} if count == 1 else _MANY
-                told.append(f"{_jobs(count)} {text.format(**one)}{each}.")
+                one = {"their": "its", "them": "it"} if count == 1 else _MANY
+                found.append(f"{_jobs(count)} {text.format(**one)}{each}.")
         else:
             parts = listed([f"{number(count)} under {label}" for label, count in counts.items()])
-            told.append(f"Jobs {text.format(**_MANY)}: {parts}.")
-    return told
+            found.append(f"Jobs {text.format(**_MANY)}: {parts}.")
+    return found
 
 
-_MANY = {"they": "they", "them": "them"}
+_MANY = {"their": "their", "them": "them"}
 
 
 def _jobs(count: float) -> str:
@@ -104,7 +104,7 @@ def _jobs(count: float) -> str:
 def _problems(provenance: Mapping[str, Any]) -> list[str]:
     """Return the excluded and changed lines of the log, each kind with its count."""
     parts = []
-    for rule, text in (("skip", "left out"), ("repair", "repaired")):
+    for rule, text in (("skip", "skipped"), ("repair", "repaired")):
         found = [entry for entry in provenance.get("problems", ()) if entry["rule"] == rule and entry["count"]]
         if found:
             total = sum(entry["count"] for entry in found)
@@ -126,22 +126,22 @@ def _machines(info: Mapping[str, Any]) -> list[str]:
     >>> bigger = {"cores": 40, "nodes": [{"more": 2, "node": node}], "pools": {}}
     >>> for line in _machines({"machines": {"now": {"cores": 32, "nodes": [], "pools": {}}, "bigger": bigger}}):
     ...     print(line)
-    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is of each policy's own.
+    The policies run on different machines: now on 32 cores and bigger on 40 cores; utilisation is per machine.
     Compared with now, the machine of bigger has 2 more nodes of 4 cores, in partition batch.
     """
     machines = info.get("machines", {})
     if not machines:
         return []
     sizes = listed([f"{label} on {counted(each['cores'], 'core')}" for label, each in machines.items()])
-    told = [f"The policies run on different machines: {sizes}; utilisation is of each policy's own."]
+    lines = [f"The policies run on different machines: {sizes}; utilisation is per machine."]
     base = next(iter(machines))
     for label, each in machines.items():
         nodes = [(it["more"], node_text(_node(it["node"]))) for it in each["nodes"]]
         words = [f"{counted(abs(n), 'more node' if n > 0 else 'fewer node')} of {text}" for n, text in nodes]
         pools = [f"{number(abs(n))} {'more' if n > 0 else 'fewer'} {name}" for name, n in each["pools"].items()]
         if words or pools:
-            told.append(f"Compared with {base}, the machine of {label} has {'; '.join([*words, *pools])}.")
-    return told
+            lines.append(f"Compared with {base}, the machine of {label} has {'; '.join([*words, *pools])}.")
+    return lines
 
 
 def _node(it: Mapping[str, Any]) -> NodeGroup:
@@ -166,23 +166,23 @@ def _predictions(records: Mapping[str, Record], metrics: Mapping[str, Mapping[st
     >>> from gridsim.record import Predictions
     >>> record = Record.from_rows([dict(submit=0, start=0, end=30, cores=1, estimate=100)])
     >>> record = replace(record, predictions=Predictions(np.array([20_000_000]), np.array([1])))
-    >>> believed, cost = _predictions({"easy++": record}, {"easy++": prediction_metrics(record)})
-    >>> believed.partition(": ")[0]
-    'Under easy++, run times were predicted with an accuracy of 0.67 (the requests have 0.30; 1 is perfect)'
-    >>> cost.rpartition(", ")[2]
-    '33 % of all that was held.'
+    >>> predicted, cost = _predictions({"easy++": record}, {"easy++": prediction_metrics(record)})
+    >>> predicted.partition(": ")[0]
+    'Under easy++, run times were predicted with an accuracy of 0.67 (requested times 0.30; 1 is perfect)'
+    >>> cost.rpartition(" (")[2]
+    '33 % of all core-hours).'
     """
     knowing = [label for label, record in records.items() if record.predictions and record.predictions.oracle]
     if knowing:
-        yield f"Under {listed(knowing)} plans were made with true run times, which no scheduler knows."
+        yield f"Under {listed(knowing)}, plans use true run times, which no real scheduler knows."
     for label, record in records.items():
         numbers = metrics[label]
         if record.predictions is None or record.predictions.oracle or "prediction_accuracy" not in numbers:
             continue
-        requests = f"the requests have {numbers['request_accuracy']:.2f}; 1 is perfect"
+        requests = f"requested times {numbers['request_accuracy']:.2f}; 1 is perfect"
         accuracy = f"{numbers['prediction_accuracy']:.2f} ({requests})"
-        under = f"{percent(numbers['prediction_under'])} of the jobs ran longer than first expected"
-        corrected = f"a job was corrected {numbers['corrections']:.2f} times on average"
+        under = f"{percent(numbers['prediction_under'])} of the jobs ran longer than first predicted"
+        corrected = f"predictions were corrected {numbers['corrections']:.2f} times per job"
         yield f"Under {label}, run times were predicted with an accuracy of {accuracy}: {under}, and {corrected}."
         hours, share = _beyond(record)
         shown = number(hours) if hours >= 100 else f"{hours:.3g}"

@@ -38,18 +38,18 @@ LONGER = Words("shorter", "longer", "as long")
 HIGHER = Words("lower", "higher", "as high")
 
 
-def at_least(*, timed: bool = True) -> str:
+def threshold(*, timed: bool = True) -> str:
     """Return the text of the threshold for a loss of a group of jobs; for SLRs only the relative threshold.
 
     Examples
     --------
-    >>> at_least()
-    'by 5 % and 1 min at least'
+    >>> threshold()
+    'threshold: 5 % and 1 min'
     """
-    return f"by {percent(MATTERS)}{f' and {duration(MATTERS_SECONDS)}' if timed else ''} at least"
+    return f"threshold: {percent(MATTERS)}{f' and {duration(MATTERS_SECONDS)}' if timed else ''}"
 
 
-def told(
+def text(
     part: float, words: Words = MORE, shown: Callable[[float], str] = percent, *, many_from: float = 1 + _TIMES
 ) -> str:
     """Return the text of a change: *part* of the base, or an amount formatted by *shown*.
@@ -58,7 +58,7 @@ def told(
 
     Examples
     --------
-    >>> told(-0.634), told(0.032, LONGER), told(13.2), told(0.0)
+    >>> text(-0.634), text(0.032, LONGER), text(13.2), text(0.0)
     ('63 % less', '3.2 % longer', '14 times as much', '0 % more')
     """
     if math.isnan(part):
@@ -83,7 +83,7 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     if low < 0 < high:
         return f"{_end(low, words, shown)} to {_end(high, words, shown)}"
     near, far = sorted((low, high), key=abs)
-    end = told if _beyond(1 + near) else _end  # an interval needs at least one end within the bounds
+    end = text if _beyond(1 + near) else _end  # an interval needs at least one end within the bounds
     first, second = (end(math.copysign(part, far), words, shown).split(" ") for part in (near, far))
     if first == second:
         return " ".join(first)
@@ -98,7 +98,7 @@ def _end(part: float, words: Words, shown: Callable[[float], str]) -> str:
         return f"{ABOVE} {words.many}"
     if shown is percent and 1 + part < 1 / EXTREME:
         return f"more than {percent(1 - 1 / EXTREME)} {words.less}"
-    return told(part, words, shown)
+    return text(part, words, shown)
 
 
 def _beyond(ratio: float) -> bool:

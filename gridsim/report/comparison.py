@@ -78,15 +78,15 @@ class Comparison(Evidence):
     def sentences(self) -> list[str]:
         """Return the main results with their significance, followed by notes on the numbers.
 
-        `warnings` come first.
+        `warnings` are at the beginning.
 
         Returns
         -------
         list of str
             Sentences, the most important first.
         """
-        told = [*sentences.answer(self), *replicas_text.answer(self), *flurries_text.answer(self)]
-        return [*self.warnings(), *told, *caveats.caveats(self)]
+        answer = [*sentences.answer(self), *replicas_text.answer(self), *flurries_text.answer(self)]
+        return [*self.warnings(), *answer, *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
         """Return warnings to be read first, such as poor agreement of the site's own policy with the log.
@@ -112,8 +112,8 @@ class Comparison(Evidence):
             (row.title, *(f"{cell.text} *" if cell.best else cell.text for cell in row.cells.values()))
             for row in self.table()
         ]
-        told = sentences.answer(self)
-        return card(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=told, marked="*")
+        lines = sentences.answer(self)
+        return card(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=lines, marked="*")
 
     def to_pandas(self, what: str = "metrics") -> Any:
         """Return the numbers of the comparison as a tidy pandas data frame, one value per row.
@@ -191,7 +191,7 @@ class Comparison(Evidence):
         """
         from gridsim.report.page import render  # matplotlib and Jinja2: only if a page is made
 
-        write_text(path, render(self, beside={file.name for file in Path(path).parent.glob("*.csv")}, drawn=drawn))
+        write_text(path, render(self, files={file.name for file in Path(path).parent.glob("*.csv")}, drawn=drawn))
         return Path(path)
 
     def write(self, folder: str | Path) -> set[str]:

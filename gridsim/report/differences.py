@@ -109,20 +109,20 @@ def _claim(comparison: Evidence, clear: Sequence[Difference], terms: Terms, part
         over = "" if same_jobs else f"; over the {number(other.jobs)} jobs that ran under both"
         parts[-1] += f" ({sure(other, words)}{family}{over})"
         family = ""
-    told = "; ".join(parts)
+    text = "; ".join(parts)
     if (more := len(clear) - MOST) > 0:
-        told += f"; {counted(more, 'more significant difference')}: differences.csv"
+        text += f"; {counted(more, 'more significant difference')}: differences.csv"
     if over_common:
-        return f"Over the jobs that ran under every policy, {told[0].lower()}{told[1:]}."
-    return f"{told[0].upper()}{told[1:]}."
+        return f"Over the jobs that ran under every policy, {text[0].lower()}{text[1:]}."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _higher(it: Difference) -> str:
     """Return how much higher or lower the mean of a policy is than the baseline's, with a conjunction."""
     if math.isnan(it.ratio):
         return f"{changed(it, change.HIGHER)} than"
-    told = change.told(it.ratio - 1, change.HIGHER, many_from=_MANY)
-    return f"{told} {'as' if told.endswith(change.HIGHER.many) else 'than'}"
+    text = change.text(it.ratio - 1, change.HIGHER, many_from=_MANY)
+    return f"{text} {'as' if text.endswith(change.HIGHER.many) else 'than'}"
 
 
 def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
@@ -178,8 +178,8 @@ def _factor(ratio: float) -> str:
 def changed(it: Difference, words: change.Words = change.MORE) -> str:
     """Return the change of the mean relative to the baseline; an amount if the ratio is undefined."""
     if math.isnan(it.ratio):
-        return change.told(it.mean, words, _amount_of(it))
-    return change.told(it.ratio - 1, words)
+        return change.text(it.mean, words, _amount_of(it))
+    return change.text(it.ratio - 1, words)
 
 
 def sure(it: Difference, words: change.Words = change.MORE) -> str:
@@ -232,7 +232,7 @@ def intervals_are_of(found: Iterable[Difference], replicated: Sequence[Replicate
         return
     resampled = next((it for it in replicated if it.role == "resample"), None)
     if resampled is not None and resampled.replicas >= FEWEST_REPLICAS:
-        yield "Intervals are for other periods of this length with other users like these on this machine."
+        yield "Intervals are for other periods of this length with similar users on this machine."
         return
     yield "Intervals are for other periods of this length with the same users on this machine."
     if resampled is not None:

@@ -26,8 +26,8 @@ def from_log(found: Explanation) -> list[str]:
     >>> schedule = JobSchedule.of(Record.from_rows([dict(submit=0, start=63, end=90, cores=1)]))
     >>> logged = schedule._replace(logged_start=[855.0], logged_reason=["Licenses"])
     >>> from_log(explain(logged, 1))  # doctest: +NORMALIZE_WHITESPACE
-    ['In the log this job waited 14 min 15 s (reason Licenses); the simulation gives 1 min 3 s, so its story below is
-    not that of the log.']
+    ['In the log, this job waited 14 min 15 s (reason Licenses); the simulation gives 1 min 3 s, so the explanation
+    below is not that of the recorded wait.']
     """
     logged, wait = found.logged_wait, found.first_wait
     if logged is None:
@@ -36,47 +36,47 @@ def from_log(found: Explanation) -> list[str]:
     first = " before its first run" if found.cut else ""
     waited = "did not start" if math.isnan(logged) else f"waited {duration(logged)}{first}{reason}"
     gives = "does not start it" if math.isnan(wait) else f"gives {duration(wait)}"
-    told = f"In the log this job {waited}; the simulation {gives}"
+    text = f"In the log, this job {waited}; the simulation {gives}"
     if (math.isnan(logged) and math.isnan(wait)) or agrees(wait, logged):
         reasons = dict(found.reasons)  # a short wait may have none
         if not reason or found.logged_reason in reasons or (logged <= NEAR_SECONDS and not reasons):
-            return [f"{told}, which agrees."]
-        told += ", but not for that reason"
-    return [f"{told}, so its story below is not that of the log."]
+            return [f"{text}, which agrees."]
+        text += ", but for another reason"
+    return [f"{text}, so the explanation below is not that of the recorded wait."]
 
 
 def sentences(found: Explanation, label: str) -> list[str]:
     """Return the explanation as sentences."""
     of = f" of user {found.user}" if found.user else ""
     places = [f"{label} {name}" for label in PLACES if (name := getattr(found, label))]
-    told_of = f" ({', '.join(places)})" if places else ""
-    asked = f"Job {_called(found)}{of}{told_of} asked for {counted(found.cores, 'core')}{_of(found)} for "
+    owner = f" ({', '.join(places)})" if places else ""
+    asked = f"Job {_called(found)}{of}{owner} requested {counted(found.cores, 'core')}{_of(found)} for "
     asked += duration(found.estimate)
     if math.isnan(found.start):
         return [f"{asked}, and did not run under {label} ({_why_not(found)}).", *_dates(found)]
     runs = found.pieces + found.cut
     if found.wait <= 0 and runs == 1:
         return [f"{asked}, and started at once under {label}: {_free(found)}.", *_dates(found)]
-    told = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
-    told += _said(found) if found.room == "nodes" else _room(found)
+    lines = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
+    lines += _said(found) if found.room == "nodes" else _room(found)
     if runs > 1:
-        told.append(_text("last_run", run=_run(found), start=found.start - found.submit))
-    told.append(_queue(found))
+        lines.append(_text("last_run", run=_run(found), start=found.start - found.submit))
+    lines.append(_queue(found))
     if found.holders:
         all_of_it = found.room in WHOLE or found.reach >= found.machine
-        there = "" if all_of_it else "there "
-        what = "largest part was" if len(found.holders) == 1 else "largest parts were"
-        told.append(f"Of what was in use {there}meanwhile, the {what} held by {_listed(found.holders)}.")
+        there = "" if all_of_it else " there"
+        jobs, were = ("job", "was") if len(found.holders) == 1 else ("jobs", "were")
+        lines.append(f"While it waited, the {jobs} with the most core-hours{there} {were} {_listed(found.holders)}.")
     if found.outlived:
-        went_on = [f"{_short(one)} ({duration(beyond)})" for one, beyond in found.outlived]
-        told.append(f"Meanwhile these ran on beyond what was predicted of them: {listed(went_on)}.")
+        late = [f"{_short(one)} ({duration(beyond)})" for one, beyond in found.outlived]
+        lines.append(f"While it waited, these jobs exceeded their predicted run times: {listed(late)}.")
     if found.freeing:
-        told.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
-    return told
+        lines.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
+    return lines
 
 
 def _chain(found: Explanation) -> str:
-    return "" if found.pieces == 1 else f", before the {number(found.pieces)} pieces of its chain together"
+    return "" if found.pieces == 1 else f", summed over the {number(found.pieces)} pieces of its chain"
 
 
 def _lost(found: Explanation) -> str:
@@ -84,7 +84,7 @@ def _lost(found: Explanation) -> str:
     return (
         ""
         if not found.cut
-        else f", besides {duration(found.lost)} in {counted(found.cut, 'run')} that others cut short"
+        else f", in addition to {duration(found.lost)} in {counted(found.cut, 'run')} stopped for other jobs"
     )
 
 
@@ -98,12 +98,13 @@ def _dates(found: Explanation) -> list[str]:
     if not found.submitted:
         return []
     if not found.started:
-        return [f"It came at {found.submitted}."]
+        return [f"It was submitted at {found.submitted}."]
     if found.started == found.submitted:
-        at_once = "came and started at" if found.wait <= 0 else "came and started within the second at"
-        return [f"It {at_once} {found.submitted}."]
+        if found.wait <= 0:
+            return [f"It was submitted and started at {found.submitted}."]
+        return [f"It was submitted at {found.submitted} and started within the same second."]
     what = "started" if found.pieces + found.cut == 1 else f"its last {_run(found)} started"
-    return [f"It came at {found.submitted} and {what} at {found.started}."]
+    return [f"It was submitted at {found.submitted} and {what} at {found.started}."]
 
 
 WHOLE = ("machine", "pooled")
@@ -115,34 +116,36 @@ MEANING = text_table("explain", "reasons")
 
 def _of(found: Explanation) -> str:
     """Return the number of eligible cores."""
-    if found.room == "nodes" and 0 <= found.reach < found.machine:
-        return f" of {number(found.reach)} that it could have (the machine has {number(found.machine)})"
-    if found.room in (*WHOLE, "nodes"):
+    place = found.room
+    if place == "nodes" and 0 <= found.reach < found.machine:
+        return f" of {number(found.reach)} eligible (the machine has {number(found.machine)})"
+    if place in (*WHOLE, "nodes"):
         return f" of {number(found.machine)}"
-    return f" of {number(found.reach)} in {found.room} (the machine has {number(found.machine)})"
+    return f" of {number(found.reach)} in {place} (the machine has {number(found.machine)})"
 
 
 def _free(found: Explanation) -> str:
     """Return the number and scope of cores that were free at submission."""
-    if found.room == "nodes":
-        return f"{_are(found.free)} free on nodes that it could have"
-    if found.room == "pooled":
-        return f"{_are(found.free)} free in all partitions together, which this policy takes for one"
-    return f"{_are(found.free)} free" + ("" if found.room == "machine" else f" in {found.room}")
+    place = found.room
+    if place == "nodes":
+        return f"{_are(found.free)} free on eligible nodes"
+    if place == "pooled":
+        return f"{_are(found.free)} free in all partitions, which this policy treats as one pool"
+    return f"{_are(found.free)} free" + ("" if place == "machine" else f" in {place}")
 
 
 def _said(found: Explanation) -> list[str]:
     """Return the reasons of the scheduler for the wait."""
-    told = [f"When it came, {_free(found)}."]
+    lines = [f"At its submission, {_free(found)}."]
     if not found.reasons:
-        return told
+        return lines
     parts = [_reason(word, held) for word, held in found.reasons]
-    return [*told, f"Of its wait: {listed(parts)}."]
+    return [*lines, f"Reasons for its wait: {listed(parts)}."]
 
 
 def _reason(word: str, held: float) -> str:
     if word == "None":
-        return f"{duration(held)} for the next scheduling pass"
+        return f"{duration(held)} until the next scheduling cycle"
     return f"{duration(held)} {word} ({MEANING.get(word, 'a limit of the site')})"
 
 
@@ -190,44 +193,39 @@ _LACKED: dict[str, str] = text_table("explain", "lacked")
 
 
 def _lacked(word: str) -> str:
-    return _LACKED.get(word, f"it was short of {word}, and of nothing else")
+    return _LACKED.get(word, f"it lacked only {word}")
 
 
 def _room(found: Explanation) -> list[str]:
-    when = f"When it came, {_free(found)}"
+    when = f"At its submission, {_free(found)}"
     if found.short_of:
         return [f"{when}; {_lacked(found.short_of)}."]
     if not found.enough > 0:
-        return [f"{when}; until it started there was never room for it."]
-    kept = "there was room for it, and the policy kept that for others."
+        return [f"{when}; until its start, there were never enough free cores for it."]
+    kept = "there were enough, but the policy kept them for other jobs."
     if found.short > 0:
-        told = [
-            f"{when}. For {duration(found.short)} there was too little room for it; for {duration(found.enough)} {kept}"
-        ]
+        short = f"For {duration(found.short)} there were too few free cores for it"
+        lines = [f"{when}. {short}; for {duration(found.enough)} {kept}"]
     else:
-        told = [f"{when}; all the time {kept}"]
+        lines = [f"{when}; until its start {kept}"]
     if found.first:
         one = found.first[0]
-        told.append(_text("first_in_queue", one=one, job=_short(one)))
-    return told
+        lines.append(_text("first_in_queue", one=one, job=_short(one)))
+    return lines
 
 
 def _queue(found: Explanation) -> str:
     many = {0: "No job", 1: "One job"}.get(found.ahead, f"{number(found.ahead)} jobs")
-    told = f"{many} stood before it"
+    text = f"{many} {'were' if found.ahead > 1 else 'was'} ahead of it in the queue"
     if found.ahead:
-        told += f" ({_work(found.ahead_work)})"
+        text += f" ({_work(found.ahead_work)})"
     if not found.passed:
-        return f"{told}; nobody who came later started earlier."
-    later = (
-        "one job that came later started earlier"
-        if found.passed == 1
-        else (f"{number(found.passed)} jobs that came later started earlier")
-    )
-    largest = "the largest part of it " if found.passed > 1 else ""
+        return f"{text}; no later job started first."
+    later = "One later job" if found.passed == 1 else f"{number(found.passed)} later jobs"
+    largest = "the largest part by " if found.passed > 1 else ""
     most = f", {largest}{_short(found.passing[0])}" if found.passing else ""
-    told = f"{told}; {later} ({_work(found.passed_work)}{most})."
-    return f"{told} {_whose(found)}" if found.passed > 1 and found.passers else told
+    whose = f": {_whose(found)}" if found.passed > 1 and found.passers else ""
+    return f"{text}. {later} started first ({_work(found.passed_work)}{most}){whose}."
 
 
 def _whose(found: Explanation) -> str:
@@ -237,7 +235,7 @@ def _whose(found: Explanation) -> str:
         for user, count in found.passers[:SHOWN]
     ]
     rest = found.passed - sum(count for _, count in found.passers[:SHOWN])
-    return f"They are {listed([*shown, *([f'{number(rest)} of others'] if rest else [])])}."
+    return listed([*shown, *([f"{counted(rest, 'other')}"] if rest else [])])
 
 
 def _listed(others: Sequence[Other]) -> str:

@@ -406,15 +406,15 @@ def deadlines(outcomes: Mapping[str, Mapping[str, int]]) -> Figure:
         for name in _OUTCOMES
         if any(counts[name] for counts in outcomes.values())
     ]
-    return _shares([short[label] for label in outcomes], parts, "share of the jobs that ask for a deadline")
+    return _shares([short[label] for label in outcomes], parts, "share of the jobs that request a deadline")
 
 
 _OUTCOMES: Mapping[str, dict[str, Any]] = {
-    "promised": {"color": _BETTER},
-    "promised later": {"color": _BETTER, "alpha": 0.6},
-    "met without a promise": {"color": _SAME},
+    "guaranteed": {"color": _BETTER},
+    "guaranteed later": {"color": _BETTER, "alpha": 0.6},
+    "met without a guarantee": {"color": _SAME},
     "missed": {"color": _WORSE, "alpha": 0.6},
-    "refused": {"color": _WORSE},
+    "rejected": {"color": _WORSE},
 }
 
 
@@ -447,8 +447,8 @@ def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], Flo
 def legend(axes: Axes, among: Sequence[str] = ()) -> None:
     """Add a legend above the figure with as many columns as fit; labels are shortened as for all of *among*."""
     handles, labels = axes.get_legend_handles_labels()
-    told = short_labels([*among, *(label for label in labels if label not in among)])
-    short = {label: told[label] for label in labels}
+    every = short_labels([*among, *(label for label in labels if label not in among)])
+    short = {label: every[label] for label in labels}
     columns = max(1, 66 // (max(map(len, short.values()), default=0) + 9))
     rows = -(-len(labels) // columns)
     if rows > 1:

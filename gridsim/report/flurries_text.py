@@ -36,7 +36,7 @@ def rows(workload: Workload, rule: WithoutFlurries) -> list[dict[str, Any]]:
     ]
 
 
-def _told(workload: Workload, found: Sequence[Flurry]) -> str:
+def _described(workload: Workload, found: Sequence[Flurry]) -> str:
     """Return user, period and size of flurries as text."""
     calendar = calendar_of(workload.provenance)
     return listed(
@@ -59,7 +59,7 @@ def in_log(workload: Workload, *, asked: bool) -> list[str]:
     found = [] if asked else [it for it, _ in flurries(workload)]
     if not found:
         return []
-    return [_text("flurry", told=_told(workload, found))]
+    return [_text("flurry", found=_described(workload, found))]
 
 
 def answer(comparison: Evidence) -> Iterator[str]:
@@ -73,34 +73,34 @@ def answer(comparison: Evidence) -> Iterator[str]:
         for label, numbers in comparison.metrics.items()
     ]
     workload, fewer = comparison.records[comparison.baseline].workload_given, len(other.records[other.baseline])
-    told = f"the mean {comparison.headline} is {listed(means)}"
-    yield from without(workload, fewer, told, sentences.answer(comparison), sentences.answer(other))
+    text = f"the mean {comparison.headline} is {listed(means)}"
+    yield from without(workload, fewer, text, sentences.answer(comparison), sentences.answer(other))
 
 
-def without(workload: Workload, fewer: int, told: str, said: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+def without(workload: Workload, fewer: int, means: str, before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     """Return the effect of excluding flurries: numbers, and changed sentences.
 
     Parameters
     ----------
     fewer : int
         Number of remaining jobs.
-    told : str
+    means : str
         Text with the numbers with and without flurries.
-    said, now : sequence of str
+    before, after : sequence of str
         Sentences with and without flurries.
     """
     found = [it for it, _ in flurries(workload)]
     if not found:
-        yield "No user floods the log, so there is nothing to leave out."
+        yield "The log has no flurry, so no jobs are left out."
         return
     left = number(len(workload) - fewer)
-    yield f"Without the flurry of {_told(workload, found)}, {left} jobs fewer, {told}."
-    before = {_words(sentence) for sentence in said}
-    changed = [sentence for sentence in now if _words(sentence) not in before]
+    yield f"Without the flurry of {_described(workload, found)}, {left} jobs fewer, {means}."
+    known = {_words(sentence) for sentence in before}
+    changed = [sentence for sentence in after if _words(sentence) not in known]
     if changed:
-        yield f"Then the answer is another one: {' '.join(changed)}"
+        yield f"The conclusions change without it: {' '.join(changed)}"
     else:
-        yield "Then the answer is the same but for its numbers."
+        yield "The conclusions are the same without it; only the numbers differ."
 
 
 def _words(sentence: str) -> str:

@@ -171,7 +171,7 @@ def pack(
     submit = clock.ticks(logged)
     runtime = clock.held(record.select(shown))
     places = {label: found for label in _PLACES if (found := _names(workload, label))}
-    colours = {label: _told(workload, label) for label in _COLOURS if _several(workload, label)}
+    colours = {label: _titled(workload, label) for label in _COLOURS if _several(workload, label)}
     columns = _of_jobs(workload, submit, runtime, clock, {**places, **colours})
     bands = None if axes else by_partition(records, platform)
     policies = [
@@ -252,7 +252,7 @@ def _several(workload: Workload, label: str) -> bool:
     return len(np.unique(column[column != UNKNOWN])) > 1
 
 
-def _told(workload: Workload, label: str) -> dict[str, Any]:
+def _titled(workload: Workload, label: str) -> dict[str, Any]:
     """Return the name of a label, and names of its values, if there are any."""
     return {"title": _COLOURS[label], "names": _names(workload, label)}
 
@@ -351,11 +351,11 @@ def _pieces(placed: CoreAssignment, shown: slice, *, sizes: bool = False) -> dic
     """Return the rows that jobs are drawn on; *sizes* of all pieces, else only for jobs in several pieces."""
     count = np.diff(placed.offset)[shown]
     pieces = slice(int(placed.offset[shown.start]), int(placed.offset[shown.stop]))
-    told = np.repeat(count, count) > (0 if sizes else 1)
+    sized = np.repeat(count, count) > (0 if sizes else 1)
     return {
         "pieces": narrowed(count),
         "low": narrowed(placed.low[pieces]),
-        "size": narrowed(placed.size[pieces][told]),
+        "size": narrowed(placed.size[pieces][sized]),
     }
 
 

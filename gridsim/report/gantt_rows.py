@@ -66,26 +66,28 @@ def by_partition(records: Mapping[str, Record], platform: Platform | None = None
     if (known != UNKNOWN).sum() < 2:
         return None
     names = workload.names.get("partition", ())
-    told = [_name(number, names) for number in known.tolist()]
-    sizes = np.array([_sizes(platform).get(name, 0) for name in told])
+    titles = [_name(number, names) for number in known.tolist()]
+    sizes = np.array([_sizes(platform).get(name, 0) for name in titles])
     if len(known) > MOST_BANDS:
         area = np.bincount(of, weights=workload.area)
         large = np.sort(np.argsort(-area, kind="stable")[: MOST_BANDS - 1])
         own = np.full(len(known), len(large))
         own[large] = np.arange(len(large))
         sizes = np.array([*sizes[large], _together(np.delete(sizes, large))])
-        of, told = own[of], [*(told[place] for place in large), f"{len(known) - len(large)} others"]
+        of, titles = own[of], [*(titles[place] for place in large), f"{len(known) - len(large)} others"]
     needed = [
         max(
             most_at_once(record.start_us[of == band], record.end_us[of == band], record.given[of == band])
             for record in records.values()
         )
-        for band in range(len(told))
+        for band in range(len(titles))
     ]
     if sum(width > 0 for width in needed) < 2:
         return None
     cores = np.maximum(needed, sizes * (np.array(needed) > 0))
-    return Bands(tuple(told), tuple(cores.tolist()), of.astype(np.int64), sized=bool((cores == sizes)[cores > 0].all()))
+    return Bands(
+        tuple(titles), tuple(cores.tolist()), of.astype(np.int64), sized=bool((cores == sizes)[cores > 0].all())
+    )
 
 
 def _sizes(platform: Platform | None) -> dict[str, int]:

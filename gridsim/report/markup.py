@@ -49,7 +49,7 @@ def texts(subject: str) -> Callable[..., str]:
     Examples
     --------
     >>> texts("rejections")("offers", label="msb", numbers={"offers_taken": 3, "offers_made": 4})
-    'Under msb, 3 of 4 jobs that were offered a later deadline took it.'
+    'Under msb, 3 of 4 jobs that were offered a later deadline accepted it.'
     """
 
     def text(name: str, /, **values: Any) -> str:

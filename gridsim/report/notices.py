@@ -29,36 +29,35 @@ def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
     Examples
     --------
     >>> sentences({"a": [Notice("PriorityWeigthAge", unknown=True, nearest="PriorityWeightAge")], "b": []})
-    ['Under a: Slurm knows no PriorityWeigthAge (did you mean PriorityWeightAge?), so that is without effect here.']
+    ['Under a: unknown to Slurm and ignored: PriorityWeigthAge (did you mean PriorityWeightAge?).']
     """
     kinds = (_unknown, lambda it: it.unknown), (_outside, lambda it: it.outside), (_not_followed, _is_not_followed)
-    return [told for tell, kind in kinds for told in _told(found, tell, kind)]
+    return [text for text_of, kind in kinds for text in _by_label(found, text_of, kind)]
 
 
 def _is_not_followed(notice: Notice) -> bool:
     return not (notice.unknown or notice.outside)
 
 
-def _told(
-    found: Mapping[str, Sequence[Notice]], tell: Callable[[Sequence[Notice]], str], kind: Callable[[Notice], bool]
+def _by_label(
+    found: Mapping[str, Sequence[Notice]], text_of: Callable[[Sequence[Notice]], str], kind: Callable[[Notice], bool]
 ) -> Iterator[str]:
     groups: dict[tuple[Notice, ...], list[str]] = {}
     for label, notices in found.items():
         groups.setdefault(tuple(filter(kind, notices)), []).append(label)
     for notices, labels in groups.items():
         if notices:
-            told = tell(notices)
-            yield told if len(groups) == 1 else f"Under {listed(labels)}: {told.replace('The site', 'the site', 1)}"
+            text = text_of(notices)
+            yield text if len(groups) == 1 else f"Under {listed(labels)}: {text[0].lower()}{text[1:]}"
 
 
 def _outside(notices: Sequence[Notice]) -> str:
-    return f"Outside the time of the log, so without effect: {listed([it.text for it in notices])}."
+    return f"Outside the period of the log, so without effect: {listed([it.text for it in notices])}."
 
 
 def _unknown(notices: Sequence[Notice]) -> str:
     parts = [it.text + (f" (did you mean {it.nearest}?)" if it.nearest else "") for it in notices]
-    these = "that is" if len(parts) == 1 else "these are"
-    return f"Slurm knows no {listed(parts, 'and no')}, so {these} without effect here."
+    return f"Unknown to Slurm and ignored: {listed(parts)}."
 
 
 def _not_followed(notices: Sequence[Notice]) -> str:
@@ -66,8 +65,8 @@ def _not_followed(notices: Sequence[Notice]) -> str:
     rest = len(notices) - len(named)
     more = f" and {number(rest)} more (all in run.json)" if rest else ""
     parts = ", ".join(named) if rest else listed(named)
-    first = "; what changes the schedule most comes first" if len(notices) > 1 else ""
-    return f"The site's files also say what is not modelled here{first}: {parts}{more}."
+    first = " (largest effect on the schedule first)" if len(notices) > 1 else ""
+    return f"The site's files contain settings that are not modelled{first}: {parts}{more}."
 
 
 def caveats(info: Mapping[str, Any]) -> list[str]:
@@ -78,13 +77,13 @@ def caveats(info: Mapping[str, Any]) -> list[str]:
 def facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Return every setting with its number of occurrences, for the facts on a page."""
     found = _of(info)
-    alike = len(set(map(tuple, found.values()))) == 1
-    for label, notices in list(found.items())[: 1 if alike else None]:
-        whose = "" if alike else f" under {label}"
+    equal = len(set(map(tuple, found.values()))) == 1
+    for label, notices in list(found.items())[: 1 if equal else None]:
+        whose = "" if equal else f" under {label}"
         kinds: dict[str, Callable[[Notice], bool]] = {
             "Unknown to Slurm": lambda it: it.unknown,
-            "Outside the time of the log": lambda it: it.outside,
-            "Not modelled of the site's files": _is_not_followed,
+            "Outside the period of the log": lambda it: it.outside,
+            "Settings that are not modelled": _is_not_followed,
         }
         for title, kind in kinds.items():
             parts = [
@@ -106,13 +105,13 @@ def demands_left_aside(comparison: Evidence) -> list[str]:
     """Return the sentences on ignored demands, one for all policies with the same ones."""
     groups: dict[str, list[str]] = {}
     for label, record in comparison.records.items():
-        told = left_aside(record.workload, comparison.platform_of(label))
-        if told:
-            groups.setdefault(told[0], []).append(label)
-    everybody = len(comparison.records)
+        lines = left_aside(record.workload, comparison.platform_of(label))
+        if lines:
+            groups.setdefault(lines[0], []).append(label)
+    policies = len(comparison.records)
     return [
-        told if len(labels) == everybody else f"Under {listed(labels)}: {told[0].lower()}{told[1:]}"
-        for told, labels in groups.items()
+        text if len(labels) == policies else f"Under {listed(labels)}, {text[0].lower()}{text[1:]}"
+        for text, labels in groups.items()
     ]
 
 
@@ -123,15 +122,15 @@ def left_aside(workload: Workload, platform: Platform | None = None) -> list[str
     --------
     >>> log = Workload.from_columns(submit=[0], runtime=[1], cores=1, provenance={"demands_left_aside": {"memory": 1}})
     >>> left_aside(log, Platform.single(4))
-    ['What jobs ask for beside cores does not count here: memory (1 job); the machine is one pool of cores.']
+    ['Requests for memory (1 job) are ignored: the machine is modelled as one pool of cores.']
     """
     found = workload.provenance.get(LEFT_ASIDE, {})
     if not found:
         return []
     pooled = platform is not None and all(it.capacity is None for it in platform.clusters())
-    why = "the machine is one pool of cores" if pooled else "no node of the machine is said to have any"
+    why = "the machine is modelled as one pool of cores" if pooled else "no node of the machine description has any"
     counts = _counts(found, "job" if workload.tasks is None else "task")
-    return [f"What jobs ask for beside cores does not count here: {counts}; {why}."]
+    return [f"Requests for {counts} are ignored: {why}."]
 
 
 def _counts(found: Mapping[str, int], unit: str) -> str:

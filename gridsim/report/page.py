@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 _text = texts("comparison")
 
 METHOD = (
-    "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
+    "Each job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
     _text("intervals_note"),
-    "The interval of the difference in seconds is that of the ratio at this log's mean.",
+    "The interval of a difference in seconds is the interval of the ratio times the mean of this log.",
     _text("p_values_note"),
 )
 
@@ -110,12 +110,12 @@ def _at_once(_: str, work: Callable[[], Any]) -> Any:
     return work()
 
 
-def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PageParts | None = None) -> str:
+def render(comparison: Evidence, *, files: Collection[str] = (), drawn: PageParts | None = None) -> str:
     """Return the text of the page.
 
     Parameters
     ----------
-    beside : collection of str
+    files : collection of str
         Data files in the folder of the page, which are linked; others are only named.
     drawn : PageParts, optional
         Result of `draw`, if it exists.
@@ -140,7 +140,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         comparison=comparison,
         title=str(comparison.info.get("title") or "comparison"),
         lead=list(_lead(comparison)),
-        differences=told_of(comparison.differences),
+        differences=better_first(comparison.differences),
         warnings=() if known is None else known.warnings,
         answer=[
             *sentences.answer(comparison),
@@ -168,7 +168,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         what_if_columns=list(whatif_text.SHOWN.values()),
         what_if_note=whatif_text.NOTE,
         example=drawn.example,
-        beside=beside,
+        files=files,
         clear_groups=_clear_groups(comparison),
         facts=list(_facts(comparison.info)),
         problems=list(_problems(comparison.info.get("workload", {}))),
@@ -218,10 +218,10 @@ def _example(comparison: Evidence) -> list[str]:
     schedules = {label: JobSchedule.of(each, comparison.platform_of(label)) for label, each in records.items()}
     longest = schedules[comparison.best].longest()
     found = explain(schedules[comparison.best], longest)
-    told = [*explain_text.from_log(found), *explain_text.sentences(found, comparison.best)]
+    lines = [*explain_text.from_log(found), *explain_text.sentences(found, comparison.best)]
     under = waits(schedules, longest)
     others = {label: wait for label, (_, wait) in under.items() if label != comparison.best}
-    return [*told, f"It {listed(_waited(others))}."] if others else told
+    return [*lines, f"It {listed(_waited(others))}."] if others else lines
 
 
 def _meanwhile(record: Record, row: int) -> IntArray:
@@ -241,7 +241,7 @@ def _waited(waits: Mapping[str, float]) -> list[str]:
     return [f"{did} under {listed(labels)}" for did, labels in alike.items()]
 
 
-def told_of(differences: Iterable[Difference]) -> list[Difference]:
+def better_first(differences: Iterable[Difference]) -> list[Difference]:
     """Return the differences as in the sentences: the policy with the lower mean against the other."""
     return [it.turned() if it.mean > 0 else it for it in differences]
 
@@ -263,13 +263,13 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if fields.get("allocated"):
             yield "Cores of a job", _cores_of_jobs(fields, str(workload.get("cores_rule", "")))
     elif workload:
-        yield "Workload", f"{workload.get('source') or workload.get('model') or 'made in Python'}"
+        yield "Workload", f"{workload.get('source') or workload.get('model') or 'created in Python'}"
         if workload.get("parameters"):
-            yield "Its parameters", _pairs(workload["parameters"])
+            yield "Parameters", _pairs(workload["parameters"])
         if "seed" in workload:
-            yield "Its seed", str(workload["seed"])
+            yield "Seed of the workload", str(workload["seed"])
     for transform in workload.get("transforms", ()):
-        yield "Transformed by", _pairs(transform)
+        yield "Transform", _pairs(transform)
     platform = info.get("platform", {})
     if platform:
         yield (
@@ -298,25 +298,25 @@ def _cores_of_jobs(fields: Mapping[str, int], rule: str) -> str:
     """Return the source column of core counts; the other column is used if the first has no value."""
     counts = {"requested": fields.get("requested", 0), "allocated": fields["allocated"]}
     first, other = ("allocated", "requested") if rule == "allocated" else ("requested", "allocated")
-    told = f"{first} processors {number(counts[first])} times"
-    where = "none were allocated" if rule == "allocated" else "there is no request"
-    return f"{told}, {other} ones {number(counts[other])} times, where {where}" if counts[other] else told
+    text = f"{first} processors for {number(counts[first])} jobs"
+    why = "without an allocation" if rule == "allocated" else "without a request"
+    return f"{text}, {other} processors for {number(counts[other])} jobs {why}" if counts[other] else text
 
 
 def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     meaning = {
-        "batched": "batched: one decision after all ends and arrivals of an instant",
-        "per-event": "per-event: a decision after every single end or arrival",
-        "kill": "kill: a job is ended at the walltime it asked for",
-        "extend": "extend: a job runs on to its true end",
-        "refuse": "refuse: a job is turned away",
-        "clip": "clip: a job asks for the limit, and is killed there",
-        "split": "split: a job goes on in a chain of pieces, each submitted when the one before has ended",
+        "batched": "batched: one scheduling decision after all ends and arrivals of an instant",
+        "per-event": "per-event: a scheduling decision after each end or arrival",
+        "kill": "kill: jobs are killed at their requested walltime",
+        "extend": "extend: jobs run to their true end",
+        "refuse": "refuse: jobs are rejected",
+        "clip": "clip: jobs request the limit, and are killed at the limit",
+        "split": "split: jobs run as a chain of pieces, each submitted when the previous one has ended",
     }
     for name, title in (
-        ("instant", "Order in an instant"),
+        ("instant", "Events of one instant"),
         ("overrun", "At the walltime"),
-        ("limits", "Above a limit of time"),
+        ("limits", "Above a time limit"),
     ):
         if name in options:
             yield title, meaning.get(str(options[name]), str(options[name]))
@@ -329,7 +329,10 @@ def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for key, name in (("warmup", "first"), ("cooldown", "last"))
         if options.get(key)
     ]
-    yield "Cuts", f"jobs of the {' and the '.join(cuts)} are not counted" if cuts else "none: every job counts"
+    yield (
+        "Cuts",
+        f"excluded: jobs submitted in the {' and the '.join(cuts)}" if cuts else "none",
+    )
 
 
 def _pairs(values: Mapping[str, Any], between: str = " = ") -> str:

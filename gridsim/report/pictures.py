@@ -69,7 +69,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         yield from _pictures_of_dags(comparison, rows, names)
         return
     yield Picture(
-        "How long jobs wait",
+        "Waits",
         caption_by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
         + _text("wait_distribution", names=names),
         Drawing(figures.waits(records, rows), "waits"),
@@ -77,31 +77,31 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     )
     if comparison.of_moldable:
         yield Picture(
-            "How long jobs take from submission to end",
+            "Response times",
             caption_by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
-            + f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
+            + f"Cumulative share of jobs by response, under {names}. Higher is better.",
             Drawing(figures.responses(records, rows), "responses"),
             "distributions.csv",
         )
     else:
         yield Picture(
-            "How much longer than its runtime a job takes",
+            "Bounded slowdowns",
             caption_by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
-            + f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
+            + f"Cumulative share of jobs by bounded slowdown, under {names}. Higher is better.",
             Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
             "distributions.csv",
         )
     yield Picture(
-        "How busy the machine is",
-        caption_by_policy(comparison, "utilisation", "The machine is busy for {}.", percent)
-        + f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
+        "Utilisation",
+        caption_by_policy(comparison, "utilisation", "The mean utilisation is {}.", percent)
+        + f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
-        "How many jobs wait",
+        "Waiting jobs",
         caption_by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
-        + f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
+        + f"Waiting jobs over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
@@ -114,7 +114,7 @@ def _by_period(records: Mapping[str, Record], what: str, names: str) -> Iterator
     for period in curves.PERIODS:
         if found := curves.busy_share_by(period, records):
             yield Picture(
-                f"How busy the {what} is by {period}",
+                f"Utilisation of the {what} by {period}",
                 f"Busy share of the cores in each {period}, under {names}.",
                 Drawing(figures.utilisation(records, found), f"utilisation-by-{period}"),
                 "over_time.csv",
@@ -127,14 +127,14 @@ def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
     if not found:
         return
     ranks = [f"{it.rank_correlation():.2f} under {label}" for label, it in found.items()]
-    told = listed(ranks) if len(ranks) < 5 else f"{ranks[0]}, the first policy"
+    rank = listed(ranks) if len(ranks) < 5 else f"{ranks[0]}, the first policy"
     days = max(len(it.load) for it in found.values())
     every = -(-days // _MOST_DAYS)
-    few = f" Shown is one day in {every}, of {number(days)}; the correlation is that of all." if every > 1 else ""
+    few = f" The figure shows one of {every} days, of {number(days)}; the correlation is over all." if every > 1 else ""
     drawn = {label: it.each(every) for label, it in found.items()}
     yield Picture(
         "Load against performance",
-        _text("slowdown_by_load", least=LEAST, names=names, told=told) + few,
+        _text("slowdown_by_load", least=LEAST, names=names, rank=rank) + few,
         Drawing(figures.load_against_slowdown(drawn), "load"),
         "load.csv",
     )
@@ -157,14 +157,14 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     labels = comparison.labels
     calendar = calendar_of(comparison.records[comparison.baseline].workload.provenance)
     yield Picture(
-        "How unequally users are slowed down",
+        "Inequality of slowdowns between users",
         _text("inequality", inequality=inequality(found)),
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
     users = len(large_users(comparison.records[comparison.baseline]))
     yield Picture(
-        "How much of the machine the largest users hold",
+        "Share of the largest users",
         large_users_held(found, users),
         Drawing(figures.largest_share(found, labels, calendar), "largest-share"),
         "fairness.csv",
@@ -173,13 +173,13 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
 
 def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
     found = {label: outcomes(record, rows) for label, record in comparison.records.items()}
-    told = "; ".join(
-        f"{label}: {', '.join(f'{name} {number(count)}' for name, count in counts.items() if count)}"
-        for label, counts in found.items()
+    counts = "; ".join(
+        f"{label}: {', '.join(f'{name} {number(count)}' for name, count in each.items() if count)}"
+        for label, each in found.items()
     )
     return Picture(
-        "What becomes of the deadlines asked for",
-        f"Jobs that ask for a deadline. {told}.",
+        "Outcomes of requested deadlines",
+        f"Jobs that request a deadline. {counts}.",
         Drawing(figures.deadlines(found), "deadlines"),
         "deadlines.csv",
     )
@@ -189,26 +189,26 @@ def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[P
     records = comparison.records
     if len(records[comparison.baseline]) > 1:
         yield Picture(
-            "How many critical paths a job takes",
-            f"Share of the jobs whose SLR was at most so large, under {names}. Higher is better.",
+            "Schedule length ratios",
+            f"Cumulative share of jobs by SLR, under {names}. Higher is better.",
             Drawing(figures.schedule_lengths(records, rows), "slr"),
             "distributions.csv",
         )
         yield Picture(
-            "How long jobs wait for their first task",
+            "Waits for the first task",
             _text("start_distribution", names=names),
             Drawing(figures.waits(records, rows), "waits"),
             "distributions.csv",
         )
     yield Picture(
-        "How busy the grid is",
-        f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
+        "Utilisation",
+        f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
-        "How many tasks wait",
-        f"Tasks that are ready and wait for cores, means of {curves.BINS} equal bins, under {names}.",
+        "Waiting tasks",
+        f"Ready tasks that wait for cores, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
@@ -229,7 +229,7 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
     if len(comparison.records[base]) < _FEWEST:
         return
     shares = [comparison.difference(metric, *pair) for pair in _pairs_shown(comparison)]
-    text = "How many single jobs finish sooner, at the same time and later; " + _shares_told(shares)
+    text = "Shares of jobs that finish sooner, at the same time and later; " + _shares_text(shares)
     words = ("finish sooner", "at the same time", "finish later")
     yield Picture(
         "Job by job", f"{text}.", Drawing(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
@@ -247,7 +247,7 @@ def _pairs_shown(comparison: Evidence) -> list[tuple[str, str]]:
     return pairs + [(best, label) for label in comparison.others if best not in (base, label)]
 
 
-def _shares_told(shares: Sequence[Difference]) -> str:
+def _shares_text(shares: Sequence[Difference]) -> str:
     return "; ".join(
         f"{it.policy} against {it.baseline}: {percent(it.better)}, {percent(it.same)}, {percent(it.worse)}"
         for it in shares
@@ -263,12 +263,12 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
         yield from _winners_of_dags(comparison)
         return
     responses = comparison.of_moldable
-    what, less = ("Mean response", "is done sooner") if responses else ("Mean wait", "waits less")
-    gains, loses = ("are done sooner", "are done later") if responses else ("wait less", "wait longer")
+    what, less = ("Mean response", "ends sooner") if responses else ("Mean wait", "waits less")
+    gains, loses = ("end sooner", "end later") if responses else ("wait less", "wait longer")
     for kind, title, unit in (
         ("weight", "By weight", "core-seconds"),
         ("size", "By size", "cores"),
-        ("length", "By length", "runtime"),
+        ("length", "By run time", "run time"),
         *((label, f"By {one}", "") for label, (one, _) in LABELLED.items()),
     ):
         rows = [
@@ -277,19 +277,18 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
         if rows:
             text = (
                 f"{caption_of_groups(rows, less=gains, more=loses)} "
-                f"{what} of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
-                f"{less} than under {base}, right of 1 {'later' if responses else 'longer'}. "
+                f"{what} relative to {base}, with 95 % intervals: left of 1 the group {less}. "
                 f"{f'The {LABELLED[kind][1]} with the most core-seconds. ' if kind in LABELLED else ''}"
-                "An interval to the edge is wider than the picture: too few independent jobs to tell."
+                "Intervals may exceed the figure."
             )
             picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
             yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv")
     shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
     if responses:
-        text = "How many single jobs end sooner, at the same time and later; " + _shares_told(shares)
+        text = "Shares of jobs that end sooner, at the same time and later; " + _shares_text(shares)
         bars = figures.job_by_job(shares, words=("end sooner", "at the same time", "end later"))
     else:
-        text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
+        text = "Shares of jobs that wait less, equally long and longer; " + _shares_text(shares)
         bars = figures.job_by_job(shares)
     yield Picture("Job by job", f"{text}.", Drawing(bars, "job-by-job"), "differences.csv")
 
@@ -320,7 +319,7 @@ def caption_by_policy(comparison: Evidence, metric: str, text: str, shown: Calla
     texts = {label: shown(value) for label, value in values.items()}
     if len(texts) > 1 and len(set(texts.values())) == 1 and len(labels) == len(comparison.labels):
         return text.format(f"{texts[labels[0]]} under every policy") + " "
-    return text.format(listed([f"{told} under {label}" for label, told in texts.items()])) + " "
+    return text.format(listed([f"{value} under {label}" for label, value in texts.items()])) + " "
 
 
 def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
@@ -331,23 +330,23 @@ def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
     less, more : str
         Verbs for gains and losses: ``wait less``, ``wait longer``.
     """
-    told, neither = [], []
+    lines, neither = [], []
     for policy in dict.fromkeys(row.policy for row in rows):
         own = [row for row in rows if row.policy == policy]
         better, worse = ([row for row in own if row.verdict == verdict] for verdict in ("better", "worse"))
         if not better and not worse:
             neither.append(policy)
             continue
-        gains = f"{_names(better, len(own))} clearly {less}" if better else f"none clearly {less}"
-        loses = f"{_names(worse, len(own))} clearly {more}" if worse else f"none clearly {more}"
-        told.append(f"Under {policy}, {gains}; {loses}.")
+        gains = f"{_names(better, len(own))} significantly {less}" if better else f"none significantly {less}"
+        loses = f"{_names(worse, len(own))} significantly {more}" if worse else f"none significantly {more}"
+        lines.append(f"Under {policy}, {gains}; {loses}.")
     if neither:
         few = {(row.policy, row.group) for row in rows if row.policy in neither and row.verdict == "too little data"}
         groups = len({(row.policy, row.group) for row in rows if row.policy in neither})
         what = "groups have" if len(neither) == 1 else "comparisons of a group have"
         unknown = f"; {len(few)} of {groups} {what} too little data" if few else ""
-        told.append(f"Under {listed(neither, 'or')} no group differs significantly from {rows[0].baseline}{unknown}.")
-    return " ".join(told)
+        lines.append(f"Under {listed(neither, 'or')} no group differs significantly from {rows[0].baseline}{unknown}.")
+    return " ".join(lines)
 
 
 def _names(groups: Sequence[GroupRow], among: int) -> str:

@@ -47,7 +47,7 @@ def pooled(workload: Workload, platform: Platform, labels: Sequence[str] = (), *
     whom = f" under {listed(labels)}" if labels else ""
     shown = listed(names if len(names) <= _MOST else [*names[: _MOST - 1], f"{len(names) - _MOST + 1} more"])
     several = len(list(platform.clusters())) > 1
-    where = "jobs go to any cluster" if several else f"all {number(platform.cores)} cores one pool"
+    where = "jobs may run on any cluster" if several else f"all {number(platform.cores)} cores are one pool"
     there = " there" if whom else ""
     return (
         f"Partitions are not simulated{whom}: {shown} are one queue{there} and {where}, "
@@ -68,8 +68,8 @@ def _emptied(comparison: Evidence) -> list[str]:
     by = f" (balancer {balancer})" if isinstance(balancer, str) else ""
     everywhere = [name for name, labels in found.items() if len(labels) == len(comparison.records)]
     whom = "any policy" if len(comparison.records) > 1 else comparison.baseline
-    told = [f"{_clusters(everywhere)} ran no job under {whom}{by}."] if everywhere else []
-    return told + [
+    lines = [f"{_clusters(everywhere)} ran no job under {whom}{by}."] if everywhere else []
+    return lines + [
         f"{_clusters([name])} ran no job under {listed(labels, 'or')}{by}."
         for name, labels in found.items()
         if name not in everywhere
@@ -79,8 +79,8 @@ def _emptied(comparison: Evidence) -> list[str]:
 def of_one(record: Record, platform: Platform) -> list[str]:
     """Return the notes for a single run."""
     names = empty(record, platform)
-    told = [pooled(record.workload, platform)] if platform.pooled else []
-    return told + ([f"{_clusters(names)} ran no job."] if names else [])
+    lines = [pooled(record.workload, platform)] if platform.pooled else []
+    return lines + ([f"{_clusters(names)} ran no job."] if names else [])
 
 
 def empty(record: Record, platform: Platform | None) -> list[str]:

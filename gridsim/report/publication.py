@@ -57,7 +57,7 @@ def _arrivals(workload: Workload) -> Figure:
         axes.bar(np.arange(24) + 0.5, share, width=0.9, color=PALETTE[0])
         axes.set_xlim(0, 24)
         axes.set_xticks(range(0, 25, 4))
-        axes.set_xlabel("hour of the day" if calendar is not None else "hours since the first submit, of each 24")
+        axes.set_xlabel("hour of the day" if calendar is not None else "hours since the first submission, modulo 24")
         axes.set_ylabel("share of jobs")
         _shares(axes)
         return figure
@@ -117,7 +117,7 @@ def _usage(audit: Audit) -> Figure | None:
             axes.step(days, use.series / top, where="post", label=it.resource, color=PALETTE[index], linewidth=0.8)
         axes.axhline(1, color=INK, linewidth=0.6)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel("days" if view == "ran" else "days, if nobody waited")
+        axes.set_xlabel("days" if view == "ran" else "days, without waiting")
         axes.set_ylabel("in use")
         _shares(axes, whole=False)
         legend(axes)
@@ -161,7 +161,7 @@ def description(
     """Return the Markdown page of a trace; *about* is the text of the site, None if there is none."""
     parts = [f"# {title}", _first(workload, facts), *_about(about)]
     parts += ["## Facts", _table(("", ""), _facts(facts))]
-    parts += ["## Files", _table(("file", "what it is"), [(f"`{name}`", what) for name, what in FILES.items() if what])]
+    parts += ["## Files", _table(("file", "content"), [(f"`{name}`", what) for name, what in FILES.items() if what])]
     parts += [
         "### Columns of `jobs.csv`",
         _table(("column", "type", "meaning"), _fields(columns)),
@@ -199,14 +199,14 @@ FILES = text_table("audit", "files")
 def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "jobs", number(facts["jobs"])
     for name in ("users", "groups", "queues"):
-        yield name, "not known" if facts[name] is None else number(facts[name])
+        yield name, "unknown" if facts[name] is None else number(facts[name])
     yield "machine", counted(facts["cores"], "core")
-    yield "offered load", "not known" if facts["offered_load"] is None else percent(facts["offered_load"])
+    yield "offered load", "unknown" if facts["offered_load"] is None else percent(facts["offered_load"])
     for name, what in (("size", "cores of a job"), ("runtime", "run time"), ("estimate", "requested time")):
         it = facts[name]
         show = number if name == "size" else duration
         median, mean, most = (show(it[column]) for column in ("median", "mean", "max"))
-        yield what, f"median {median}, mean {mean}, 95 % up to {show(it['p95'])}, most {most}"
+        yield what, f"median {median}, mean {mean}, 95th percentile {show(it['p95'])}, maximum {most}"
     accuracy = facts["accuracy"]
     yield "run time over requested time", f"mean {percent(accuracy['mean'])}, median {percent(accuracy['median'])}"
     yield "beyond the requested time", f"{counted(accuracy['over'], 'job')} ({percent(accuracy['over_share'])})"
@@ -223,23 +223,23 @@ def _fields(columns: Mapping[str, TableColumn]) -> Iterator[tuple[str, str, str]
 def _clock(workload: Workload, shifted: bool) -> str:
     if workload.epoch is not None:
         return "Times are seconds since 1970-01-01 UTC."
-    return f"Times are seconds since {'the first submit' if shifted else 'an instant that is not told'}."
+    return f"Times are seconds since {'the first submission' if shifted else 'an unpublished instant'}."
 
 
 def _made(workload: Workload, shifted: bool) -> Iterator[str]:
-    told = workload.provenance
-    read, kept = told.get("jobs_read", len(workload)), len(workload)
-    form = told.get("format", "unknown")
-    yield f"Of {number(read)} jobs in a log of the format `{form}` {number(kept)} are in the trace."
-    problems = [Problem.from_json(entry) for entry in told.get("problems", ())]
+    source = workload.provenance
+    read, kept = source.get("jobs_read", len(workload)), len(workload)
+    form = source.get("format", "unknown")
+    yield f"The trace has {number(kept)} of {number(read)} jobs in a log of the format `{form}`."
+    problems = [Problem.from_json(entry) for entry in source.get("problems", ())]
     if problems:
         yield _table(
-            ("damaged or impossible", "lines", "what became of them"),
+            ("damaged or impossible", "lines", "treatment"),
             ((f"`{it.kind}`", number(it.count), it.outcome) for it in problems),
         )
     yield (
         _text("pseudonyms")
-        + (" Times were shifted so that the first submit is 0; dates are not told." if shifted else "")
+        + (" Times were shifted so that the first submission is at 0; dates are not published." if shifted else "")
     )
     yield _text("remaining_risk")
 

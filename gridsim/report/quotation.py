@@ -56,7 +56,7 @@ def state_lines(quotation: Quoted) -> Iterator[str]:
     dates = quotation.calendar
     date = "" if dates is None else f"{when(quotation.at, dates)} {dates.zone_name}".rstrip() + ", "
     yield f"moment: {date}{clock(quotation.at)} of the log ({quotation.at:,.0f} s)"
-    asked = "" if quotation.deadline is None else f", to end by {_at(quotation, quotation.deadline)}"
+    asked = "" if quotation.deadline is None else f", deadline {_at(quotation, quotation.deadline)}"
     owner = "".join(f", {_LABELS.get(label, label)} {name}" for label, name in quotation.owner.items())
     demand = "" if quotation.demand is None else _demanded(quotation.demand)
     yield f"job: {counted(quotation.cores, 'core')}{demand} for {duration(quotation.walltime)}{asked}{owner}"
@@ -121,17 +121,17 @@ def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
     for it in quotation.answers:
         none = it.promise == "none"
         cells = {
-            "guaranteed by": "no promise" if none else _at(quotation, it.guaranteed),
-            "that is in": _ahead(it.guaranteed - quotation.at),
+            "guaranteed by": "no guarantee" if none else _at(quotation, it.guaranteed),
+            "completed in": _ahead(it.guaranteed - quotation.at),
             "starts in": f"{_ahead(it.start - quotation.at)}{' ?' if none else ''}",
             "jobs moved": "-" if none else number(it.moved),
             "longest delay": "-" if none or not it.delay else duration(it.delay),
-            "kept": "yes" if it.keeps else "no",
+            "deadline kept": "yes" if it.keeps else "no",
         }
         for title, cell in cells.items():
             columns.setdefault(title, []).append(cell)
     if quotation.deadline is None:
-        del columns["kept"]
+        del columns["deadline kept"]
     return columns
 
 
@@ -140,8 +140,8 @@ def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
     columns: dict[str, list[str]] = {}
     for it in quotation.prices:
         cells = {
-            "that is in": duration(it.deadline - quotation.at),
-            "kills": _jobs(it.kills) if it.possible else "not possible",
+            "completed in": duration(it.deadline - quotation.at),
+            "jobs to kill": _jobs(it.kills) if it.possible else "impossible",
             "work lost": _work(it.lost) if it.kills else "-",
             "QoS charge": "-" if math.isnan(it.charge) else f"{it.charge:.3g}",
         }
@@ -156,7 +156,7 @@ def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
     for it in quotation.forecasts:
         early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
         cells = {
-            "expected in": _ahead(it.start - quotation.at),
+            "expected start in": _ahead(it.start - quotation.at),
             "half start in": "-" if math.isnan(late) else f"{duration(early)} to {duration(late)}",
             "9 of 10 within": "-" if math.isnan(latest) else duration(latest),
         }
@@ -176,7 +176,7 @@ def alternatives_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableTy
         labels.append(f"{counted(cores, 'core')} for {duration(walltime)}")
         for policy in asked:
             columns.setdefault(f"under {policy}", []).append(_ahead(starts[policy] - quotation.at))
-    return sheet(labels, columns, first="a job of", width=width)
+    return sheet(labels, columns, first="job", width=width)
 
 
 def _ahead(seconds: float) -> str:
@@ -209,15 +209,15 @@ def sentences(quotation: Quoted) -> list[str]:
 def _best(quotation: Quoted) -> list[str]:
     promised = [it for it in quotation.answers if not math.isnan(it.guaranteed)]
     refusing = [it.policy for it in quotation.answers if it.promise != "none" and math.isnan(it.guaranteed)]
-    told = [f"{listed(refusing)} could promise the job nothing at all."] if refusing else []
+    none = [f"{listed(refusing)} cannot guarantee the job any completion time."] if refusing else []
     if not promised:
-        return told
+        return none
     first = min(it.guaranteed for it in promised)
     names = [it.policy for it in promised if it.guaranteed == first]
     ahead = duration(first - quotation.at)
     if first <= quotation.tightest:
-        return [f"{listed(names)} could guarantee completion in {ahead}: the job would start at once.", *told]
-    return [f"The earliest completion that could be guaranteed is in {ahead}, under {listed(names)}.", *told]
+        return [f"{listed(names)} could guarantee completion in {ahead}: the job would start at once.", *none]
+    return [f"The earliest completion that could be guaranteed is in {ahead}, under {listed(names)}.", *none]
 
 
 def _asked(quotation: Quoted) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _asked(quotation: Quoted) -> Iterator[str]:
         return
     asked = f"completion by {_at(quotation, quotation.deadline)}, in {duration(quotation.deadline - quotation.at)}"
     able = [it.policy for it in quotation.answers if it.keeps]
-    yield f"{listed(able)} could promise {asked}." if able else f"No policy asked could promise {asked}."
+    yield f"{listed(able)} could guarantee {asked}." if able else f"No compared policy could guarantee {asked}."
     for it in quotation.answers:
         if not it.keeps and it.guaranteed <= quotation.deadline:
             yield _text("refused_although_earlier", it=it, at=_at(quotation, it.guaranteed))
@@ -243,36 +243,36 @@ def _delays(quotation: Quoted) -> Iterator[str]:
             delayed.setdefault(state, []).append(it.policy)
     if delayed:
         parts = [f"{listed(policies)} {state}" for state, policies in delayed.items()]
-        yield f"Within what they were promised, waiting jobs would start later for it: under {'; under '.join(parts)}."
+        yield f"Waiting jobs would start later because of it, within their guarantees: under {'; under '.join(parts)}."
 
 
 def _kills(quotation: Quoted) -> Iterator[str]:
     """Return the jobs that would be killed, by policies that kill jobs automatically."""
     for it in quotation.answers:
         if it.kills:
-            yield f"{it.policy} would kill {_jobs(it.kills)} for it, which loses {_work(it.lost)} and starts over."
+            yield f"{it.policy} would kill and restart {_jobs(it.kills)} for it, with {_work(it.lost)} of lost work."
 
 
 def _price(quotation: Quoted) -> Iterator[str]:
     if quotation.priced_by is None:
         return
     if len(quotation.prices) == 1:
-        yield f"Under {quotation.priced_by} there is no tighter deadline to pay for."
+        yield f"Under {quotation.priced_by}, no tighter deadline is possible."
         return
     guaranteed = quotation[quotation.priced_by].guaranteed
     with_kill = [it for it in quotation.prices if it.kills]
     if with_kill:
         yield _tightest(quotation, with_kill[0])
     elif not any(it.possible and not it.deadline >= guaranteed for it in quotation.prices):
-        yield f"Under {quotation.priced_by} no tighter deadline of the table could be met by killing one running job."
+        yield f"Under {quotation.priced_by}, killing one running job would meet no tighter deadline of the table."
     if any(not math.isnan(it.charge) for it in quotation.prices):
         yield _text("qos_charge")
 
 
 def _tightest(quotation: Quoted, first: Price) -> str:
     return (
-        f"Under {quotation.priced_by}, completion in {duration(first.deadline - quotation.at)} would take a kill: "
-        f"{_jobs(first.kills)} would start over, keep its promise and lose {_work(first.lost)} of work."
+        f"Under {quotation.priced_by}, completion in {duration(first.deadline - quotation.at)} would require a kill: "
+        f"{_jobs(first.kills)} would be restarted within its guarantee, and lose {_work(first.lost)} of work."
     )
 
 
@@ -290,9 +290,9 @@ def _forecasts(quotation: Quoted) -> Iterator[str]:
             yield f"{it.policy} rejects the job: {refusal(answer.refused_by)}."
             continue
         if answer.held_by:
-            yield f"Under {it.policy} the job is held back now by {answer.held_by}, a limit of the site."
+            yield f"Under {it.policy}, {answer.held_by}, a limit of the site, holds the job now."
         if math.isnan(it.start):
-            yield f"{it.policy} does not say when the job would start: a limit holds it back, or it is turned away."
+            yield f"Under {it.policy}, the start of the job is unknown: a limit holds it, or it is rejected."
         elif it.start <= quotation.at:
             yield f"Under {it.policy} the job would start at once."
         else:
@@ -300,32 +300,33 @@ def _forecasts(quotation: Quoted) -> Iterator[str]:
 
 
 def _expected(quotation: Quoted, it: Forecast) -> str:
-    ahead = f"in {duration(it.start - quotation.at)} if all jobs took as long as estimated and nobody else came"
+    ahead = f"in {duration(it.start - quotation.at)} if all jobs ran as long as estimated and no other job arrived"
     if math.isnan(it.late):
         return _text("too_few_observations", it=it, ahead=ahead)
-    jobs = f"{number(it.jobs)} jobs {'of its size and length' if it.alike else 'of any size'}"
+    similar = "of similar cores and run time" if it.alike else "of any size"
+    jobs = f"{number(it.jobs)} jobs {similar}"
     early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
     if math.isnan(late):
         return _text("no_useful_bound", it=it, ahead=ahead, jobs=jobs)
     bounded = not math.isnan(latest)
     turned_out = _by_share(it, bounded) if it.scale == "share" else _by_seconds(it, bounded)
-    within = f", 9 of 10 within {duration(latest)}" if bounded else "; for the slowest tenth no bound can be given"
+    within = f", 9 of 10 within {duration(latest)}" if bounded else "; the slowest tenth has no useful bound"
     return (
         f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started {turned_out}; "
-        f"if this one does like them, in {duration(early)} to {duration(late)}{within}."
+        f"for this job, that would be in {duration(early)} to {duration(late)}{within}."
     )
 
 
 def _by_share(it: Forecast, nine: bool) -> str:
     """Return how long jobs waited relative to the expected wait."""
-    told = f"after {percent(it.early)} to {percent(it.late)} of the wait that was expected when they came"
-    return told + (f", 9 of 10 within {percent(it.latest)} of it" if nine else "")
+    text = f"after {percent(it.early)} to {percent(it.late)} of the wait that was expected at their submission"
+    return text + (f", 9 of 10 within {percent(it.latest)} of it" if nine else "")
 
 
 def _by_seconds(it: Forecast, nine: bool) -> str:
     """Return how much later than expected jobs started."""
-    told = f"{change.span(it.early, it.late, _SOONER, duration)} than was expected when they came"
-    return told + (f", 9 of 10 at most {change.told(it.latest, _SOONER, duration)}" if nine else "")
+    text = f"{change.span(it.early, it.late, _SOONER, duration)} than was expected at their submission"
+    return text + (f", 9 of 10 at most {change.text(it.latest, _SOONER, duration)}" if nine else "")
 
 
 _SOONER = change.Words("sooner", "later", "as late")

@@ -37,21 +37,21 @@ def refused(comparison: Evidence) -> dict[str, int]:
 def answer(comparison: Evidence) -> list[str]:
     """Return text on policies that reject notably more jobs than others; empty for similar numbers.
 
-    Jobs refused because of deadlines are reported elsewhere.
+    Jobs rejected because of deadlines are reported elsewhere.
     """
-    turned, jobs = refused(comparison), comparison.metrics[comparison.baseline]["submitted"]
-    fewest = min(turned.values())
-    notable = [label for label, count in turned.items() if count - fewest >= max(1, NOTABLE * jobs)]
+    rejected, jobs = refused(comparison), comparison.metrics[comparison.baseline]["submitted"]
+    fewest = min(rejected.values())
+    notable = [label for label, count in rejected.items() if count - fewest >= max(1, NOTABLE * jobs)]
     if not notable or admission.of_deadlines(comparison):
         return []
-    notable.sort(key=lambda label: -turned[label])
+    notable.sort(key=lambda label: -rejected[label])
     parts = [
-        f"{label} turns away {number(turned[label])} ({percent(turned[label] / jobs)})" for label in notable[:_MOST]
+        f"{label} rejects {number(rejected[label])} ({percent(rejected[label] / jobs)})" for label in notable[:_MOST]
     ]
     if len(notable) > _MOST:
-        parts.append(f"{number(len(notable) - _MOST)} of the others up to {number(turned[notable[_MOST]])}")
-    others = [label for label in turned if label not in notable]
-    most = max(turned[label] for label in others)
+        parts.append(f"{number(len(notable) - _MOST)} of the others up to {number(rejected[notable[_MOST]])}")
+    others = [label for label in rejected if label not in notable]
+    most = max(rejected[label] for label in others)
     parts.append(f"{listed(others)} {number(most) if most else 'none'}{' at most' if most and len(others) > 1 else ''}")
     common = f"{number(comparison.common.sum())} ran under every policy"
     return [f"Of {counted(int(jobs), 'job')}, {listed(parts)}; {common}{_instead(comparison)}."]
@@ -62,7 +62,7 @@ def _instead(comparison: Evidence) -> str:
     asked = comparison.info.get("options", {}).get("limits", "refuse")
     if asked != "refuse" or not any(map(_too_long, comparison.records.values())):
         return ""
-    return " (--limits clip or split: what users whose jobs are too long for a limit might do instead)"
+    return " (--limits clip or split: simulate users who shorten or split jobs that exceed a time limit)"
 
 
 def _too_long(record: Record) -> bool:
@@ -79,7 +79,7 @@ def caveats(comparison: Evidence) -> Iterator[str]:
             others = int(comparison.metrics[label]["unadmitted"])
             if others:
                 were = "job is" if others == 1 else "jobs are"
-                yield f"There {number(others)} {were} turned away for limits of other kinds, which stay as they are."
+                yield f"Under {label}, {number(others)} more {were} rejected by other limits, which do not change."
 
 
 def failures(found: Mapping[str, ModelFailures]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def failures(found: Mapping[str, ModelFailures]) -> Iterator[str]:
     Examples
     --------
     >>> list(failures({"a": ModelFailures(2, ()), "b": ModelFailures(2, ())}))  # doctest: +NORMALIZE_WHITESPACE
-    ['2 jobs ran in the log but the simulation rejects them under a and b: the model of the site is wrong about them.']
+    ['2 jobs ran in the log but the simulation rejects them under a and b: the model of the site is wrong for them.']
     """
     policies: dict[ModelFailures, list[str]] = {}
     for label, each in found.items():
@@ -108,10 +108,10 @@ def _clipped(record: Record) -> str:
     above = record.beyond.limit_us < NEVER
     cut = above & (record.status == Status.killed_walltime) & (record.workload.runtime > record.beyond.limit_us)
     lost = float(np.nansum(record.area[cut])) / _HOUR
-    told = f"{_jobs(above)} asked for more time than they may have and got the limit"
+    clipped = f"{_jobs(above)} above the time limit requested the limit instead"
     if not cut.any():
-        return f"{told}, which was enough for all of them"
-    return _text("clipped", told=told, cut=cut.sum(), were="was" if cut.sum() == 1 else "were", lost=lost)
+        return f"{clipped}, which was long enough"
+    return _text("clipped", clipped=clipped, cut=cut.sum(), were="was" if cut.sum() == 1 else "were", lost=lost)
 
 
 def _split(record: Record) -> str:
@@ -119,11 +119,12 @@ def _split(record: Record) -> str:
     above = (record.beyond.limit_us < NEVER) & record.ran
     pieces = int((record.beyond.pieces + 1)[above].sum())
     if pieces == above.sum():
-        return f"{_jobs(above)} that asked for more time than they may have ended within the limit, in one piece each"
+        return f"{_jobs(above)} above the time limit ended within it, in one piece"
     chained = above & (record.beyond.pieces > 0)
     others = int(above.sum() - chained.sum())
     more = f" ({number(others)} more ended within the limit)" if others else ""
-    return _text("chains", jobs=_jobs(chained), pieces=pieces - others, more=more)
+    were = "was" if chained.sum() == 1 else "were"
+    return _text("chains", jobs=_jobs(chained), were=were, pieces=pieces - others, more=more)
 
 
 def _jobs(which: npt.NDArray[np.bool_]) -> str:
@@ -155,7 +156,7 @@ def preempted_in_log(logged: LoggedRuns | None, metrics: Mapping[str, Mapping[st
     --------
     >>> numbers = {"preempted_runs": 34.0, "preempted_jobs": 28.0}
     >>> list(preempted_in_log(LoggedRuns(53, 48, every=True), {"today": numbers, "easy": {}}))
-    ['In the log 53 runs of 48 of these jobs were preempted; under today 34 of 28, under easy none.']
+    ['In the log, 53 runs of 48 of these jobs were preempted; under today 34 of 28, under easy none.']
     """
     if logged is None or not logged.runs:
         return
@@ -167,9 +168,9 @@ def preempted_in_log(logged: LoggedRuns | None, metrics: Mapping[str, Mapping[st
     ]
     were = "was" if logged.runs == 1 else "were"
     least = "" if logged.every else "at least "
-    missing = "" if logged.every else " (none of its jobs has more than one run: was sacct told -D?)"
+    missing = "" if logged.every else " (no job has more than one run: was sacct run with -D?)"
     cut = f"{least}{counted(logged.runs, 'run')} of {number(logged.jobs)} of these jobs {were} preempted{missing}"
-    yield f"In the log {cut}; {', '.join(parts)}."
+    yield f"In the log, {cut}; {', '.join(parts)}."
 
 
 def _whose(numbers: Mapping[str, float], runs: int) -> str:

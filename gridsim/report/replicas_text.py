@@ -28,9 +28,9 @@ TITLES = text_table("caveats", "replica_titles")
 
 VERDICTS = text_table("caveats", "replica_verdicts")
 
-AGAIN = {"shake": "Shaken so, ", "resample": "Drawn so, "}
+AGAIN = {"shake": "In the same replicas, ", "resample": "In the same workloads, "}
 
-HEAD = ("as it is", "mean", "sd", "least", "most")
+HEAD = ("original", "mean", "sd", "min", "max")
 """Titles of the columns of the table."""
 
 
@@ -50,10 +50,10 @@ def answer(comparison: Evidence) -> list[str]:
     """Return in how many replicas the best policy remains better than the others, one sentence per compared metric."""
     if len(comparison.records) < 2:
         return []
-    return [told for each in comparison.replicated for told in _told(comparison, each)]
+    return [text for each in comparison.replicated for text in _agreement(comparison, each)]
 
 
-def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
+def _agreement(comparison: Evidence, found: Replicated) -> Iterator[str]:
     metrics = _compared(comparison)
     for number, metric in enumerate(metrics[:1] if found.default else metrics):
         winner = best(found.original, metric)
@@ -68,7 +68,7 @@ def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
         clauses = [f"lower than {listed(parts)}"] if parts else []
         clauses += [f"the same as under {listed(equal)} in all of them"] if equal else []
         if clauses:
-            begin = f"{lead(found)}: the" if not number else f"{AGAIN[found.role]}the"
+            begin = f"{lead(found)}, the" if not number else f"{AGAIN[found.role]}the"
             jobs = "" if comparison.comparable else "; each mean is over the jobs that ran under its policy"
             yield f"{begin} mean {TITLES.get(metric, metric)} under {winner} is {' and '.join(clauses)}{jobs}."
 
@@ -77,15 +77,15 @@ def lead(found: Replicated) -> str:
     """Return the beginning of a sentence on the kind of replicas."""
     if found.role == "shake":
         by = duration(float(found.info["by"]))
-        return f"Shaken {found.replicas} times, every submit time by up to {by}"
+        return f"In {found.replicas} replicas with every submit time shaken by up to {by}"
     load = float(found.info["load"])
-    times = "" if load == 1 else f", {load:g} times as many as in the log"
-    return f"With its users drawn anew {found.replicas} times{times}"
+    times = "" if load == 1 else f" ({load:g} times as many as in the log)"
+    return f"In {found.replicas} workloads with resampled users{times}"
 
 
 def caveats(comparison: Evidence) -> list[str]:
     """Return notes on few users or weeks for resampling."""
-    return [told for found in comparison.replicated for told in few(found.info)]
+    return [text for found in comparison.replicated for text in few(found.info)]
 
 
 def few(info: Mapping[str, Any]) -> Iterator[str]:
@@ -97,7 +97,7 @@ def few(info: Mapping[str, Any]) -> Iterator[str]:
 
 def _part(it: Pair) -> str:
     if not it.original:
-        return f"under {it.other} in {it.lower} of {it.replicas} but the same in the original workload"
+        return f"under {it.other} in {it.lower} of {it.replicas}, but equal in the original workload"
     return f"under {it.other} in {it.lower} of {it.replicas}"
 
 
@@ -117,7 +117,7 @@ def cells(it: Spread) -> tuple[str, ...]:
 
 def caption(found: Replicated) -> str:
     """Return the caption of the table."""
-    return f"Means. {lead(found)}"
+    return f"Means {lead(found)[0].lower()}{lead(found)[1:]}"
 
 
 def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> RenderableType:

@@ -119,22 +119,22 @@ class _Verdict(NamedTuple):
         """Return the verdict with its changes."""
         longer = [row for row in self.rows if row.ratio > 1]
         of = f"{len(self.rows)} weight categor{'y' if len(self.rows) == 1 else 'ies'} of jobs"
-        few = f"; {self.unknown} of them {'has' if self.unknown == 1 else 'have'} too little data to tell"
+        few = f"; {self.unknown} of them {'has' if self.unknown == 1 else 'have'} too little data"
         few = few if self.unknown else ""
         happened = f"longer in {len(longer)} ({_named(longer)})" if longer else f"longer in none ({_span(self.rows)})"
         if self.worse:
             lost = f"{len(self.worse)} of {of} ({_named(self.worse)})"
-            least = change.at_least()
-            return f"Not robust: {self.policy} is clearly worse than {baseline}, {least}, for {lost}{few}."
+            least = change.threshold()
+            return f"Not robust: {self.policy} is significantly worse than {baseline} ({least}) for {lost}{few}."
         if self.undecided:
             return _text("short_log", policy=self.policy, of=of, happened=happened, baseline=baseline)
-        told = f"{self.policy} is clearly worse than {baseline}, {change.at_least()}, for none of {of}"
-        return f"Robust here: {told}; the mean is {happened}{few}."
+        worse = f"{self.policy} is significantly worse than {baseline} ({change.threshold()}) for none of {of}"
+        return f"Robust in this log: {worse}; the mean is {happened}{few}."
 
 
 def _together(verdicts: Sequence[_Verdict], baseline: str) -> str:
     """Return which policies are robust, which are not, and for which the log is too short."""
-    lost = [f"{it.policy} (clearly worse in {len(it.worse)} of {len(it.rows)})" for it in verdicts if it.worse]
+    lost = [f"{it.policy} (significantly worse in {len(it.worse)} of {len(it.rows)})" for it in verdicts if it.worse]
     unknown = [it.policy for it in verdicts if it.undecided]
     kept = [
         f"{it.policy}{f' ({it.unknown} of {len(it.rows)} undecided)' if it.unknown else ''}"
@@ -142,9 +142,9 @@ def _together(verdicts: Sequence[_Verdict], baseline: str) -> str:
         if not it.worse and not it.undecided
     ]
     parts = [
-        *([f"robust here: {listed(kept)}"] if kept else []),
+        *([f"robust in this log: {listed(kept)}"] if kept else []),
         *([f"not robust: {listed(lost)}"] if lost else []),
-        *([f"the log is too short to say for {listed(unknown)}"] if unknown else []),
+        *([f"inconclusive, as the log is too short: {listed(unknown)}"] if unknown else []),
     ]
     return f"By weight categories of jobs against {baseline}: {'; '.join(parts)}."
 

@@ -84,13 +84,13 @@ def in_general(comparison: Evidence, winner: str, terms: GroupTerms) -> Iterator
         return
     rows, by = found.in_log, listed([_KINDS[kind] for kind in found.kinds], "or")
     if rows:
-        none = "" if found.significant else f"No group is shown to {terms.present} {terms.words.more} in general; in"
+        none = "" if found.significant else f"No group of jobs {terms.present}s significantly {terms.words.more}. In"
         parts = [f"{_jobs(row)} {_in_log(row, winner, terms)}" for row in rows[:MOST]]
         yield f"{none or 'In'} this log {listed([*parts, *_rest(rows)])}; {_why(rows[:MOST])}."
     elif not found.significant and found.unknown < found.groups:
         unknown = f"; {number(found.unknown)} of {counted(found.groups, 'group')} have too little data"
         none = f"No group of jobs (by {by}) {terms.present}s significantly {terms.words.more} under {winner}"
-        least = f", {change.at_least(timed=not comparison.of_dags)}" if found.slight else ""
+        least = f" ({change.threshold(timed=not comparison.of_dags)})" if found.slight else ""
         yield f"{none}{least}{unknown if found.unknown else ''}."
     elif not found.significant:
         which = "the only group" if found.groups == 1 else f"any of the {number(found.groups)} groups"
@@ -137,13 +137,13 @@ def _jobs(row: GroupRow) -> str:
 
 def _change(row: GroupRow, terms: GroupTerms) -> str:
     if math.isnan(row.ratio):
-        return change.told(row.policy_mean - row.baseline_mean, terms.words, duration)
+        return change.text(row.policy_mean - row.baseline_mean, terms.words, duration)
     return _as_many(row.ratio, terms)
 
 
 def _as_many(ratio: float, terms: GroupTerms) -> str:
     """Return a ratio above 1 as text, from twice the base on as a multiple."""
-    return change.told(ratio - 1, terms.words, many_from=NOTABLE)
+    return change.text(ratio - 1, terms.words, many_from=NOTABLE)
 
 
 def _span(row: GroupRow, terms: GroupTerms) -> str:
@@ -160,13 +160,13 @@ def _in_log(row: GroupRow, winner: str, terms: GroupTerms) -> str:
 
     means = f"({shown(row.policy_mean)} against {shown(row.baseline_mean)})"
     if math.isnan(row.ratio):
-        return f"{terms.past} under {winner} only, and not under {row.baseline} {means}"
+        return f"{terms.past} under {winner} but not under {row.baseline} {means}"
     return f"{terms.past} {_as_many(row.ratio, terms)} under {winner} as under {row.baseline} {means}"
 
 
 def _why(rows: Sequence[GroupRow]) -> str:
     few = [row.verdict == "too little data" for row in rows]
-    return "too few to generalise" if all(few) else "too few to generalise or not significant"
+    return "too few jobs to generalise" if all(few) else "too few jobs to generalise, or not significant"
 
 
 def _rest(rows: Sequence[GroupRow]) -> list[str]:
@@ -194,7 +194,7 @@ def _weighted(comparison: Evidence, winner: str) -> Iterator[str]:
     for label in (comparison.baseline, *comparison.others):
         mine, theirs = weighted[winner], weighted[label]
         if label != winner and comparison.means[winner] < comparison.means[label] and mine >= WEIGHTED * theirs > 0:
-            ratio = change.told(mine / theirs - 1, change.LONGER, many_from=WEIGHTED)
+            ratio = change.text(mine / theirs - 1, change.LONGER, many_from=WEIGHTED)
             yield _text("weighted_mean", ratio=ratio, winner=winner, label=label, mine=mine, theirs=theirs)
             return
 
@@ -226,8 +226,8 @@ def answer_of_dags(comparison: Evidence) -> list[str]:
         what = "The job finishes" if counted == 1 else "Every job finishes"
         return [
             f"{what} at the same time under every policy, after {_slr(means[winner])} its critical path"
-            f"{'' if counted == 1 else ' on average'}: on this machine the choice makes no difference to "
-            f"{'it' if counted == 1 else 'them'}."
+            f"{'' if counted == 1 else ' on average'}: on this machine the policy makes no difference "
+            f"to {'it' if counted == 1 else 'them'}."
         ]
     if counted == 1:
         return [_one_job(comparison, winner, against), _ONE_JOB]
@@ -274,9 +274,9 @@ def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -
     slower = sorted((it for it in against if it.same < 1), key=lambda it: it.baseline_mean)
     parts = [f"{took[it.baseline]} ({_slr(it.baseline_mean)}) under {it.baseline}" for it in slower[:MOST]]
     if len(slower) > MOST:
-        parts.append(f"longer too under {len(slower) - MOST} others")
+        parts.append(f"longer under {len(slower) - MOST} others")
     equal = [it.baseline for it in against if it.same == 1]
-    also = f" (and so under {listed(equal)})" if equal else ""
+    also = f" (equally under {listed(equal)})" if equal else ""
     return _text(
         "earliest_completion",
         winner=winner,
@@ -315,8 +315,8 @@ _GROUPS_TAKE = GroupTerms("take", "took", change.LONGER)
 def answer(comparison: Evidence) -> list[str]:
     """Return the policy with the lowest mean wait (DAG jobs: SLR; moldable jobs: response), and exceptions.
 
-    First come policies that reject notably more jobs, and guaranteed deadlines. Categories of moldable jobs that lose,
-    and clusters without jobs, come last.
+    The first sentences are on policies that reject notably more jobs, and on guaranteed deadlines; the last ones on
+    categories of moldable jobs that lose, and on clusters without jobs.
     """
     return [
         *refusals.answer(comparison),
@@ -335,8 +335,8 @@ def _of_times(comparison: Evidence) -> list[str]:
         return [_alone(comparison, *waits), *saturated(comparison)]
     if not any(waits.values()):
         if not comparison.comparable:
-            return ["The jobs that ran under every policy wait under none of them."]
-        return ["No job waits under any of the policies: on this machine the choice makes no difference to these jobs."]
+            return ["The jobs that ran under every policy do not wait under any of them."]
+        return ["No job waits under any policy: on this machine the policy makes no difference to these jobs."]
     winner = comparison.best
     terms, groups = (_RESPONSES, _GROUPS_TAKE) if comparison.of_moldable else (_WAITS, _GROUPS_WAIT)
     found = findings(comparison, winner, terms, duration(waits[winner]))

@@ -255,7 +255,7 @@ def changes(found: Sequence[WeightCategory], *, width: int = WIDTH) -> Renderabl
             Text(f"{changed(category, label)} {mark or ' '}", style="bold" if mark else "")
             for category, mark in zip(found, marks, strict=True)
         ]
-    caption = "! clearly worse, * clearly better" if clear else ""
+    caption = "! significantly worse, * significantly better" if clear else ""
     names = [category.name for category in found]
     return sheet(names, columns, first="core-seconds", width=width, caption=caption)
 

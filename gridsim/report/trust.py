@@ -88,11 +88,11 @@ def _how_far(replay: Replay) -> str:
     one, label = replay.agreement, replay.policy
     error = f"median error of the start times {duration(one.median)}{interval(one)}, {counted(one.jobs, 'job')}"
     means = f"mean wait{_first(replay)} {duration(one.wait)} simulated, {duration(one.logged_wait)} recorded"
-    longer = " Here jobs run for as long as recorded, beyond their limits too." if replay.extended else ""
+    longer = " Here, jobs run for as long as recorded, beyond their limits too." if replay.extended else ""
     if replay.own:
         who = f"Validation of {label}, the site's own policy, against the recorded log"
     else:
-        nearest = label if replay.alone else f"{label}, the nearest of those compared"
+        nearest = label if replay.alone else f"{label}, the most accurate policy of these"
         who = f"Not validated: name the site's policy with --own. Under {nearest}"
     return f"{who}: {error}; {means}.{longer} {_more(replay)}"
 
@@ -113,10 +113,10 @@ def _more(replay: Replay) -> str:
     """Return advice for a Slurm log that was not simulated with Slurm's rules."""
     log: Mapping[str, Any] = replay.provenance
     if replay.own or log.get("format") != "sacct":
-        return "More: gridsim calibrate."
-    not_so = f"{replay.policy} is not" if replay.alone else "none of them is"
+        return "Details: gridsim calibrate."
+    not_so = f"{replay.policy} is not" if replay.alone else "no compared policy is"
     if log.get("clusters"):  # each cluster has separate rules
-        return f"Those machines ran Slurm, and {not_so} Slurm's: gridsim calibrate replays one --cluster by its rules."
+        return f"The machines ran Slurm, but {not_so} Slurm's policy: gridsim calibrate simulates one --cluster."
     words = "…" if "files" in log else Path(str(log.get("source", "sacct.txt"))).name
     words += f" --cluster {log['cluster']}" if "clusters_left_out" in log else ""
     return _text("slurm_log", not_so=not_so, words=words)
@@ -129,25 +129,25 @@ _SENTENCES = 5
 def sentences(found: Calibration) -> list[str]:
     """Return sentences on the errors of the site's own policy, else of the best one, and on the worst class."""
     one = found.overall[found.of]
-    own = ", the site's own policy," if found.own else ", which comes nearest," if len(found.overall) > 1 else ","
-    told = [
-        f"Replayed under {found.of}{own} half of the {number(one.jobs)} jobs start within {duration(one.median)} of "
-        f"when they did{interval(one)}; 90 % within {duration(one.percentile_90)}, {percent(one.within_5)} within 5 s."
-        f" The mean wait is {duration(one.wait)}, in the log {duration(one.logged_wait)}"
+    own = ", the site's own policy," if found.own else ", the most accurate policy," if len(found.overall) > 1 else ","
+    lines = [
+        f"Under {found.of}{own} half of the {number(one.jobs)} jobs start within {duration(one.median)} of their "
+        f"recorded start{interval(one)}; 90 % within {duration(one.percentile_90)}, {percent(one.within_5)} within 5 s."
+        f" The mean wait is {duration(one.wait)} simulated and {duration(one.logged_wait)} recorded"
         f"{f', more than a factor of {FAR:g} apart' if is_far(one.wait, one.logged_wait) else ''}.",
     ]
     if len(found.overall) > 1:
         others = [f"{label} {duration(each.median)}" for label, each in found.overall.items() if label != found.of]
-        told.append(f"Median errors of the others: {', '.join(others)}.")
+        lines.append(f"Median errors of the other policies: {', '.join(others)}.")
     ran = {f"under {label}" if label else "on the machine": mask for label, mask in found.ran.items()}
-    told += job_counts(ran, np.ones_like(found.ran[""]), found.provenance)
-    told += refusals.failures(found.failures)
-    told += refusals.preempted_in_log(found.logged_runs, found.preempted)
+    lines += job_counts(ran, np.ones_like(found.ran[""]), found.provenance)
+    lines += refusals.failures(found.failures)
+    lines += refusals.preempted_in_log(found.logged_runs, found.preempted)
     worst = _worst(found)
     if worst is not None:
         kind, name, agreed = worst
-        told.append(_text("least_accurate_class", kind=kind, alone=alone(name, kind), agreed=agreed))
-    return told
+        lines.append(_text("least_accurate_class", kind=kind, alone=alone(name, kind), agreed=agreed))
+    return lines
 
 
 def alone(name: str, kind: str) -> str:

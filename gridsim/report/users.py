@@ -54,7 +54,7 @@ def _moved(label: str, record: Record) -> str:
     later = seconds(record.workload.submit - record.logged_submit_us)
     moved = later != 0
     if not moved.any():
-        return f"{label}: none at another time than in the log"
+        return f"{label}: no submit time differs from the log"
     mean = float(later[moved].mean())
     way = "later" if mean > 0 else "sooner"
     apart = duration(float(np.median(np.abs(later[moved]))))
@@ -100,7 +100,7 @@ def _reasons(comparison: Evidence) -> Iterator[str]:
     open_to_all = [label for label, numbers in comparison.metrics.items() if not numbers["unadmitted"]]
     behind = [label for label in open_to_all if not keeps_up(comparison.records[label])]
     if behind:
-        yield f"{listed(behind)} {'does' if len(behind) == 1 else 'do'} not keep up with them"
+        yield f"{listed(behind)} {'is' if len(behind) == 1 else 'are'} saturated"
 
 
 def _transforms(info: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -123,7 +123,7 @@ def _raised(entry: Mapping[str, Any]) -> str:
 def _extreme(record: Record) -> str:
     """Return how to simulate users who react; empty if the jobs have no users."""
     user = record.workload.labels.get("user")
-    return "" if user is None or not (user >= 0).any() else " --users react shows the other extreme."
+    return "" if user is None or not (user >= 0).any() else " --users react simulates the other extreme."
 
 
 def inequality(found: Mapping[str, FairnessOverTime]) -> str:
@@ -134,16 +134,16 @@ def inequality(found: Mapping[str, FairnessOverTime]) -> str:
         known &= np.isfinite(it.gini)
     length = _period(first)
     if not known.any():
-        return f"No {length} has enough users under every policy to tell how unequal they fare."
+        return f"No {length} has enough users under every policy to compare their slowdowns."
     middle = {label: float(np.median(it.gini[known])) for label, it in found.items()}
     parts = [f"{label} {value:.2f}" for label, value in middle.items()]
-    told = f"Median of {number(known.sum())} {_many(length)} with enough users: {listed(parts)}."
+    medians = f"Median of {number(known.sum())} {_many(length)} with enough users: {listed(parts)}."
     baseline, *others = found
     if not others:
-        return told
-    evener = {label: (found[label].gini[known] < found[baseline].gini[known]).sum() for label in others}
-    parts = [f"{label} in {number(count)}" for label, count in evener.items()]
-    return f"{told} More even than {baseline}: {listed(parts)} of them."
+        return medians
+    equal = {label: (found[label].gini[known] < found[baseline].gini[known]).sum() for label in others}
+    parts = [f"{number(count)} under {label}" for label, count in equal.items()]
+    return f"{medians} Slowdowns were more equal than under {baseline} in {listed(parts)}."
 
 
 def large_users_held(found: Mapping[str, FairnessOverTime], users: int) -> str:
@@ -152,9 +152,9 @@ def large_users_held(found: Mapping[str, FairnessOverTime], users: int) -> str:
         f"{label} {percent(float(it.share.mean()))} on average and {percent(float(it.share.max()))} at most"
         for label, it in found.items()
     ]
-    who = "The user" if users == 1 else f"The {users} users"
+    who = "the user" if users == 1 else f"the {users} users"
     lengths = _many(_period(next(iter(found.values()))))
-    return f"{who} with the most core-seconds held of all cores, in means of {lengths}: {'; '.join(parts)}."
+    return f"Share of all cores used by {who} with the most core-seconds, as means of {lengths}: {'; '.join(parts)}."
 
 
 def _many(length: str) -> str:

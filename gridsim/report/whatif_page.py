@@ -67,10 +67,10 @@ def pictures(found: WhatIf) -> Iterator[Picture]:
     """Return the figures: waits against cores if there are several sizes, and all changes."""
     curves = _curves(found)
     if curves:
-        told = [
+        points = [
             ", ".join(f"{duration(_mean(one))} with {number(one.cores)}" for one in each) for each in curves.values()
         ]
-        named = [f"{name}: {each}" if len(curves) > 1 else each for name, each in zip(curves, told, strict=True)]
+        named = [f"{name}: {each}" if len(curves) > 1 else each for name, each in zip(curves, points, strict=True)]
         yield Picture(
             "Waits against cores",
             f"Mean wait under {found.policy} by the cores of the machine, with 95 % intervals of the change from now"

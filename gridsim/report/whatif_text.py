@@ -71,11 +71,11 @@ def nodes_text(nodes: Sequence[NodeChange]) -> str:
 
     Else empty.
     """
-    told = []
+    lines = []
     for word, sign in (("Added", 1), ("Removed", -1)):
         those = [f"{counted(abs(it.more), 'node')} of {node_text(it.node)}" for it in nodes if it.more * sign > 0]
-        told += [f"{word}: {'; '.join(those)}."] if those else []
-    return " ".join(told)
+        lines += [f"{word}: {'; '.join(those)}."] if those else []
+    return " ".join(lines)
 
 
 def _part_sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _part_sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[st
     for each in _named_parts(one):
         before, after = duration(each.wait.baseline_mean), duration(each.wait.policy_mean)
         name = str(each.part)[0].upper() + str(each.part)[1:]
-        yield f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} then: {by(each.wait)}."
+        yield f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} with the change: {by(each.wait)}."
     yield from map(_binding_limit, one.limits)
 
 
@@ -110,12 +110,12 @@ def _binding_limit(effect: LimitEffect) -> str:
     what = _units(it.resource, 2)
     of = f" of {number(it.available)}" if it.available is not None else ""
     each = f" for each {it.each}" if it.each else ""
-    told = f"{it.owner[0].upper()}{it.owner[1:]} stops at {number(it.most)}{of} {what}{each} ({it.rule})"
-    waiting = f"{counted(jobs, 'job')} wait{'s' if jobs == 1 else ''} {duration(held)} in all for this limit"
+    limit = f"{it.owner[0].upper()}{it.owner[1:]} is limited to {number(it.most)}{of} {what}{each} ({it.rule})"
+    waiting = f"{counted(jobs, 'job')} wait{'s' if jobs == 1 else ''} {duration(held)} in total because of this limit"
     if effect.idle:
         idle = f"{number(effect.idle)} {_units(it.resource, effect.idle)}"
-        return f"{told}, so {idle} {'is' if effect.idle == 1 else 'are'} always idle; {waiting}."
-    return f"{told}: {waiting}, whatever is added."
+        return f"{limit}, so {idle} {'is' if effect.idle == 1 else 'are'} always idle; {waiting}."
+    return f"{limit}: {waiting}; a larger machine does not change this."
 
 
 def _units(resource: str, count: int) -> str:
@@ -203,23 +203,23 @@ _COMPARED = ("wait_mean", "bounded_slowdown_mean")
 
 def _replica_answers(found: WhatIf) -> Iterator[str]:
     """Return in how many replicas each change has the same effect as in the log, one sentence per compared mean."""
-    for alike in found.replicated:
+    for replicas in found.replicated:
         for place, metric in enumerate(_COMPARED):
-            pairs = [alike.pair(metric, label, NOW) for label in alike.numbers if label != NOW]
-            told = [
+            pairs = [replicas.pair(metric, label, NOW) for label in replicas.numbers if label != NOW]
+            parts = [
                 f"{listed([f'with {it.policy} in {it.lower} of {it.replicas}' for it in those])} ({meaning})"
-                for verdict, meaning in VERDICTS[alike.role].items()
+                for verdict, meaning in VERDICTS[replicas.role].items()
                 if (those := [it for it in pairs if it.replicas and it.verdict == verdict and it.sd])
             ]
-            if told:
-                begin = f"{replicas_text.lead(alike)}: the" if not place else f"{AGAIN[alike.role]}the"
-                yield f"{begin} mean {TITLES[metric]} is lower than now {listed(told)}."
+            if parts:
+                begin = f"{replicas_text.lead(replicas)}, the" if not place else f"{AGAIN[replicas.role]}the"
+                yield f"{begin} mean {TITLES[metric]} is lower than now {listed(parts)}."
 
 
 def _replica_caveats(found: WhatIf) -> Iterator[str]:
     """Return notes on few resampled users, and on bursts of jobs or their effect."""
-    for alike in found.replicated:
-        yield from replicas_text.few(alike.info)
+    for replicas in found.replicated:
+        yield from replicas_text.few(replicas.info)
     if found.now is not None:
         yield from flurries_text.in_log(found.now.workload_given, asked=found.cleaned is not None)
 
@@ -244,8 +244,8 @@ def replica_table(found: Replicated, *, width: int = WIDTH) -> RenderableType:
 
 def replica_files(found: WhatIf) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
     """Return name, columns and rows of each file, as `replicas_text.files`, by change instead of policy."""
-    for alike in found.replicated:
-        for name, columns, rows in replicas_text.tables(alike, _COMPARED):
+    for replicas in found.replicated:
+        for name, columns, rows in replicas_text.tables(replicas, _COMPARED):
             yield name, [{"policy": "change", "other": "against"}.get(it, it) for it in columns], rows
 
 
@@ -253,16 +253,16 @@ def _replicas_as_dict(found: WhatIf) -> list[dict[str, Any]]:
     """Return all data of replicas with JSON types."""
     return [
         {
-            **alike.info,
-            "spreads": [_renamed(it._asdict()) for it in alike.spreads()],
-            "pairs": [_renamed(it._asdict()) for metric in _COMPARED for it in alike.pairs(metric)],
+            **replicas.info,
+            "spreads": [_renamed(it._asdict()) for it in replicas.spreads()],
+            "pairs": [_renamed(it._asdict()) for metric in _COMPARED for it in replicas.pairs(metric)],
         }
-        for alike in found.replicated
+        for replicas in found.replicated
     ]
 
 
-def _renamed(told: dict[str, Any]) -> dict[str, Any]:
-    return {{"policy": "change", "other": "against"}.get(name, name): value for name, value in told.items()}
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    return {{"policy": "change", "other": "against"}.get(name, name): value for name, value in row.items()}
 
 
 FILE = "whatif.csv"
@@ -314,7 +314,7 @@ def _line(one: Effect) -> Line:
 
 def _less(wait: Difference) -> str:
     """Return how much less or longer jobs wait than now."""
-    return change.told(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.told(wait.ratio - 1, _WAITS)
+    return change.text(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.text(wait.ratio - 1, _WAITS)
 
 
 def _against_now(wait: Difference) -> str:
@@ -341,21 +341,21 @@ def table(found: Sequence[WhatIf], *, width: int = WIDTH) -> RenderableType:
     for each in found:
         if len(found) > 1:
             blocks.append("\n".join(broken(f"under {each.policy}:", width)))
-        told = [(one.label, [shown(name, one.numbers[name]) for name in SHOWN]) for one in each.outcomes]
-        columns = {title: [cells[place] for _, cells in told] for place, title in enumerate(SHOWN.values())}
-        blocks.append(sheet([label for label, _ in told], columns, width=width))
+        rows = [(one.label, [shown(name, one.numbers[name]) for name in SHOWN]) for one in each.outcomes]
+        columns = {title: [cells[place] for _, cells in rows] for place, title in enumerate(SHOWN.values())}
+        blocks.append(sheet([label for label, _ in rows], columns, width=width))
     return Group(*blocks)
 
 
 def lead(found: Sequence[WhatIf]) -> list[str]:
     """Return the main results of a table of several policies (the best one last)."""
     best = found[-1]
-    told = [*_most(best)]
+    lines = [*_most(best)]
     if len(found) > 1:
-        told += _instead(found[0], best)
+        lines += _instead(found[0], best)
     for each in found:
-        told += [f"Under {each.policy}, {label} cannot be asked: {why}." for label, why in each.refused]
-    return [*told, *_rounded(found), *_caution(found)]
+        lines += [f"Under {each.policy}, {label} cannot be simulated: {why}." for label, why in each.refused]
+    return [*lines, *_rounded(found), *_caution(found)]
 
 
 def _most(best: WhatIf) -> Iterator[str]:
@@ -367,7 +367,7 @@ def _most(best: WhatIf) -> Iterator[str]:
         if one.wait is not None and one.wait.verdict == "better" and _fewer(one, best[NOW]) <= 0
     ]
     if not clear:
-        yield f"Under {best.policy} none of these changes clearly shortens the mean wait of {duration(now)}."
+        yield f"Under {best.policy}, none of these changes significantly shortens the mean wait of {duration(now)}."
         return
     most = min(clear, key=lambda one: one.numbers["wait_mean"])
     assert most.wait is not None
@@ -394,7 +394,7 @@ def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
     """Return text on sizes that were rounded to whole nodes."""
     rounded = list(dict.fromkeys(one for each in found for one in each.rounded))
     if rounded:
-        yield f"The machine grows by whole nodes: {listed(rounded)}."
+        yield f"Sizes are rounded to whole nodes: {listed(rounded)}."
 
 
 def _of_same_jobs(ran: Iterable[npt.NDArray[np.bool_]]) -> bool:
@@ -452,10 +452,10 @@ def sentences(found: WhatIf) -> list[str]:
     """Return the results as sentences: the change of the mean wait with its significance."""
     known = None if found.replay is None else trust_in(found.replay)
     before, behind = ((), ()) if known is None else (known.warnings, known.rest)
-    told = [*_each(found), *_saturated(found), *_periods(found), *_replica_answers(found), *_without_flurries(found)]
+    lines = [*_each(found), *_saturated(found), *_periods(found), *_replica_answers(found), *_without_flurries(found)]
     return [
         *before,
-        *told,
+        *lines,
         *_jobs(found),
         *_rounded([found]),
         *_replica_caveats(found),
@@ -474,32 +474,32 @@ def _without_flurries(found: WhatIf) -> Iterator[str]:
         f"({duration(found[one.label].numbers['wait_mean'])} with it)"
         for one in other.outcomes
     ]
-    told = f"the mean wait is {listed(means)}"
-    yield from flurries_text.without(found.now.workload_given, len(other.now), told, _each(found), _each(other))
+    text = f"the mean wait is {listed(means)}"
+    yield from flurries_text.without(found.now.workload_given, len(other.now), text, _each(found), _each(other))
 
 
 def _each(found: WhatIf) -> list[str]:
     """Return the waits now and with each change."""
     now = found[NOW]
-    told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
+    lines = [f"At present, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
     if not _ran(now):
-        told = [f"As it is, no job runs under {found.policy}."]
+        lines = [f"At present, no job runs under {found.policy}."]
     for one in found.outcomes[1:]:
         assert one.wait is not None
         by, fewer = _change(one.wait, len(found.outcomes) - 1), _fewer(one, now)
-        who = f"{counted(fewer, 'job')} would not run at all; " if fewer > 0 else ""
+        rejected = f"{counted(fewer, 'job')} would not run at all; " if fewer > 0 else ""
         if not one.wait.jobs:
-            told.append(f"With {one.label} no job runs that runs now too, so there is nothing to compare.")
+            lines.append(f"With {one.label}, no job runs that also runs now, so there is nothing to compare.")
             continue
         if one.wait.jobs == _ran(now):
             waits = f"they would wait {duration(one.wait.policy_mean)}"
         else:
             both = "1 job that runs" if one.wait.jobs == 1 else f"{number(one.wait.jobs)} jobs that run"
             means = f"{duration(one.wait.policy_mean)} instead of {duration(one.wait.baseline_mean)}"
-            waits = f"the {both} both times would wait {means}"
-        told.append(f"With {one.label} {who}{waits}: {by}.")
-        told += _part_sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
-    return told
+            waits = f"the {both} in both cases would wait {means}"
+        lines.append(f"With {one.label}, {rejected}{waits}: {by}.")
+        lines += _part_sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
+    return lines
 
 
 def _ran(one: Effect) -> int:
@@ -560,4 +560,4 @@ def _change(found: Difference, among: int) -> str:
     if found.verdict == "too little data":
         return f"too little data to compare with now: {shortage(found)}; {here}"
     several = f", corrected for {among} changes" if among > 1 else ""
-    return f"no clear difference from now{several} ({here}; 95 % interval {_span(found)})"
+    return f"no significant difference from now{several} ({here}; 95 % interval {_span(found)})"

@@ -67,7 +67,7 @@ def test_replicas_are_those_that_compare_makes(
     assert found.replicates == 3  # the original workload is not one of them
     text = " ".join(sentences(found))
     assert f"in {lower} of 3" in text
-    assert "this is what holds of it, and says nothing of others" in text
+    assert "the results apply to it, not to others" in text
 
 
 def test_what_is_finished_of_the_plain_campaign_is_kept(recipe: Path, tmp_path: Path) -> None:

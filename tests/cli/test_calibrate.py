@@ -15,7 +15,7 @@ LOG = Path(__file__).resolve().parents[2] / "docs" / "examples" / "sacct.txt"
 def test_a_log_of_slurm_is_replayed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", str(LOG), "--cores", "32", "--policy", "fcfs", "--policy", "easy"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "Replayed under" in told
+    assert "of their recorded start" in told
     assert "by user:" in told
     assert "The largest differences" in told
 
@@ -66,7 +66,7 @@ def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancell
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 32 cores (slurm.conf)" in told
     assert "never-ran: 2 lines (39, 40) kept unchanged (--on-never-ran keep)" in told
-    assert "Replayed under slurm, the site's own policy, half of the 48 jobs start" in told
+    assert "Under slurm, the site's own policy, half of the 48 jobs start" in told
 
 
 def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(

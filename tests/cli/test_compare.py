@@ -54,8 +54,8 @@ def test_without_a_log_the_built_in_workload_is_answered_for(
         "p = 0.037, Holm-corrected for 3 comparisons)."
     ) in " ".join(output.split())
     assert "--shake 8 (default)" in output
-    assert "no shaking" not in output
-    assert output.count("Shaken 8 times") == 1
+    assert "not shaken" not in output
+    assert output.count("In 8 replicas") == 1
     assert not (tmp_path / "out" / "report.html").exists()
 
 
@@ -278,7 +278,7 @@ def test_a_real_log_is_told_how_far_it_is_from_what_happened(tmp_path: Path) -> 
     (tmp_path / "log.swf").write_text(logged)
     assert compare(str(tmp_path / "log.swf"), "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
     text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert text.index("The answer</h2>") < text.index("Not validated: name the site") < text.index("The numbers</h2>")
+    assert text.index("Results</h2>") < text.index("Not validated: name the site") < text.index("Metrics</h2>")
 
 
 def test_a_replay_far_from_the_log_is_warned_of_above_everything(

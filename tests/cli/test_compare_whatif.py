@@ -37,7 +37,7 @@ def test_jobs_of_several_tasks_are_refused(tmp_path: Path, capsys: pytest.Captur
     flow = SITE.with_name("workflow.json")
     grid = SITE.parents[2] / "docs" / "examples" / "grid.toml"
     assert main(["compare", str(flow), "--platform", str(grid), "--what-if", "--out", str(tmp_path)]) == 2
-    assert "jobs of several tasks" in capsys.readouterr().err
+    assert "DAG jobs" in capsys.readouterr().err
 
 
 def test_whatif_writes_a_page_with_its_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_a_start_is_told_with_what_such_expectations_were_worth(capsys: pytest.C
     told = " ".join(capsys.readouterr().out.split())
     assert "half start in" in told
     assert "24 cores for 2 h" in told
-    assert "Under easy it would start in 3 d 3 h if all jobs took as long as estimated" in told
+    assert "Under easy it would start in 3 d 3 h if all jobs ran as long as estimated" in told
     assert "guaranteed by" not in told
 
 

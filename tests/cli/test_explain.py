@@ -84,7 +84,7 @@ def test_a_job_is_asked_for_as_its_user_knows_it(
     capsys.readouterr()
     assert main(["explain", str(tmp_path / "out"), asked]) == 0
     first, second = " ".join(capsys.readouterr().out.split()).split(". ")[:2]
-    assert first.startswith("In the log this job waited ")
+    assert first.startswith("In the log, this job waited ")
     assert second.startswith(said)
     assert main(["explain", str(tmp_path / "out"), asked, "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
@@ -103,19 +103,23 @@ LOGGED = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS|Reaso
 @pytest.mark.parametrize(
     ("words", "job", "output"),
     [
-        ([], "3", "In the log this job waited 0 s; the simulation gives 0 s, which agrees. Job 3 of user bob asked"),
-        ([], "1", "In the log this job waited 0 s; the simulation gives 0 s, which agrees."),
+        (
+            [],
+            "3",
+            "In the log, this job waited 0 s; the simulation gives 0 s, which agrees. Job 3 of user bob requested",
+        ),
+        ([], "1", "In the log, this job waited 0 s; the simulation gives 0 s, which agrees."),
         (
             ["--own", "fcfs"],
             "3",
-            "In the log this job waited 0 s; the simulation gives 19 min 58 s, so its story below is not that of the "
-            "log.",
+            "In the log, this job waited 0 s; the simulation gives 19 min 58 s, so the explanation below is not that "
+            "of the recorded wait.",
         ),
         (
             ["--own", "fcfs"],
             "2",
-            "In the log this job waited 14 min 15 s (reason Licenses); the simulation gives 9 min 59 s, so its story "
-            "below is not that of the log.",
+            "In the log, this job waited 14 min 15 s (reason Licenses); the simulation gives 9 min 59 s, so the "
+            "explanation below is not that of the recorded wait.",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def test_many_policies_still_fit_the_terminal(tmp_path: Path, capsys: pytest.Cap
     assert fits(printed)
     told = " ".join(printed.split())
     assert told.count("By weight categories of jobs against easy:") == 1
-    assert "the log is too short to say for moldable-greedy, moldable-submit" in told
+    assert "inconclusive, as the log is too short: moldable-greedy, moldable-submit" in told
 
 
 @pytest.mark.long

@@ -258,9 +258,9 @@ def test_recipes_and_python_name_metrics_and_charges_too(folder: Path) -> None:
         ("charge", "core-hour", "unknown charge 'core-hour'; did you mean 'core-hours'"),
         ("metric", "own.py:Price", "price is no metric; it has no method 'measure'"),
         ("charge", "own.py:LongWaits", "long-waits is no charge; it has no method 'charge'"),
-        ("metric", "own.py:Makespan", "'makespan' is there already; give its class another 'name'"),
+        ("metric", "own.py:Makespan", "'makespan' exists already; give its class another 'name'"),
         ("metric", "own.py:Nothing", "'nothing' is 'nothing'; expected one number"),
-        ("charge", "own.py:Nothing", "'nothing' has shape (1,); expected one number a job, 3"),
+        ("charge", "own.py:Nothing", "'nothing' has shape (1,); expected one number per job, 3"),
         ("metric", "own.py:LongWaits?limits=3", "unknown parameter of own.py:LongWaits 'limits'"),
     ],
 )

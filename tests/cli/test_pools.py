@@ -77,7 +77,7 @@ def test_a_slurm_conf_may_be_the_platform(here: Path, capsys: pytest.CaptureFixt
     assert main(asked) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 10 cores (slurm.conf)" in told
-    assert "batch and gpu are one queue and all 10 cores one pool" in told
+    assert "batch and gpu are one queue and all 10 cores are one pool" in told
     assert "because of --partitions pooled" in told
 
 

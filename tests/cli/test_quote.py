@@ -191,7 +191,7 @@ def test_the_answer_is_told_in_tables_and_sentences(log: Path, capsys: pytest.Ca
     assert "1996-06-22 20:02:08" in told  # 130 s: behind job 1
     assert "Price of a tighter deadline under qops" in told
     assert "job 1 would start over" in " ".join(told.split())
-    assert "easy promises nothing" in " ".join(told.split())
+    assert "easy guarantees nothing" in " ".join(told.split())
 
 
 def test_no_line_is_wider_than_the_terminal(
@@ -233,9 +233,9 @@ def test_a_date_is_an_instant_where_the_log_says_when_it_began(log: Path, capsys
     [
         (["--cores", "5", "--walltime", "20"], "field 'cores': 5 cores; expected 1 to 4"),
         (["--cores", "0", "--walltime", "20"], "field 'cores': 0 cores; expected 1 to 4"),
-        (["--cores", "1", "--walltime", "0"], "field 'walltime': 0 s; expected a walltime above 0 s"),
+        (["--cores", "1", "--walltime", "0"], "field 'walltime': 0 s; expected a finite walltime above 0 s"),
         (["--cores", "1", "--walltime", "2:00"], "field 'walltime': '2:00' is not a duration"),
-        (["--cores", "1", "--walltime", "20", "--at", "9"], "9 s is no moment of the log, which begins at 10 s"),
+        (["--cores", "1", "--walltime", "20", "--at", "9"], "9 s is not within the log, which begins at 10 s"),
         (["--cores", "1", "--walltime", "20", "--at", "noon"], "field 'at': 'noon' is not a time"),
         (["--cores", "1", "--walltime", "20", "--at", "+9"], "field 'at': '+9' is not a time"),
         (["--cores", "1", "--walltime", "20", "--deadline", "34"], "34 s is before 35 s, when the job would end"),
@@ -279,7 +279,7 @@ def test_sentences_say_when_nothing_is_in_the_way() -> None:
     found = gs.quote(log, at=30, cores=1, walltime=3600, policies=["msb"])
     assert sentences(found)[:2] == [
         "msb could guarantee completion in 1 h: the job would start at once.",
-        "Under msb there is no tighter deadline to pay for.",
+        "Under msb, no tighter deadline is possible.",
     ]
 
 
@@ -294,7 +294,7 @@ def test_sentences_tell_of_a_later_deadline_that_is_refused() -> None:
     ).answers[0]
     refusing = replace(answer, keeps=False)
     told = sentences(Quotation(1.0, 1, 5.0, 1, 20.0, (refusing,), None, (), 1))
-    assert any("could promise the earlier 0 d 00:00:14" in sentence for sentence in told)
+    assert any("could guarantee the earlier 0 d 00:00:14" in sentence for sentence in told)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def test_parts_of_other_records_are_not_taken(runs: Path, tmp_path: Path, monkey
     [
         (replace(SCENARIO, options=replace(SCENARIO.options, overrun="extend")), "has other options than"),
         (replace(SCENARIO, model="lublin?jobs=399&cores=64&users=5"), "are not records of the same jobs"),
-        (replace(SCENARIO, model="lublin?jobs=40&cores=64", policy="qops"), "is more than a table of jobs tells of"),
+        (replace(SCENARIO, model="lublin?jobs=40&cores=64", policy="qops"), "is not supported by this command"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(

@@ -483,4 +483,4 @@ def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
 
 def test_resampled_users_of_a_short_log_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep("--resample", "2") == 0
-    assert "single persons decide" in " ".join(capsys.readouterr().out.split())
+    assert "single users dominate" in " ".join(capsys.readouterr().out.split())

@@ -78,7 +78,7 @@ def test_the_page_of_users_who_react_is_made_with_what_if(tmp_path: Path) -> Non
     words = ["--users", "react?reference=easy", "--policy", "fcfs", "--policy", "easy", "--what-if"]
     assert main(["compare", str(site), *words, "--out", str(tmp_path)]) == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "How unequally users are slowed down" in page
+    assert "Inequality of slowdowns between users" in page
     assert 'id="what-if"' in page
 
 

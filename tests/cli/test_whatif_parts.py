@@ -77,16 +77,16 @@ def test_waits_of_gpu_jobs_are_those_of_the_runs_of_their_own(
 def test_a_limit_below_the_added_gpus_is_named_only_where_jobs_wait_for_it(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stops = "QOS gpu stops at 12 of 14 GPUs (GrpTRES), so 2 GPUs are always idle;"
+    stops = "QOS gpu is limited to 12 of 14 GPUs (GrpTRES), so 2 GPUs are always idle;"
     changes, told = asked(site, ["--nodes", "gpu:+1,+1"], capsys)
     assert stops in told
-    assert told.count("stops at") == 1  # nodes without GPUs are unaffected
+    assert told.count("is limited to") == 1  # nodes without GPUs are unaffected
     (limit,) = changes[1]["limits"]
     assert (limit["owner"], limit["resource"], limit["most"], limit["available"]) == ("QOS gpu", "gres/gpu", 12, 14)
     assert limit["jobs"] > 0
     raised = ["--nodes", "gpu:+1", "--set-limit", "qos.gpu.GrpTRES=gres/gpu=14", "--together"]
     changes, told = asked(site, raised, capsys)
-    assert "stops at" not in told
+    assert "is limited to" not in told
     assert changes[1]["change"] == "1 more node of gpu (+10 % cores) and GrpTRES=gres/gpu=14 of QOS gpu"
 
 

@@ -86,7 +86,7 @@ def test_groups_and_the_largest_disagreements_name_their_jobs() -> None:
 
 
 def test_a_record_without_logged_starts_is_refused() -> None:
-    with pytest.raises(InputError, match="knows no starts"):
+    with pytest.raises(InputError, match="has no starts"):
         agreement(record([0.0]))
     with pytest.raises(InputError, match="2 starts for 1 jobs"):
         agreement(record([0.0]), np.zeros(2, dtype=np.int64))

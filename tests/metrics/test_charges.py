@@ -167,7 +167,7 @@ def test_the_load_raises_the_charge_by_the_work_that_waits(easy: Record, promise
     free, charged = (qos_charge(record, slowdowns, load=load) for load in (0.0, 3.0))
     assert free.tolist() == qos_charge(record, slowdowns).tolist()
     assert charged / free == pytest.approx([1, 1, 1 + 3 * 400 / (3600 * 16), 1 + 3 * 400 / (3600 * 16)])
-    with pytest.raises(InputError, match="'load': is -1; expected a number from 0"):
+    with pytest.raises(InputError, match="'load': is -1; expected a number of at least 0"):
         qos_charge(record, slowdowns, load=-1)
 
 

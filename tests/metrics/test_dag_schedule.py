@@ -114,6 +114,6 @@ def test_a_record_of_dag_jobs_gives_its_tasks_and_longest_chains() -> None:
 
 def test_times_between_ticks_are_an_error_and_a_smaller_tick_is_the_cure() -> None:
     record = Record.from_rows([{"submit": 0, "start": 0.5, "end": 2, "cores": 1}])
-    with pytest.raises(InputError, match="no whole number of ticks"):
+    with pytest.raises(InputError, match="not a multiple of the tick"):
         Schedule.from_record(record)
     assert Schedule.from_record(record, tick=500_000).start.tolist() == [1]

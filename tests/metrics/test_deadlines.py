@@ -212,7 +212,7 @@ def test_every_job_is_accounted_for_whoever_decides(workload: Workload, algorith
     parts = ("completed", "killed_walltime", "rejected", "unadmitted")
     assert sum(told[name] for name in parts) == told["submitted"] == len(workload)
     assert sum(outcomes(record).values()) == told["deadline_jobs"] == len(workload) - told["non_deadline_jobs"]
-    assert told["deadline_guaranteed"] == outcomes(record)["promised"] + outcomes(record)["promised later"]
+    assert told["deadline_guaranteed"] == outcomes(record)["guaranteed"] + outcomes(record)["guaranteed later"]
     assert told["promises_broken"] == 0
     assert told["offers_taken"] <= told["offers_made"]
     if record.ran.any():

@@ -66,7 +66,7 @@ def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> 
     evidence = Evidence.of({"never": never, "today": replace(preempted("REQUEUE"), workload=never.workload)}, info={})
     told = {row.title: [cell.text for cell in row.cells.values()] for row in rows(evidence.metrics)}
     assert told["runs preempted"] == ["0", "1"]
-    assert told["core-hours lost to that"] == ["0", "4"]
+    assert told["preempted core-hours"] == ["0", "4"]
     assert told["… by partition high"] in (["0", "1"], ["0", "4"])
     assert described("preempted_core_hours[partition high]").unit == "core-hours"
     assert list(refusals.preempted(evidence.metrics)) == [

@@ -156,9 +156,9 @@ def test_numbers_and_rows_by_resource_are_there_on_machines_of_nodes_alone() -> 
     assert numbers["waits_short_of[several]"] == 1.0  # neither a GPU nor an exclusive node
     assert {described(name).unit for name in numbers if "[" in name} == {""}
     titles = {row.title: row.cells["easy"].text for row in rows({"easy": numbers})}
-    assert titles["licence held"] == "12.5 %"
-    assert titles["cores asked for"] == "31.2 %"
-    assert titles["waits short of several"] == "100.0 %"
+    assert titles["licence allocated"] == "12.5 %"
+    assert titles["cores requested"] == "31.2 %"
+    assert titles["waits due to several"] == "100.0 %"
     plain = metrics(Record.from_rows([{"submit": 0, "start": 0, "end": 9, "cores": 2}]))
     assert not {name for name in plain if "[" in name or name.startswith("fragment")}
 
@@ -224,13 +224,13 @@ def test_a_number_by_resource_that_a_policy_does_not_have_is_not_known_and_never
     }
     found = {row.title: row.cells for row in rows({"slurm": slurm, "easy": easy})}
     texts = {title: [cell.text for cell in cells.values()] for title, cells in found.items()}
-    assert texts["gpu asked for"] == ["50.0 %", "12.5 %"]  # without exclusive use, the amount that was held
-    assert texts["matlab held"] == ["-", "81.0 %"]
+    assert texts["gpu requested"] == ["50.0 %", "12.5 %"]  # without exclusive use, the amount that was held
+    assert texts["matlab allocated"] == ["-", "81.0 %"]
     assert texts["gpu stranded"] == ["-", "0.0 %"]
-    assert texts["waits short of order"] == ["-", "75.0 %"]
-    assert texts["reason Licenses"] == ["100.0 %", "-"]
+    assert texts["waits due to order"] == ["-", "75.0 %"]
+    assert texts["wait reason Licenses"] == ["100.0 %", "-"]
     marked = {title for title, cells in found.items() if any(cell.best for cell in cells.values())}
-    assert marked == {"gpu held", "gpu asked for"}
+    assert marked == {"gpu allocated", "gpu requested"}
 
 
 def test_a_machine_without_cores_has_no_utilisation_of_cores() -> None:

@@ -292,7 +292,7 @@ def test_a_comparison_says_what_was_believed_and_who_knew_the_truth() -> None:
     policies = ["easy", "easy++", "sjbf?predict=clairvoyant", "conservative?predict=recent(n=1)"]
     told = gs.compare(jobs, platform=platform, policies=policies)
     text = " ".join(told.sentences())
-    assert "Under sjbf?predict=clairvoyant plans were made with true run times, which no scheduler knows." in text
+    assert "Under sjbf?predict=clairvoyant, plans use true run times, which no real scheduler knows." in text
     assert "Under easy++, run times were predicted with an accuracy of" in text
     assert "of the jobs started after their first planned start" in text
     assert "Under easy, run times were predicted" not in text
@@ -311,5 +311,5 @@ def test_explaining_a_wait_names_who_outlived_predictions(tmp_path: Path) -> Non
         found = explain(schedule, 3)
         assert [(one.job, beyond) for one, beyond in found.outlived] == [(2, 80.0)]
         (text,) = (it for it in sentences(found, "easy") if "predicted" in it)
-        assert text == "Meanwhile these ran on beyond what was predicted of them: job 2 of user 1 (1 min 20 s)."
+        assert text == "While it waited, these jobs exceeded their predicted run times: job 2 of user 1 (1 min 20 s)."
     assert explain(JobSchedule.of(ran(jobs, "easy").record), 3).outlived == ()

@@ -167,8 +167,8 @@ def test_a_log_of_last_runs_says_that_there_may_have_been_more(site_b: Site) -> 
     logged = logged_runs(log)
     assert logged == (20, 20, False)
     assert next(preempted_in_log(logged, {"easy": {}})) == (
-        "In the log at least 20 runs of 20 of these jobs were preempted (none of its jobs has more than one run: was "
-        "sacct told -D?); under easy none."
+        "In the log, at least 20 runs of 20 of these jobs were preempted (no job has more than one run: was sacct run "
+        "with -D?); under easy none."
     )
     assert logged_runs(transformed(log, ["exact-estimates"], cores=48)) is None
 

@@ -56,11 +56,11 @@ def test_those_who_came_later_and_started_earlier_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("passing", "told"), [(1, "earlier (0.0025 core-hours, job 2 of user u2)"), (3, ", the largest part of it job ")]
+    ("passing", "told"), [(1, "started first (0.0025 core-hours, job 2 of user u2)"), (3, ", the largest part by job ")]
 )
 def test_the_largest_job_that_passed_is_not_called_most_of_the_work(passing: int, told: str) -> None:
     later = [(1, 1 + job, 2 + job, 11 + job) for job in range(passing)]
-    (line,) = [it for it in sentences(explain(schedule((4, 0, 20, 30), *later), 1), "easy") if "came later" in it]
+    (line,) = [it for it in sentences(explain(schedule((4, 0, 20, 30), *later), 1), "easy") if "later job" in it]
     assert told in line
 
 
@@ -68,7 +68,7 @@ def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
     found = explain(schedule((1, 0, 0, 10), (1, 1, 1, 2)), 2)
     assert (found.wait, found.short, found.enough, found.holders, found.freeing) == (0.0, 0.0, 0.0, (), ())
     assert sentences(found, "easy") == [
-        "Job 2 of user u2 asked for 1 core of 4 for 1 s, and started at once under easy: 3 cores were free."
+        "Job 2 of user u2 requested 1 core of 4 for 1 s, and started at once under easy: 3 cores were free."
     ]
 
 
@@ -76,12 +76,32 @@ def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
     ("start", "logged", "reason", "told"),
     [
         (900, 855, "", "waited 14 min 15 s; the simulation gives 15 min, which agrees."),
-        (900, 855, "Licenses", "(reason Licenses); the simulation gives 15 min, but not for that reason, so its story"),
+        (900, 855, "Licenses", "(reason Licenses); the simulation gives 15 min, but for another reason, so the"),
         (30, 20, "Licenses", "waited 20 s (reason Licenses); the simulation gives 30 s, which agrees."),
-        (0, 50, "", "waited 50 s; the simulation gives 0 s, so its story below is not that of the log."),
-        (50, 10, "", "waited 10 s; the simulation gives 50 s, so its story below is not that of the log."),
-        (30, NAN, "", "did not start; the simulation gives 30 s, so its story below is not that of the log."),
-        (NAN, 30, "", "waited 30 s; the simulation does not start it, so its story below is not that of the log."),
+        (
+            0,
+            50,
+            "",
+            "waited 50 s; the simulation gives 0 s, so the explanation below is not that of the recorded wait.",
+        ),
+        (
+            50,
+            10,
+            "",
+            "waited 10 s; the simulation gives 50 s, so the explanation below is not that of the recorded wait.",
+        ),
+        (
+            30,
+            NAN,
+            "",
+            "did not start; the simulation gives 30 s, so the explanation below is not that of the recorded wait.",
+        ),
+        (
+            NAN,
+            30,
+            "",
+            "waited 30 s; the simulation does not start it, so the explanation below is not that of the recorded wait.",
+        ),
         (NAN, NAN, "", "did not start; the simulation does not start it, which agrees."),
     ],
 )
@@ -92,7 +112,7 @@ def test_the_wait_in_the_log_is_compared_with_the_simulated_one(
     assert from_log(explain(there, 1)) == []
     there = there._replace(logged_start=np.array([logged]), logged_reason=np.array([reason]))
     (found,) = from_log(explain(there, 1))
-    assert found.startswith("In the log this job")
+    assert found.startswith("In the log, this job")
     assert told in found
 
 
@@ -105,17 +125,20 @@ def test_instants_are_told_as_dates_where_the_log_has_them() -> None:
     dated = schedule((4, 0, 0, 74), (4, 14, 74, 84), (1, 100, 100, 101), (9, 3700, NAN, NAN))
     dated = dated._replace(calendar=Calendar(1_795_244_026))
     assert [sentences(explain(dated, job), "easy")[1] for job in (2, 3, 4)] == [
-        "It came at 2026-11-21 06:54 and started at 2026-11-21 06:55.",
-        "It came and started at 2026-11-21 06:55:26.",
-        "It came at 2026-11-21 07:55:26.",
+        "It was submitted at 2026-11-21 06:54 and started at 2026-11-21 06:55.",
+        "It was submitted and started at 2026-11-21 06:55:26.",
+        "It was submitted at 2026-11-21 07:55:26.",
     ]
     soon = schedule((1, 14.2, 14.7, 20))._replace(calendar=dated.calendar)
-    assert sentences(explain(soon, 1), "easy")[1] == "It came and started within the second at 2026-11-21 06:54."
+    assert (
+        sentences(explain(soon, 1), "easy")[1]
+        == "It was submitted at 2026-11-21 06:54 and started within the same second."
+    )
     told = explain(dated, 2).to_dict()
     assert (told["submitted"], told["started"]) == ("2026-11-21 06:54", "2026-11-21 06:55")
     bare = explain(dated._replace(calendar=None), 2)
     assert (bare.submitted, bare.started) == ("", "")
-    assert "came at" not in " ".join(sentences(bare, "easy"))
+    assert "submitted at" not in " ".join(sentences(bare, "easy"))
 
 
 def test_who_stood_first_changes_when_they_start() -> None:
@@ -139,8 +162,8 @@ def test_runs_that_were_cut_short_are_no_wait() -> None:
     found = explain(schedule((2, 0, 0, 2), (4, 0, 9, 19), (4, 5, 5, 9))._replace(cut=lost), 2)
     assert (found.wait, found.cut, found.lost, found.short, found.enough) == (6.0, 1, 3.0, 6.0, 0.0)
     lines = sentences(found, "today")
-    assert lines[0].endswith("and waited 6 s under today, besides 3 s in 1 run that others cut short.")
-    assert "Its last run started 9 s after it came; what follows is of the time until then." in lines
+    assert lines[0].endswith("and waited 6 s under today, in addition to 3 s in 1 run stopped for other jobs.")
+    assert "Its last run started 9 s after submission; the following sentences cover the time until then." in lines
     # Only the interval from 2 to 3 was reserved for others: the run itself does not count as reserved cores.
     held = explain(
         schedule((2, 0, 0, 2), (4, 0, 9, 19), (4, 5, 5, 9))._replace(cut=lost._replace(start=np.array([3.0]))), 2
@@ -242,7 +265,11 @@ def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
     [
         ("run.json", b"[]", r"run\.json line 1: is \[\]; expected an object"),
         ("run.json", b'{"folders": 3, "versions": {}}', r"run\.json line 1, field 'folders': is 3; expected an object"),
-        ("run.json", b'{"folders": {}, "versions": {}}', r"run\.json, field 'folders': names no folders of policies"),
+        (
+            "run.json",
+            b'{"folders": {}, "versions": {}}',
+            r"run\.json, field 'folders': is empty; expected the folders of policies",
+        ),
         ("run.json", b'{"workload": {},\n "policy": 4}', r"run\.json line 1, field 'platform': is missing"),
         ("jobs.csv", b"job,cores,submit,start\n1,1,0,soon\n", r"jobs\.csv line 2, field 'start': is 'soon'"),
         ("jobs.csv", b"job,status\n1,gone\n", r"jobs\.csv line 2, field 'status': is 'gone'; expected one of"),

@@ -53,9 +53,9 @@ def test_who_passed_is_told_by_name(tmp_path: Path) -> None:
     named().write(tmp_path)
     (schedule,) = read_schedules(tmp_path).values()
     told = " ".join(sentences(explain(schedule, 2), "easy"))
-    assert told.startswith("Job 2 of user ann (account physics, partition long) asked for 4 cores of 4")
-    assert "They are 2 of user bob and 1 of the same user." in told
-    assert "It came at 2026-11-21 06:53:47 and started at 2026-11-21 06:55:26." in told
+    assert told.startswith("Job 2 of user ann (account physics, partition long) requested 4 cores of 4")
+    assert "): 2 of user bob and 1 of the same user." in told
+    assert "It was submitted at 2026-11-21 06:53:47 and started at 2026-11-21 06:55:26." in told
 
 
 def test_a_log_of_numbers_stays_one(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_log_of_numbers_stays_one(tmp_path: Path) -> None:
     replace(result, record=bare).write(tmp_path)
     assert not (tmp_path / NAMES).exists()
     (schedule,) = read_schedules(tmp_path).values()
-    assert sentences(explain(schedule, 2), "easy")[0].startswith("Job 2 of user 1 asked for")
+    assert sentences(explain(schedule, 2), "easy")[0].startswith("Job 2 of user 1 requested")
     assert "account" not in (tmp_path / "jobs.csv").read_text().partition("\n")[0]
 
 

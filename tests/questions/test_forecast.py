@@ -148,16 +148,16 @@ def test_where_next_to_no_wait_is_expected_its_error_is_told_in_seconds() -> Non
     assert (one.start - found.at, one.scale, one.jobs >= 20) == (1.0, "seconds", True)
     assert (one.early, one.late, one.latest) == (600.0, 600.0, 600.0)
     told = next(line for line in sentences(found) if "half started" in line)
-    assert "half started 10 min later than was expected when they came, 9 of 10 at most 10 min later" in told
-    assert told.endswith("if this one does like them, in 10 min 1 s to 10 min 1 s, 9 of 10 within 10 min 1 s.")
+    assert "half started 10 min later than was expected at their submission, 9 of 10 at most 10 min later" in told
+    assert told.endswith("for this job, that would be in 10 min 1 s to 10 min 1 s, 9 of 10 within 10 min 1 s.")
 
 
 @pytest.mark.parametrize(
     ("quantiles", "told", "untold"),
     [
-        ((0.11, 0.5, 1.5e6, 1.7e6), "cannot be said: of 40 jobs of any size that had to wait before", "half started"),
-        ((0.11, 0.5, 2.0, 1.7e6), "in 1 h 6 min to 20 h; for the slowest tenth no bound can be given", "9 of 10"),
-        ((0.11, 0.5, 2.0, 3.0), "in 1 h 6 min to 20 h, 9 of 10 within 1 d 6 h.", "no bound"),
+        ((0.11, 0.5, 1.5e6, 1.7e6), "no useful bound: of 40 jobs of any size that had to wait before", "half started"),
+        ((0.11, 0.5, 2.0, 1.7e6), "in 1 h 6 min to 20 h; the slowest tenth has no useful bound", "9 of 10"),
+        ((0.11, 0.5, 2.0, 3.0), "in 1 h 6 min to 20 h, 9 of 10 within 1 d 6 h.", "no useful bound"),
     ],
 )
 def test_no_bound_is_told_that_no_one_could_act_on(
@@ -183,7 +183,7 @@ def test_a_job_that_starts_at_once_needs_no_history() -> None:
 def test_too_short_a_log_says_so() -> None:
     jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[10, 10], cores=[4, 4], cores_stated=4)
     told = " ".join(sentences(gs.quote(jobs, at=5, cores=2, walltime=10, policies=["easy"])))
-    assert "would start in 15 s if all jobs took as long as estimated" in told
+    assert "would start in 15 s if all jobs ran as long as estimated" in told
     assert "Too few jobs that had to wait" in told
 
 

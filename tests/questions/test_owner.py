@@ -47,8 +47,8 @@ def test_several_partitions_may_be_asked_for() -> None:
     [
         ({"user": "anm"}, "'anm' is no user of the log or of a site; known: ann"),
         ({"user": ""}, "'' is no user"),
-        ({"qos": "high"}, "'high' cannot be found: the log names none"),
-        ({"colour": "red"}, "nothing that is said of a job"),
+        ({"qos": "high"}, "'high' is unknown: neither the log"),
+        ({"colour": "red"}, "is not a property of a job"),
     ],
 )
 def test_what_nobody_knows_is_refused(names: dict[str, str], message: str) -> None:

@@ -66,10 +66,10 @@ def told(result: Result, job: int, label: str = "slurm") -> str:
 
 def test_nobody_is_told_that_there_was_room_in_a_full_partition(replayed: Result) -> None:
     said = told(replayed, 2)
-    assert "asked for 8 cores of 8 that it could have (the machine has 72)" in said
-    assert "When it came, 0 cores were free on nodes that it could have." in said
-    assert "Of its wait: 1 min 39 s Resources (too little was free on nodes that it could have)." in said
-    assert "there was room" not in said
+    assert "requested 8 cores of 8 eligible (the machine has 72)" in said
+    assert "At its submission, 0 cores were free on eligible nodes." in said
+    assert "Reasons for its wait: 1 min 39 s Resources (eligible nodes had too few free resources)." in said
+    assert "there were enough" not in said
 
 
 def test_a_limit_and_a_wait_for_the_next_pass_are_called_so(replayed: Result) -> None:
@@ -81,7 +81,7 @@ def test_a_limit_and_a_wait_for_the_next_pass_are_called_so(replayed: Result) ->
     late = gs.simulate(
         log, platform=slow.platform(), policy=Slurm(site=Site.of(nodes=18, cores=4, scheduling=QUICK), boot=0.0)
     )
-    assert "Of its wait: 28 s for the next scheduling pass." in told(late, 3)
+    assert "Reasons for its wait: 28 s until the next scheduling cycle." in told(late, 3)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_folder_tells_the_same(replayed: Result, table: str, tmp_path: Path) -
 def test_a_damaged_file_of_reasons_is_refused(replayed: Result, tmp_path: Path) -> None:
     replayed.write(tmp_path)
     (tmp_path / "reasons.csv").write_text("job,reason,from,until\n99,Priority,0,1\n")
-    with pytest.raises(InputError, match="tells of job 99, which is not in"):
+    with pytest.raises(InputError, match="has job 99, which is not in"):
         read_schedules(tmp_path)
     (tmp_path / "reasons.csv").write_text("job,why\n1,Priority\n")
     with pytest.raises(InputError, match=r"reasons\.csv, field 'reason': is missing"):
@@ -124,7 +124,7 @@ def test_a_run_of_another_policy_leaves_no_reasons_behind(replayed: Result, tmp_
 
 def test_a_policy_that_pools_partitions_says_so() -> None:
     pooled = gs.simulate(jobs(), platform=SITE.platform(), policy="easy")
-    assert "64 cores were free in all partitions together, which this policy takes for one" in told(pooled, 2, "easy")
+    assert "64 cores were free in all partitions, which this policy treats as one pool" in told(pooled, 2, "easy")
 
 
 def test_room_on_several_clusters_is_that_of_the_one_where_the_job_ran(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_room_on_several_clusters_is_that_of_the_one_where_the_job_ran(tmp_path:
     log = Workload.from_columns(submit=[0, 1, 2, 3], runtime=[50, 60, 9, 9], cores=[8, 4, 8, 1])
     result = gs.simulate(log, platform=grid, policy="fcfs", balancer="earliest-start")
     said = told(result, 3, "fcfs")
-    assert said.startswith("Job 3 asked for 8 cores of 8 in a (the machine has 12)")
-    assert "0 cores were free in a; until it started there was never room for it" in said
-    assert "Of what was in use there meanwhile, the largest part was held by job 1 (8 cores, 100 %)" in said
+    assert said.startswith("Job 3 requested 8 cores of 8 in a (the machine has 12)")
+    assert "0 cores were free in a; until its start, there were never enough free cores for it" in said
+    assert "While it waited, the job with the most core-hours there was job 1 (8 cores, 100 %)" in said
     result.write(tmp_path)
     (read,) = read_schedules(tmp_path).values()
     assert " ".join(sentences(explain(read, 3), "fcfs")) == said
@@ -146,5 +146,5 @@ def test_the_largest_disagreements_look_at_the_nodes_of_the_job() -> None:
     assert found.apart[0][0].job in (2, 3)
     assert {waiting.room for _, waiting in found.apart} == {"nodes"}
     replays = [" ".join(lines) for lines in why(found)]
-    assert "that it could have" in replays[0]
-    assert not any("there was room for it" in replay for replay in replays)
+    assert "eligible" in replays[0]
+    assert not any("there were enough" in replay for replay in replays)

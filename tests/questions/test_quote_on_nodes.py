@@ -71,12 +71,15 @@ def test_a_job_of_several_tasks_could_have_half_of_them() -> None:
 @pytest.mark.parametrize(
     ("demand", "told"),
     [
-        (gs.Demand(tasks=1, each={"cores": 1, "memory": 20000}), "no node has room for one of its tasks"),
+        (gs.Demand(tasks=1, each={"cores": 1, "memory": 20000}), "no node is large enough for one of its tasks"),
         (gs.Demand(tasks=4, each={"cores": 6, "memory": 1}), "all nodes together"),
         (gs.Demand(tasks=2, each={"cores": 1}, features=("small",)), "features"),
-        (gs.Demand(tasks=1, each={"cores": 1}, gpu=1000, gpu_kinds=("a100",)), "GPUs of such a kind"),
-        (gs.Demand(cores=1, pools={"idl": 2}), "more of pool 'idl' than there is"),
-        (gs.Demand(tasks=2, each={"cores": 1}, min_nodes=2, features=("big",)), "no such number of nodes"),
+        (gs.Demand(tasks=1, each={"cores": 1}, gpu=1000, gpu_kinds=("a100",)), "GPUs of the requested type"),
+        (gs.Demand(cores=1, pools={"idl": 2}), "more of pool 'idl' than the machine has"),
+        (
+            gs.Demand(tasks=2, each={"cores": 1}, min_nodes=2, features=("big",)),
+            "the requested number of nodes is too small",
+        ),
     ],
 )
 def test_what_the_machine_can_never_hold_is_said(demand: gs.Demand, told: str) -> None:

@@ -52,7 +52,7 @@ def test_the_usual_changes_are_asked_where_none_is_given(log: Workload) -> None:
 
 def test_a_higher_load_comes_with_a_warning(log: Workload) -> None:
     told = sentences(whatif(log, changes_of(log, HERE, loads=[1.5]), platform=HERE))
-    assert any("people who wait longer submit less" in line for line in told)
+    assert any("Users submit less after longer waits" in line for line in told)
     told = sentences(whatif(log, changes_of(log, HERE, cores=[0.5]), platform=HERE))
     assert not any("submit less" in line for line in told)
 
@@ -83,7 +83,7 @@ def test_what_is_tried_in_advance_changes_no_answer_and_is_tried_once() -> None:
 
 def test_nothing_is_left_to_halve_where_nobody_waits() -> None:
     idle = gs.Workload.from_columns(submit=[0, 100], runtime=[1, 1], cores=[1, 1])
-    with pytest.raises(InputError, match="wait_mean is 0 on the machine as it is"):
+    with pytest.raises(InputError, match="wait_mean is already 0 on the present machine"):
         cores_for(idle, Platform.single(4))
 
 
@@ -145,7 +145,7 @@ def test_replicas_are_the_same_with_any_number_of_workers(log: Workload) -> None
 
 def test_jobs_of_a_change_that_nobody_can_make_again_are_not_shaken(log: Workload) -> None:
     own = Change("exact", HERE, ExactEstimates().apply(log))
-    with pytest.raises(InputError, match="'exact' has jobs of its own; say by which transform they are made"):
+    with pytest.raises(InputError, match="'exact' has another workload; give the transform that creates it"):
         whatif(log, [own], platform=HERE, shake=2)
     assert whatif(log, [own], platform=HERE)["exact"].wait is not None
 

@@ -77,14 +77,14 @@ def test_the_first_sentence_says_who_guaranteed_how_many(told: Comparison) -> No
     assert told.sentences()[0] == (
         f"keeper guaranteed {numbers['keeper']['deadline_guaranteed']:.0f} of 600 deadlines "
         f"({100 * numbers['keeper']['deadline_guaranteed_area_share']:.0f} % of their core-seconds) and kept every "
-        f"promise; fcfs met {numbers['fcfs']['deadline_met']:.0f} without promising any."
+        f"guarantee; fcfs met {numbers['fcfs']['deadline_met']:.0f} without guarantees."
     )
 
 
 def test_jobs_without_a_deadline_are_told_apart(told: Comparison) -> None:
     sentence = told.sentences()[1]
-    assert sentence.startswith("Jobs without a deadline take ")
-    assert sentence.endswith(" under keeper, on average from submission to end.")
+    assert sentence.startswith("The mean response of jobs without a deadline is ")
+    assert sentence.endswith(" under keeper.")
 
 
 def test_waits_are_said_to_be_of_different_jobs(told: Comparison) -> None:
@@ -193,7 +193,7 @@ def test_without_promises_deadlines_met_are_counted(records: Mapping[str, Record
     comparison = comparing(asked)
     met = [f"{comparison.metrics[label]['deadline_met']:.0f}" for label in asked]
     assert comparison.sentences()[0] == (
-        f"fcfs met {met[0]} of the 200 deadlines asked for and greedy {met[1]}; nothing was promised."
+        f"fcfs met {met[0]} of the 200 deadlines requested and greedy {met[1]}; no policy gives guarantees."
     )
     assert comparison.comparable
     assert comparison.sentences()[2].startswith(
@@ -215,10 +215,16 @@ def test_broken_promises_offers_and_kills_are_told(pair: dict[str, Record], comp
     comparison = comparing({**pair, "worse": worse})
     numbers = comparison.metrics["worse"]
     text = " ".join(comparison.sentences())
-    assert f"worse broke 3 of its {numbers['promises_made']:.0f} promises; all others were kept." in text
+    assert (
+        f"worse broke 3 of its {numbers['promises_made']:.0f} guarantees; the other policies kept all of theirs."
+        in text
+    )
     assert f"Under worse, {numbers['offers_taken']:.0f} of {numbers['offers_made']:.0f} jobs" in text
     hours = f"{int(keeper.workload.cores[row]):,.3g}"
-    assert f"To make room, worse killed one run, to begin anew later: {hours} core-hours were lost." in text
+    assert (
+        f"To free cores for other jobs, worse killed one run, to be restarted later: {hours} core-hours were lost."
+        in text
+    )
     assert {"promises_broken", "offers_taken", "kills", "useful_utilisation"} <= {r.metric for r in comparison.table()}
 
 
@@ -227,7 +233,7 @@ def test_refusals_are_said_to_be_chaotic_where_two_policies_promise(
 ) -> None:
     other = choosy(with_deadlines(pair["fcfs"]), every=7)
     text = " ".join(comparing({**pair, "other": other}).sentences())
-    assert "Every promise was kept." in text
+    assert "Every guarantee was kept." in text
     assert "is chaotic" in text
     assert "is chaotic" not in " ".join(comparing(pair).sentences())
 
@@ -258,11 +264,11 @@ def test_files_and_json_hold_the_numbers_of_admission(told: Comparison, tmp_path
 @pytest.mark.long
 def test_the_page_with_jobs_turned_away_is_made(told: Comparison, tmp_path: Path) -> None:
     text = told.page(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What becomes of the deadlines asked for" in text
-    assert "no best one is marked" in text
+    assert "Outcomes of requested deadlines" in text
+    assert "none is marked as best" in text
     assert "keeper guaranteed" in text
     gone = int((~told.records["keeper"].ran).sum())
-    assert f"refused {gone}" in text
+    assert f"rejected {gone}" in text
     assert "NaN" not in text.split("<script")[0]
     assert gantt.pack(told.records)["jobs"] == 900
 
@@ -287,7 +293,7 @@ def test_the_figure_has_a_part_for_each_outcome_that_there_is() -> None:
         "b": dict(zip(OUTCOMES, (0, 0, 2, 2, 0), strict=True)),
     }
     axes = figures.deadlines(counts).axes[0]
-    assert axes.get_legend_handles_labels()[1] == ["promised", "met without a promise", "missed"]
+    assert axes.get_legend_handles_labels()[1] == ["guaranteed", "met without a guarantee", "missed"]
     widths = [bar.get_width() for bar in axes.patches if isinstance(bar, Rectangle)]
     assert widths == [0.75, 0, 0, 0.5, 0.25, 0.5]
 

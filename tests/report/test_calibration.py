@@ -47,7 +47,10 @@ def test_the_policy_that_the_machine_ran_is_found_and_has_no_error(log: Workload
     assert (found.overall["easy"].median, found.overall["easy"].within_5) == (0.0, 1.0)
     assert found.overall["fcfs"].mean > 60
     assert sum(one.jobs for one in found.by_class["size"].values()) == len(log)
-    assert "Replayed under easy, which comes nearest, half of the 300 jobs start within 0 s" in sentences(found)[0]
+    assert (
+        "Under easy, the most accurate policy, half of the 300 jobs start within 0 s of their recorded start"
+        in sentences(found)[0]
+    )
 
 
 def test_the_largest_disagreements_come_with_what_the_replay_shows(log: Workload) -> None:
@@ -65,8 +68,8 @@ def test_where_no_policy_is_the_site_s_own_the_nearest_is_reported_as_not_valida
     assert trust.numbers["start_error_median"] == agreement(results["easy"].record).median
     assert (trust.policy, trust.own, trust.warnings) == ("easy", False, ())
     assert trust.sentences[0].startswith(
-        "Not validated: name the site's policy with --own. Under easy, the nearest of those compared: median error of "
-        "the start times 0 s"
+        "Not validated: name the site's policy with --own. Under easy, the most accurate policy of these: median error "
+        "of the start times 0 s"
     )
 
 
@@ -86,7 +89,7 @@ def test_the_replay_is_the_site_s_own_policy_even_where_another_one_comes_nearer
     assert "Validation of fcfs, the site's own policy, against the recorded log: median error" in trust.rest[0]
     found = calibrate(log, ["fcfs", "easy"], platform=HERE, own="fcfs")
     assert (found.of, found.best) == ("fcfs", "easy")
-    assert sentences(found)[0].startswith("Replayed under fcfs, the site's own policy, half of the 300 jobs")
+    assert sentences(found)[0].startswith("Under fcfs, the site's own policy, half of the 300 jobs")
     alone = calibrate(log, ["fcfs"], platform=HERE).by_class["size"]
     assert {name: one.mean for name, one in found.by_class["size"].items()} == {
         name: one.mean for name, one in alone.items()
@@ -109,7 +112,7 @@ def test_a_log_of_slurm_says_how_it_is_replayed_by_slurm_s_rules(log: Workload) 
     how = "gridsim calibrate sacct.txt --policy 'slurm?conf=slurm.conf'"
     assert how in trust_of(results).sentences[0]
     assert how not in trust_of(results, own="easy").sentences[0]
-    assert "More: gridsim calibrate" in trust_of(results, own="easy").sentences[0]
+    assert "Details: gridsim calibrate" in trust_of(results, own="easy").sentences[0]
 
 
 @pytest.mark.long
@@ -142,7 +145,7 @@ def test_where_jobs_run_in_several_runs_the_wait_is_called_that_to_the_first(log
 def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(log: Workload) -> None:
     slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
     (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences
-    assert "That machine ran Slurm, and easy is not Slurm's: gridsim calibrate sacct.txt" in told
+    assert "The machine ran Slurm, but easy is not Slurm's policy: gridsim calibrate sacct.txt" in told
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,7 @@ def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(lo
     [
         ({"cluster": "a", "clusters_left_out": {"b": 3}}, "calibrate sacct.txt --cluster a --policy"),
         ({"files": 2}, "calibrate … --policy"),
-        ({"clusters": [{"name": "a"}, {"name": "b"}]}, "calibrate replays one --cluster by its rules"),
+        ({"clusters": [{"name": "a"}, {"name": "b"}]}, "calibrate simulates one --cluster."),
     ],
 )
 def test_the_command_that_is_named_asks_of_the_same_log(log: Workload, more: dict[str, object], said: str) -> None:

@@ -86,9 +86,9 @@ def test_sentences_say_who_is_better_by_how_much_and_over_how_many_workloads(fou
     )
     told = " ".join(others)
     assert re.search(r"It is higher under fcfs at 3.\d times \(95 % interval 3.\d+ to 3.\d+ times; p < 0.001\)", told)
-    assert re.search(r"Within 5 % of easy, and so as good as equal: .*twin", told)
-    assert "utilisation is as good as equal under all" in told
-    assert "Left out, of 12 workloads: 1 for fcfs, as a run failed, is missing or has no mean wait." in told
+    assert re.search(r"Equivalent to easy \(within 5 %\): .*twin", told)
+    assert "utilisation is equivalent under all" in told
+    assert "Excluded from 12 workloads: 1 for fcfs, because a run failed, is missing or has no mean wait." in told
 
 
 def test_what_is_not_clear_is_said_with_its_interval() -> None:
@@ -98,9 +98,9 @@ def test_what_is_not_clear_is_said_with_its_interval() -> None:
         for policy, seed in product(("easy", "sjf"), range(8))
     ]
     told = sentences(compare_runs(rows, ["policy", "seed"], QUICK))
-    assert told[0] == "Under no other policy is mean wait clearly lower than under easy, over 8 workloads."
+    assert told[0] == "Under no other policy is mean wait significantly lower than under easy, over 8 workloads."
     assert re.fullmatch(
-        r"Not clear against easy: sjf \([\d.]+ % higher, 95 % interval [\d.]+ % lower to [\d.]+ % higher; "
+        r"No significant difference from easy: sjf \([\d.]+ % higher, 95 % interval [\d.]+ % lower to [\d.]+ % higher; "
         r"p = [\d.]+\)\.",
         told[1],
     )
@@ -109,7 +109,7 @@ def test_what_is_not_clear_is_said_with_its_interval() -> None:
 def test_one_workload_is_no_test_and_says_so() -> None:
     (told,) = sentences(made({"easy": 0.0, "twin": 0.0, "fcfs": 1.2}, seeds=1, loads=(0.7,)))
     assert told.startswith("There is one workload, so no test is possible; against easy, mean wait is 100 % under twin")
-    assert told.endswith("This is what happened to it, and says nothing of others.")
+    assert told.endswith("The result applies to this workload only.")
 
 
 def test_few_workloads_and_policies_without_pairs_are_said() -> None:
@@ -118,7 +118,7 @@ def test_few_workloads_and_policies_without_pairs_are_said() -> None:
     factors = {"policy": ["easy", "broken"], "seed": range(3)}
     rows = [{"policy": "easy", "seed": seed, "wait_mean": 1.0 + seed} for seed in range(3)]
     told = sentences(compare_runs(rows, factors, QUICK))
-    assert "Left out, of 3 workloads: 3 for broken" in told[-2]
+    assert "Excluded from 3 workloads: 3 for broken" in told[-2]
     assert told[-1] == "Too few pairs for a test: broken."
 
 
@@ -131,7 +131,7 @@ def test_a_winner_that_loses_somewhere_is_found_out() -> None:
         for noise in [rng.normal(0, 0.02)]
     ]
     told = sentences(compare_runs(rows, ["policy", "seed", "load"], QUICK))
-    assert told[1] == "But it is clearly higher under b in 1 of 3 conditions, such as load 1.1."
+    assert told[1] == "But it is significantly higher under b in 1 of 3 conditions, such as load 1.1."
 
 
 def test_workloads_without_a_ratio_and_conditions_without_a_pair_are_counted() -> None:
@@ -142,12 +142,12 @@ def test_workloads_without_a_ratio_and_conditions_without_a_pair_are_counted() -
     ]
     told = " ".join(sentences(compare_runs(rows, ["policy", "seed", "load"], QUICK)))
     assert "Conditions without any pair, of 2: 1 for b." in told
-    assert "Workloads without a ratio, as one value is not above 0: 1 for b." in told
+    assert "Workloads without a ratio, because one value is not above 0: 1 for b." in told
 
 
 def test_one_policy_has_nothing_to_be_compared_with() -> None:
     alone = made({"easy": 0.0})
-    assert sentences(alone) == ["Only easy was run, so there is nothing to compare it with."]
+    assert sentences(alone) == ["The campaign has only easy, so there is nothing to compare."]
     assert "mean wait" in page(alone)
 
 
@@ -166,7 +166,9 @@ def test_the_terminal_shows_every_comparison_in_80_columns(found: Comparisons) -
     assert ODD in shown
     assert re.search(r"fcfs +3\.\d+ ! .* 11 \(-1\)", shown)
     assert re.search(r"twin +1\.00 = +1\.00 to 1\.00", shown)
-    assert "* better, ! worse, = as good as equal (90 % interval within 5 %, shown" in shown
+    assert "* better, ! worse, = equivalent (the 90 % interval, shown for these, is within 5 %)" in " ".join(
+        shown.split()
+    )
 
 
 def test_files_hold_every_number(found: Comparisons, tmp_path: Path) -> None:
@@ -331,7 +333,7 @@ def test_windows_are_not_counted_as_logs() -> None:
     assert "n is 3." in told
     assert "logs" in printed(found).splitlines()[1]
     assert "18 workloads of 3 logs" in page(found)
-    assert "$n$ logs" in latex(found)
+    assert "number of logs" in latex(found)
 
 
 def test_windows_of_one_log_are_said_to_be_of_it_alone() -> None:

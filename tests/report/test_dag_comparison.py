@@ -198,7 +198,7 @@ def test_one_job_that_ends_differently_names_the_soonest() -> None:
     soon.end_us[0] -= 2_000_000
     told = Comparison.of({"late": late, "soon": soon}, info={}).sentences()
     assert told[0] == (
-        "The job is done soonest under soon: after 12 s, exactly its critical path, "
+        "The job finishes first under soon: after 12 s, exactly its critical path, "
         "against 14 s (1.17 times) under late."
     )
     assert "One job is too little data" in told[1]

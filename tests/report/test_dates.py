@@ -29,7 +29,7 @@ def test_the_chart_says_of_which_dates_its_jobs_are(jobs: Workload) -> None:
     records = {"easy": gs.simulate(jobs, platform=HERE, policy="easy").record}
     note = gantt.window(records, jobs=40).note
     assert note is not None
-    assert re.search(rf"those submitted from {DATE} to ({DATE}|\d\d:\d\d), the stretch", note)
+    assert re.search(rf"those submitted from {DATE} to ({DATE}|\d\d:\d\d), the period", note)
 
 
 @pytest.mark.long
@@ -38,8 +38,8 @@ def test_the_page_and_the_cuts_name_dates(jobs: Workload) -> None:
     assert re.search(
         rf"submitted over [\w ]+, {DATE} to {DATE} Europe/Berlin<", page.render(found).replace("\u00a0", " ")
     )
-    told = next(line for line in caveats.caveats(found) if line.startswith("Not counted"))
-    assert re.search(rf"counted are those of {DATE} to {DATE}\.", told)
+    told = next(line for line in caveats.caveats(found) if line.startswith("Excluded"))
+    assert re.search(rf"the other jobs were submitted from {DATE} to {DATE}\.", told)
 
 
 def test_without_dates_nothing_is_dated(jobs: Workload) -> None:
@@ -53,4 +53,4 @@ def test_without_dates_nothing_is_dated(jobs: Workload) -> None:
 def test_a_quotation_tells_dates(jobs: Workload) -> None:
     found = gs.quote(jobs, at=90_000, cores=4, walltime=3600, policies=["qops"], platform=HERE, deadline=200_000)
     assert found.to_dict()["at_date"] == "2026-10-25T02:00:00+01:00"
-    assert any("promise completion by 2026-10-26 08:33:20" in line for line in quotation.sentences(found))
+    assert any("guarantee completion by 2026-10-26 08:33:20" in line for line in quotation.sentences(found))

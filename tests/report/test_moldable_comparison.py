@@ -102,26 +102,26 @@ def told(comparison: Comparison, rows: Sequence[GroupRow]) -> list[str]:
     [
         (
             [row("up to 100", 1.4, "worse"), row("100-300", 0.5, "better")],
-            "Not robust: new is clearly worse than old, by 5 % and 1 min at least, "
+            "Not robust: new is significantly worse than old (threshold: 5 % and 1 min) "
             "for 1 of 2 weight categories of jobs (up to 100 core-seconds "
             "by 40 %).",
         ),
         (
             [row("up to 100", 0.9, "no clear difference"), row("100-300", 0.5, "better")],
-            "Robust here: new is clearly worse than old, by 5 % and 1 min at least, "
+            "Robust in this log: new is significantly worse than old (threshold: 5 % and 1 min) "
             "for none of 2 weight categories of jobs; the mean is longer in "
             "none (10 to 50 % shorter).",
         ),
         (
             [row("up to 100", 1.1, "too little data"), row("100-300", 1.02, "no clear difference")],
-            "Robust here: new is clearly worse than old, by 5 % and 1 min at least, "
+            "Robust in this log: new is significantly worse than old (threshold: 5 % and 1 min) "
             "for none of 2 weight categories of jobs; the mean is longer in "
-            "2 (up to 100 core-seconds by 10 %, 100-300 core-seconds by 2 %); 1 of them has too little data to tell.",
+            "2 (up to 100 core-seconds by 10 %, 100-300 core-seconds by 2 %); 1 of them has too little data.",
         ),
         (
             [row("up to 100", 1.1, "too little data"), row("100-300", 1.02, "too little data")],
-            "The log is too short to say whether new is robust; in it, of 2 weight categories of jobs the mean "
-            "response is longer in 2 (up to 100 core-seconds by 10 %, 100-300 core-seconds by 2 %) than under old.",
+            "The log is too short to show whether new is robust: of 2 weight categories of jobs, the mean response in "
+            "this log is longer in 2 (up to 100 core-seconds by 10 %, 100-300 core-seconds by 2 %) than under old.",
         ),
         (
             [
@@ -129,8 +129,8 @@ def told(comparison: Comparison, rows: Sequence[GroupRow]) -> list[str]:
                 row("100-300", 0.8, "too little data"),
                 row("300-900", 0.7, "better"),
             ],
-            "The log is too short to say whether new is robust; in it, of 3 weight categories of jobs the mean "
-            "response is longer in none (10 to 30 % shorter) than under old.",
+            "The log is too short to show whether new is robust: of 3 weight categories of jobs, the mean response in "
+            "this log is longer in none (10 to 30 % shorter) than under old.",
         ),
         ([row("up to 100", 9.0, "worse", jobs=9)], None),
     ],
@@ -148,8 +148,8 @@ def test_several_policies_have_one_sentence_together(moldable: Comparison) -> No
     rows += [row("up to 100", 1.4, "too little data", policy="c")]
     several = replace(moldable, records=dict.fromkeys(("old", "a", "b", "c"), one), groups=rows, order=())
     assert list(robustness.answer(several)) == [
-        "By weight categories of jobs against old: robust here: b (1 of 2 undecided); not robust: a (clearly "
-        "worse in 1 of 2); the log is too short to say for c."
+        "By weight categories of jobs against old: robust in this log: b (1 of 2 undecided); not robust: a "
+        "(significantly worse in 1 of 2); inconclusive, as the log is too short: c."
     ]
 
 
@@ -175,7 +175,7 @@ def test_rigid_jobs_are_told_as_ever(rigid: Comparison) -> None:
     assert not any("weight" in sentence for sentence in rigid.sentences())
     text = page.render(rigid)
     assert "by the weight of the jobs" not in text
-    assert "How much longer than its runtime a job takes" in text
+    assert "Bounded slowdowns" in text
     assert all("cores" not in packed for packed in gantt.pack(rigid.records)["policies"])
 
 
@@ -188,7 +188,7 @@ def test_the_page_has_the_changes_of_all_categories(moldable: Comparison) -> Non
     for category in moldable.by_weight():
         for label in POLICIES[1:]:
             assert f">{changed(category, label)}" in text
-    assert "How long jobs take from submission to end" in text
+    assert "Response times" in text
     assert "By weight" in text
 
 
@@ -224,7 +224,7 @@ def test_the_chart_of_tasks_knows_them_too() -> None:
     assert (given > 2).all()
     assert unpacked(pack["policies"][1]["cores"], pack["deflated"]).tolist() == given.tolist()
     assert comparison.by_weight() == []
-    assert "on the cores asked for, so that more of them can make it less" in page.render(comparison)
+    assert "on the requested cores (less on more cores)" in page.render(comparison)
 
 
 # -- in a browser ------------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_the_chart_shows_chosen_against_requested_cores(
     names = browser.execute_script("return document.querySelector('.legend').innerText")
     assert "fewer cores" in names
     tip, got, asked, job = browser.execute_script(_HOVER)
-    assert f"{got}, asked for {asked}" in tip
+    assert f"{got}, requested {asked}" in tip
     drawn = browser.execute_script(
         "const d = window.gridsimGantt.data, o = d.policies.at(-1), sum = new Map();"
         "for (let p = 0; p < o.count; p++) sum.set(o.row[p], (sum.get(o.row[p]) || 0) + o.size[p]);"

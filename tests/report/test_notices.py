@@ -14,9 +14,8 @@ LICENCES, TREE = Notice("Licenses", count=3), Notice("TopologyPlugin")
 def test_what_all_sites_have_is_said_once_and_what_one_has_with_its_name() -> None:
     told = sentences({"today": [SLIP, LICENCES, TREE], "tomorrow": [LICENCES, TREE]})
     assert told == [
-        "Under today: Slurm knows no PriorityWeigthAge (did you mean PriorityWeightAge?), so that is without effect "
-        "here.",
-        "The site's files also say what is not modelled here; what changes the schedule most comes first: Licenses and "
+        "Under today: unknown to Slurm and ignored: PriorityWeigthAge (did you mean PriorityWeightAge?).",
+        "The site's files contain settings that are not modelled (largest effect on the schedule first): Licenses and "
         "TopologyPlugin.",
     ]
 
@@ -29,14 +28,14 @@ def test_a_long_list_says_how_many_more_there_are() -> None:
 def test_what_lies_outside_the_log_is_a_sentence_of_its_own() -> None:
     outside = Notice("reservation maint (2027-01-01 08:00 to 12:00)", outside=True)
     assert sentences({"a": [outside, TREE]}) == [
-        "Outside the time of the log, so without effect: reservation maint (2027-01-01 08:00 to 12:00).",
-        "The site's files also say what is not modelled here: TopologyPlugin.",
+        "Outside the period of the log, so without effect: reservation maint (2027-01-01 08:00 to 12:00).",
+        "The site's files contain settings that are not modelled: TopologyPlugin.",
     ]
-    assert list(facts({"not_followed": {"a": [asdict(outside)]}})) == [("Outside the time of the log", outside.text)]
+    assert list(facts({"not_followed": {"a": [asdict(outside)]}})) == [("Outside the period of the log", outside.text)]
 
 
 def test_the_page_has_them_all_with_how_often() -> None:
     entry = {"text": "Licenses", "count": 3, "effect": 2, "unknown": False, "nearest": ""}
     assert list(facts({"not_followed": {"a": [entry], "b": [entry]}})) == [
-        ("Not modelled of the site's files", "Licenses (3 times)")
+        ("Settings that are not modelled", "Licenses (3 times)")
     ]

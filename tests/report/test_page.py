@@ -56,7 +56,7 @@ def test_what_was_left_out_of_the_log_is_listed_with_its_rule(text: str) -> None
     assert "zero runtime" in read
     assert "7, 8, 9" in read
     assert "--on-zero-runtime skip" in read
-    assert "batched: one decision after all ends and arrivals of an instant" in read
+    assert "batched: one scheduling decision after all ends and arrivals of an instant" in read
 
 
 @pytest.mark.long
@@ -80,13 +80,13 @@ def test_one_policy_makes_a_page_without_differences(
 ) -> None:
     read = words(page.render(comparing({"fcfs": records["fcfs"]})))
     assert "Under fcfs, jobs wait" in read
-    assert "Who wins" not in read
+    assert "Gains and losses" not in read
     assert "How sure" not in read
 
 
 @pytest.mark.long
 def test_differences_in_seconds_are_at_the_mean_wait_of_the_log(comparison: Comparison) -> None:
-    assert "Differences in seconds are at this log's mean wait" in words(page.render(comparison))
+    assert "Intervals of differences in seconds are in differences.csv" in words(page.render(comparison))
 
 
 @pytest.mark.long
@@ -282,6 +282,6 @@ def test_how_it_was_made_speaks_of_partitions_and_of_the_cores_that_were_read(co
     facts = dict(page._facts(info))
     assert facts["Partitions"] == "batch (20 cores), gpu (10 cores)"
     assert not {"Clusters", "Network"} & set(facts)
-    assert facts["Cores of a job"] == "allocated processors 9 times"
+    assert facts["Cores of a job"] == "allocated processors for 9 jobs"
     info["workload"]["cores_field"]["requested"] = 2
-    assert dict(page._facts(info))["Cores of a job"].endswith(", requested ones 2 times, where none were allocated")
+    assert dict(page._facts(info))["Cores of a job"].endswith(", requested processors for 2 jobs without an allocation")

@@ -56,7 +56,7 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(opened: Any) -> Non
     """)
     seen = walk(opened)
     assert len(seen) == controls
-    assert seen[0][1] == "Skip to the answer"
+    assert seen[0][1] == "Skip to the results"
     assert all(style != "none" and width >= 1 for _, _, style, width, _ in seen), seen
     assert {"select", "input", "button", "canvas", "a", "div", "summary"} <= {tag for tag, *_ in seen}
 

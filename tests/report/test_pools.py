@@ -70,8 +70,8 @@ def test_a_policy_that_simulates_partitions_is_not_said_to_pool_them() -> None:
     own = Slurm(site=Site.of(nodes=2, cores=4, partitions=parts))
     told = sentences.answer(gs.compare(of_partitions(), {"fcfs": "fcfs", "site": own}))
     assert [it for it in told if "artition" in it] == [
-        "Partitions are not simulated under fcfs: batch and gpu are one queue there and all 8 cores one pool, also in "
-        "rows by partition, because batch and gpu share nodes (n1)."
+        "Partitions are not simulated under fcfs: batch and gpu are one queue there and all 8 cores are one pool, "
+        "also in rows by partition, because batch and gpu share nodes (n1)."
     ]
 
 

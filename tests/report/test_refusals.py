@@ -46,8 +46,8 @@ def test_the_first_sentence_says_who_turns_how_many_away() -> None:
     found = compared()
     assert found.best == "short"
     assert found.sentences()[0] == (
-        "Of 40 jobs, short turns away 10 (25 %) and today none; 30 ran under every policy "
-        "(--limits clip or split: what users whose jobs are too long for a limit might do instead)."
+        "Of 40 jobs, short rejects 10 (25 %) and today none; 30 ran under every policy "
+        "(--limits clip or split: simulate users who shorten or split jobs that exceed a time limit)."
     )
 
 
@@ -64,8 +64,8 @@ def test_clipped_jobs_run_under_both_and_what_was_lost_is_told() -> None:
     assert refusals.answer(found) == []
     (told,) = refusals.caveats(found)
     assert told == (
-        "Under short, 10 jobs asked for more time than they may have and got the limit: 10 of them were cut short "
-        "there, and the 80 core-hours that they had run for came to nothing."
+        "Under short, 10 jobs above the time limit requested the limit instead: 10 of them were killed at the limit, "
+        "and their 80 core-hours were lost."
     )
 
 
@@ -76,7 +76,7 @@ def test_split_jobs_stay_paired_by_job_and_no_work_is_lost() -> None:
     area = {label: float(record.area.sum()) for label, record in found.records.items()}
     assert area["short"] == pytest.approx(area["today"])
     (told,) = refusals.caveats(found)
-    assert told.startswith("Under short, 10 jobs that asked for more time than they may have went on in chains of 30")
+    assert told.startswith("Under short, 10 jobs above the time limit were split into chains with 30")
 
 
 def test_who_ended_within_the_limit_was_in_no_chain() -> None:
@@ -85,7 +85,7 @@ def test_who_ended_within_the_limit_was_in_no_chain() -> None:
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
     (told,) = refusals.caveats(found)
     assert told.startswith(
-        "Under short, 4 jobs that asked for more time than they may have went on in chains of 12 pieces in all "
+        "Under short, 4 jobs above the time limit were split into chains with 12 pieces in total "
         "(36 more ended within the limit); "
     )
 
@@ -108,16 +108,14 @@ def test_the_wait_of_a_chain_is_explained_as_it_is_counted() -> None:
     assert (told.wait, told.pieces, told.earlier) == (record.wait[row], 3, 4 * HOUR)
     assert schedule.wait == pytest.approx(record.wait, nan_ok=True)
     lines = sentences(told, "short")
-    assert "under short, before the 3 pieces of its chain together." in lines[0]
+    assert "under short, summed over the 3 pieces of its chain." in lines[0]
     assert any(line.startswith("Its last piece started ") for line in lines)
 
 
 def test_jobs_that_ask_for_too_much_and_need_less_have_one_piece() -> None:
     workload = Workload.from_columns(**JOBS | {"runtime": [600] * 40}, estimate=[6 * HOUR] * 40)
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
-    assert list(refusals.caveats(found)) == [
-        "Under short, 40 jobs that asked for more time than they may have ended within the limit, in one piece each."
-    ]
+    assert list(refusals.caveats(found)) == ["Under short, 40 jobs above the time limit ended within it, in one piece."]
 
 
 CONF = "NodeName=n1 CPUs=4\nPartitionName=a Nodes=n1 MaxTime={}\nSchedulerParameters=batch_sched_delay=0\n"
@@ -135,13 +133,13 @@ def test_the_command_and_a_recipe_know_what_users_do(
     words = [f"--policy={name}=slurm?conf={tmp_path}/{name}.conf" for name in ("long", "short")]
     assert main(["compare", str(log), *words, "--limits", limits, "--out", str(tmp_path / "out"), "--no-page"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert ("short turns away 1 (33 %)" in told) == (limits == "refuse")
+    assert ("short rejects 1 (33 %)" in told) == (limits == "refuse")
     assert (tmp_path / "out" / "short" / "pieces.csv").exists() == (limits == "split")
     if limits == "split":
         capsys.readouterr()
         assert main(["explain", str(tmp_path / "out"), "2", "--policy", "short"]) == 0
         told = " ".join(capsys.readouterr().out.split())
-        assert "under short, before the 3 pieces of its chain together" in told
+        assert "under short, summed over the 3 pieces of its chain" in told
         assert "policy waits" in told
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
@@ -188,7 +186,7 @@ def test_jobs_that_ran_in_the_log_and_are_rejected_are_counted_apart(logged: tup
     found = compare(read_workload(log), policies, platform=None if slurm else read_site(conf).on_nodes(), own="today")
     under = "today (PartitionConfig)" if slurm else "today"
     assert list(refusals.caveats(found)) == [
-        f"1 job ran in the log but the simulation rejects it under {under}: the model of the site is wrong about it."
+        f"1 job ran in the log but the simulation rejects it under {under}: the model of the site is wrong for it."
     ]
 
 
@@ -198,7 +196,7 @@ def test_a_failure_of_the_model_is_counted_once(logged: tuple[Path, Path]) -> No
     assert refusals.refused(found) == {"today": 0, "easy": 0}
     rows = {row.title: [cell.text for cell in row.cells.values()] for row in found.table()}
     assert rows["model failures"] == ["1", "0"], "easy has one pool of cores, without memory"
-    assert not {"rejected", "not admitted"} & rows.keys()
+    assert not {"rejected (cannot run)", "rejected by admission"} & rows.keys()
     assert sum("reject" in sentence for sentence in found.sentences()) == 1
     assert not any("turn" in sentence for sentence in found.sentences())
 

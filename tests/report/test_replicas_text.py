@@ -24,9 +24,10 @@ def test_the_share_that_agrees_is_part_of_the_answer(tmp_path: Path, capsys: pyt
     assert main([*SHAKEN, "--shake-by", "5", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     sentence = (
-        "Shaken 4 times, every submit time by up to 5 s: the mean wait under easy is lower than under fcfs in 4 of 4"
+        "In 4 replicas with every submit time shaken by up to 5 s, the mean wait under easy is lower than under fcfs "
+        "in 4 of 4"
     )
-    assert f"{sentence} (shaking does not change it)." in told
+    assert f"{sentence} (robust to shaking)." in told
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Small changes of the input" in page
     assert "shake.csv" in page
@@ -50,12 +51,12 @@ def test_equal_means_are_called_equal(comparison: Comparison) -> None:
     numbers = {label: {"wait_mean": np.array(values)} for label, values in means.items()}
     found = Replicated("shake", {"replicas": 2, "by": 60, "default": True}, original, numbers)
     assert replicas_text.answer(replace(comparison, replicated=(found,))) == [
-        "Shaken 2 times, every submit time by up to 1 min: the mean wait under greedy is lower than under fcfs in 2 of "
-        "2 (shaking does not change it) and the same as under modest in all of them."
+        "In 2 replicas with every submit time shaken by up to 1 min, the mean wait under greedy is lower than under "
+        "fcfs in 2 of 2 (robust to shaking) and the same as under modest in all of them."
     ]
     numbers["modest"]["wait_mean"][1] = 9.0
     (sentence,) = replicas_text.answer(replace(comparison, replicated=(found,)))
-    assert "under modest in 1 of 2 but the same in the original workload (within the noise of the input)" in sentence
+    assert "under modest in 1 of 2, but equal in the original workload (within the noise of the input)" in sentence
 
 
 def test_means_over_different_jobs_are_named(comparison: Comparison) -> None:
@@ -93,8 +94,8 @@ def test_users_drawn_anew_are_told_of_and_few_of_them_warned_of(
     asked = ["--resample", "3", "--resample-load", "1.5", "--no-page", "--out", str(tmp_path)]
     assert main(["compare", "--jobs", "200", "--policy", "fcfs", "--policy", "easy", *asked]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "With its users drawn anew 3 times, 1.5 times as many as in the log: the mean wait under easy" in told
-    assert "single persons decide" in told
+    assert "In 3 workloads with resampled users (1.5 times as many as in the log), the mean wait under easy" in told
+    assert "single users dominate" in told
     _, entry = json.loads((tmp_path / "run.json").read_text())["replicas"]
     assert (entry["role"], entry["load"], entry["replicas"]) == ("resample", 1.5, 3)
     assert {"resample.csv", "resample_pairs.csv"} <= {path.name for path in tmp_path.iterdir()}

@@ -24,5 +24,5 @@ def test_what_a_comparison_carries_is_told_below_the_answer(comparison: Comparis
     far = agreement(comparison.records["fcfs"], comparison.records["greedy"].start_us)
     carrying = replace(comparison, replay=Replay("fcfs", replace(far, median=6.0)))
     text = page.render(carrying)
-    assert text.index("The answer</h2>") < text.index("Under fcfs, the nearest") < text.index("The numbers</h2>")
+    assert text.index("Results</h2>") < text.index("Under fcfs, the most accurate") < text.index("Metrics</h2>")
     assert carrying.to_dict()["trust"]["numbers"]["start_error_median"] == 6.0

@@ -57,7 +57,7 @@ def told(log: Workload) -> Comparing:
 
 
 def warnings(sentences: list[str]) -> list[str]:
-    return [sentence for sentence in sentences if "fixed times" in sentence]
+    return [sentence for sentence in sentences if "Submit times are fixed" in sentence]
 
 
 def test_a_log_as_it_was_on_its_machine_needs_no_warning(told: Comparing) -> None:
@@ -71,8 +71,8 @@ def test_a_log_as_it_was_on_its_machine_needs_no_warning(told: Comparing) -> Non
 def test_a_raised_load_comes_with_a_warning_that_names_it(told: Comparing, transform: str) -> None:
     (warning,) = warnings(told(transform))
     assert f"the load was raised ({transform})" in warning
-    assert "as if nothing had happened" in warning
-    assert warning.endswith("--users react shows the other extreme.")
+    assert "Real users submit later after longer waits" in warning
+    assert warning.endswith("--users react simulates the other extreme.")
 
 
 def test_a_smaller_machine_comes_with_a_warning(told: Comparing) -> None:
@@ -82,7 +82,7 @@ def test_a_smaller_machine_comes_with_a_warning(told: Comparing) -> None:
 
 def test_a_queue_that_only_grows_comes_with_a_warning(told: Comparing) -> None:
     (warning,) = warnings(told("expand?load=2.5"))
-    assert "do not keep up with them" in warning
+    assert "are saturated" in warning
 
 
 def test_without_users_nobody_is_asked_to_let_them_react(log: Workload) -> None:
@@ -95,11 +95,11 @@ def test_users_who_react_are_told_with_how_many_jobs_moved_and_what_to_judge_by(
     sentences = told("react", "expand?load=1.5")
     assert warnings(sentences) == []
     (users,) = [sentence for sentence in sentences if sentence.startswith("Users react")]
-    assert "of 400 jobs come a think time after" in users
+    assert "of 400 jobs are submitted a think time after" in users
     assert "fcfs: " in users
-    assert "at another time than in the log" in users
-    (judge,) = [sentence for sentence in sentences if "judge by when the same jobs are done" in sentence]
-    assert "all done after" in judge
+    assert "of submit times differ from the log" in users
+    (judge,) = [sentence for sentence in sentences if "Compare when the same jobs are done" in sentence]
+    assert "all jobs done after" in judge
     assert "on average than under fcfs" in judge
 
 

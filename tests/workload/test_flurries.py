@@ -117,11 +117,11 @@ def test_they_are_listed_named_and_left_out(log: Path, tmp_path: Path, capsys: p
     assert "The log has no flurries." in capsys.readouterr().out
     words = ["compare", str(log), "--policy", "fcfs", "--policy", "easy", "--no-page", "--out", str(tmp_path / "out")]
     assert main([*words, "--flurries", "keep"]) == 0
-    assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
+    assert f"burst of jobs by one user): user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--flurries", "drop"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "transformed: 400 jobs" in told
-    assert "floods the log" not in told
+    assert "burst of jobs" not in told
 
 
 def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +135,7 @@ def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, caps
     told = " ".join(answer["sentences"])
     assert f"Without the flurry of user {FLOODER}" in told
     assert "1,500 jobs fewer" in told
-    assert "Then the answer is" in told
+    assert "The conclusions " in told
     assert main([*words, "--json"]) == 0  # with a flurry in the log, no option is needed
     assert json.loads(capsys.readouterr().out)["sentences"] == answer["sentences"]
 
@@ -145,18 +145,18 @@ def test_nothing_is_told_or_run_twice_where_nobody_floods(tmp_path: Path, capsys
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["without_flurries"] is None
-    assert "flood" not in " ".join(answer["sentences"])
+    assert "flurry" not in " ".join(answer["sentences"])
 
 
 def test_what_if_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["whatif", str(log), "--cores", "+25%"]
     assert main([*words, "--flurries", "keep"]) == 0
-    assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
+    assert f"burst of jobs by one user): user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--flurries", "both", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert f"Without the flurry of user {FLOODER}" in told
     assert "1,500 jobs fewer, the mean wait is" in told
-    assert "floods the log" not in told
+    assert "burst of jobs" not in told
     both = json.loads((tmp_path / "whatif.json").read_text())
     assert main([*words, "--flurries", "drop", "--json"]) == 0
     dropped = json.loads(capsys.readouterr().out)

@@ -1,31 +1,31 @@
-// Why did this job wait? The same facts and words as gridsim/questions/explain.py, from the columns of the Gantt chart.
-// Times are ticks of the chart inside, seconds in what is answered. One pass over the jobs a question, and a sort of
-// those that held cores meanwhile.
+// Explanation of the wait of a job, with the facts of gridsim/questions/explain.py and the text of
+// gridsim/report/explain_text.py, from the columns of the Gantt chart. Times are ticks of the chart; results are in
+// seconds. Each question takes one loop over the jobs, and a sort of those that ran while the job waited.
 const gridsimWhy = (() => {
   "use strict";
 
-  const SHOWN = 5; // other jobs that are told one by one
-  const LACKING = ["Resources", "ReqNodeNotAvail", "Reservation"]; // reasons that say that nodes are lacking
+  const SHOWN = 5; // largest number of other jobs named
+  const LACKING = ["Resources", "ReqNodeNotAvail", "Reservation"]; // reasons for a lack of nodes
   const WHOLE = ["machine", "pooled"];
   const MEANING = {
-    Priority: "others came first",
-    Resources: "too little was free on nodes that it could have",
-    ReqNodeNotAvail: "nodes were kept for a reservation or for jobs of other partitions",
+    Priority: "jobs of higher priority were waiting",
+    Resources: "eligible nodes had too few free resources",
+    ReqNodeNotAvail: "nodes were unavailable: reserved, or kept for jobs of other partitions",
     Reservation: "its reservation had not begun",
-    BeginTime: "it was not to begin yet",
-    Dependency: "another job had not ended",
+    BeginTime: "its earliest begin time was not reached",
+    Dependency: "a job that it depends on had not ended",
   };
 
-  // ---- words: as gridsim/words.py writes numbers -------------------------------------------------------------
+  // ---- numbers: formatted as in gridsim/words.py -------------------------------------------------------------
 
-  // So many decimals; ties go to the even digit, as in Python, where toFixed rounds them up.
+  // Rounds ties to the even digit, as Python does; toFixed rounds them up.
   function fixed(value, digits) {
     const text = value.toFixed(digits);
     const tie = /[13579]$/.test(text) && /^50*$/.test(value.toFixed(digits + 25).slice(-25));
     return tie ? (Number(text) - 10 ** -digits).toFixed(digits) : text;
   }
 
-  // Three digits, without zeros at the end.
+  // Three significant digits without trailing zeros.
   function three(value) {
     if (!value) return "0";
     const exponent = Number(value.toExponential(2).split("e")[1]);
@@ -58,7 +58,7 @@ const gridsimWhy = (() => {
   const are = (count) => (count === 1 ? "1 core was" : `${number(count)} cores were`);
   const work = (seconds) => `${seconds / 3600 >= 100 ? number(seconds / 3600) : three(seconds / 3600)} core-hours`;
 
-  // ---- what jobs are called: as gridsim/model/job_id.py --------------------------------------------------------------
+  // ---- ids of jobs: as in gridsim/model/job_id.py --------------------------------------------------------------
 
   const ABSENT = -1, SEVERAL = -2;
   const EXPECTED = "expected a job as sacct names it: its number (387), a task of an array (700018_2) or a part of a heterogeneous job (700020+1); a step such as .batch may follow";
@@ -85,7 +85,7 @@ const gridsimWhy = (() => {
 
   function rowsOf(data, { number, task, part }) {
     if (task === ABSENT && part === ABSENT) {
-      const row = data.job.indexOf(number); // of tasks of one job the first
+      const row = data.job.indexOf(number); // for tasks of one job, the first
       return row >= 0 ? [row] : data.group ? rowsWhere(data.group, (value) => value === number) : [];
     }
     return data.group ? rowsWhere(data.group, (value, i) => {
@@ -95,7 +95,7 @@ const gridsimWhy = (() => {
     }) : [];
   }
 
-  // Row of the job that somebody names, or why there is none.
+  // Row of the job with the given id, or the reason why there is none.
   function rowOf(data, asked) {
     const text = String(asked).trim(), wanted = readId(text);
     if (!wanted) {
@@ -144,22 +144,22 @@ const gridsimWhy = (() => {
 
   // ---- facts --------------------------------------------------------------------------------------------------------
 
-  // Name of a user, or the number; empty where the log does not say.
+  // Name of a user, or the number; empty if unknown.
   function userOf(data, row) {
     const user = data.user ? data.user[row] : -1;
     return user < 0 ? "" : data.names[user] || String(user);
   }
 
-  // Name of an account or partition; empty where the log does not say, or has numbers only.
+  // Name of an account or partition; empty if unknown.
   function placeOf(data, label, row) {
     const place = data.places[label], value = place ? place.values[row] : -1;
     return value < 0 ? "" : place.names[value] || String(value);
   }
 
-  // How far the zone of the log is ahead of UTC at a second of its clock.
+  // Offset of the log's time zone from UTC at a second of its clock.
   const aheadAt = (dates, second) => dates.ahead.reduce((ahead, [from, offset]) => (from <= second ? offset : ahead), dates.ahead[0][1]);
 
-  // A second of the log's clock as a date in its zone; empty where the log has none.
+  // A second of the log's clock as a date in its zone; empty if the log has no dates.
   function dateOf({ dates }, second) {
     if (!dates) return "";
     const begun = Math.floor(second + 1e-6), wall = Math.floor(dates.epoch + begun + aheadAt(dates, begun));
@@ -167,7 +167,7 @@ const gridsimWhy = (() => {
     return `${day} ${time.endsWith(":00") ? time.slice(0, 5) : time}`;
   }
 
-  // Rows of the largest weights, those without any left out.
+  // Rows of the largest weights above 0.
   function largest(weight) {
     const rows = [];
     for (let i = 0; i < weight.length; i++) {
@@ -180,7 +180,7 @@ const gridsimWhy = (() => {
     return rows;
   }
 
-  // Which part of the machine each job could have, and what its scheduler says of its wait: as gridsim/questions/parts.py.
+  // Eligible part of the machine of each job, and reasons of its scheduler: as in gridsim/questions/parts.py.
   function partsOf(packed, { pool, reach, free, told, word, spans, lacked }) {
     let row = 0;
     const said = new Map();
@@ -193,7 +193,7 @@ const gridsimWhy = (() => {
     return { pool, reach, free, said, shortOf, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
   }
 
-  // Runs of each job that were cut short before its last one, in order of time.
+  // Stopped runs of each job before its last one, in order of time.
   function runsOf({ cut, began, lasted }) {
     let row = 0;
     const runs = new Map();
@@ -206,7 +206,7 @@ const gridsimWhy = (() => {
   }
 
   const lostOf = (one, row) => (one.runs.get(row) || []).reduce((sum, [from, to]) => sum + to - from, 0);
-  // Ticks from submit to start in which no piece of a chain and no run that was cut short held cores.
+  // Ticks from submission to start in which no piece of a chain and no stopped run held cores.
   const waited = (one, row) => one.wait[row] - (one.earlier ? one.earlier[row] : 0) - lostOf(one, row);
 
   const among = (one, row) => (one.pool && one.pool[row] >= 0 ? (i) => one.pool[i] === one.pool[row] : () => true);
@@ -224,7 +224,7 @@ const gridsimWhy = (() => {
     return one.pool[row] >= 0 ? one.clusters[one.pool[row]][0] : "machine";
   }
 
-  // Stretches of [submit, until] with enough free cores for a job.
+  // Intervals of [submit, until] with enough free cores for a job.
   function roomFor(data, one, row, submit, until) {
     const rows = [], there = among(one, row);
     for (let i = 0; i < data.jobs; i++) {
@@ -250,12 +250,12 @@ const gridsimWhy = (() => {
       free += place & 1 ? width : -width;
     }
     until_(until);
-    for (const [from, to] of one.runs.get(row) || []) // in which it held cores itself
+    for (const [from, to] of one.runs.get(row) || []) // the job itself held cores
       room.splice(0, room.length, ...room.flatMap(([a, b]) => [[a, Math.min(b, from)], [Math.max(a, to), b]]).filter(([a, b]) => b > a));
     return room;
   }
 
-  // How long each job stood first, in order of arrival, while there was room for the one behind.
+  // Time for which each job was first in order of arrival, while there were enough free cores for the explained job.
   function standing(data, one, row, submit, room) {
     const ticks = new Float64Array(data.jobs), there = among(one, row);
     let at = -Infinity, k = 0;
@@ -302,7 +302,7 @@ const gridsimWhy = (() => {
       const sum = (lack) => reasons.reduce((total, [word, held]) => total + (LACKING.includes(word) === lack ? held : 0), 0);
       [lacking, enough] = [sum(true), sum(false)];
     }
-    if (one.shortOf) [lacking, enough, room] = [0, 0, []]; // more than cores decides
+    if (one.shortOf) [lacking, enough, room] = [0, 0, []]; // resources other than cores matter
     const first = standing(data, one, row, submit, room);
     const seconds = (ticks) => data.origin + ticks * tick;
     const others = (weight, share, all) => largest(weight).map((i) => ({
@@ -326,19 +326,19 @@ const gridsimWhy = (() => {
     };
   }
 
-  // Those that went on beyond what was predicted of them; nothing where nobody did.
+  // Jobs that exceeded their predicted run times; no property if there are none.
   function outlived(one, beyond, others, held, total, tick) {
     const weight = beyond.map((ticks, i) => ticks * one.width[i]), rows = largest(weight);
     return rows.length ? { outlived: others(weight, held, total).map((other, k) => ({ ...other, beyond: beyond[rows[k]] * tick })) } : {};
   }
 
-  // Whether no job that the chart leaves out held cores or waited while this one did.
+  // Whether the chart has all jobs that held cores or waited while this one waited.
   function complete(data, one, row) {
     const [from, to] = one.complete;
     return (from === null || one.submit[row] >= from) && (to === null || Math.max(one.start[row], one.submit[row]) <= to);
   }
 
-  // ---- the same in words --------------------------------------------------------------------------------------------
+  // ---- sentences --------------------------------------------------------------------------------------------
 
   const called = (found) => (found.id === String(found.job) ? found.id : `${found.id} (number ${found.job})`);
   const short = (one) => `job ${one.id}${one.user ? ` of user ${one.user}` : ""}`;
@@ -346,47 +346,47 @@ const gridsimWhy = (() => {
   function sentences(found, label) {
     const of = found.user ? ` of user ${found.user}` : "";
     const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
-    const asked = `Job ${called(found)}${of}${places.length ? ` (${places.join(", ")})` : ""} asked for ${cores(found.cores)}${ofTold(found)} for ${duration(found.estimate)}`;
+    const asked = `Job ${called(found)}${of}${places.length ? ` (${places.join(", ")})` : ""} requested ${cores(found.cores)}${ofTold(found)} for ${duration(found.estimate)}`;
     if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...datesTold(found)];
     if (found.wait <= 0 && found.pieces + found.cut === 1) return [`${asked}, and started at once under ${label}: ${freeTold(found)}.`, ...datesTold(found)];
-    const chain = found.pieces > 1 ? `, before the ${number(found.pieces)} pieces of its chain together` : "";
-    const lost = found.cut ? `, besides ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} that others cut short` : "";
-    const last = found.pieces + found.cut > 1 ? [`Its last ${found.cut ? "run" : "piece"} started ${duration(found.start - found.submit)} after it came; what follows is of the time until then.`] : [];
+    const chain = found.pieces > 1 ? `, summed over the ${number(found.pieces)} pieces of its chain` : "";
+    const lost = found.cut ? `, in addition to ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} stopped for other jobs` : "";
+    const last = found.pieces + found.cut > 1 ? [`Its last ${found.cut ? "run" : "piece"} started ${duration(found.start - found.submit)} after submission; the following sentences cover the time until then.`] : [];
     const told = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}${lost}.`, ...datesTold(found), ...(found.room === "nodes" ? saidTold(found) : roomTold(found)), ...last, queueTold(found)];
     if (found.holders.length) {
       const most = found.holders.map((one) => `${short(one)} (${cores(one.cores)}, ${percent(one.share)})`);
-      const there = WHOLE.includes(found.room) || found.reach >= found.machine ? "" : "there ";
-      told.push(`Of what was in use ${there}meanwhile, the largest ${most.length === 1 ? "part was" : "parts were"} held by ${listed(most)}.`);
+      const there = WHOLE.includes(found.room) || found.reach >= found.machine ? "" : " there";
+      told.push(`While it waited, the ${most.length === 1 ? "job" : "jobs"} with the most core-hours${there} ${most.length === 1 ? "was" : "were"} ${listed(most)}.`);
     }
-    if (found.outlived) told.push(`Meanwhile these ran on beyond what was predicted of them: ${listed(found.outlived.map((one) => `${short(one)} (${duration(one.beyond)})`))}.`);
+    if (found.outlived) told.push(`While it waited, these jobs exceeded their predicted run times: ${listed(found.outlived.map((one) => `${short(one)} (${duration(one.beyond)})`))}.`);
     if (found.freeing.length) told.push(`It started when ${listed(found.freeing.map(short))} ended.`);
     return told;
   }
 
   function datesTold({ submitted, started, wait, pieces, cut }) {
     if (!submitted) return [];
-    if (!started) return [`It came at ${submitted}.`];
-    if (started === submitted) return [`It came and started ${wait <= 0 ? "at" : "within the second at"} ${submitted}.`];
-    return [`It came at ${submitted} and ${pieces + cut > 1 ? `its last ${cut ? "run" : "piece"} started` : "started"} at ${started}.`];
+    if (!started) return [`It was submitted at ${submitted}.`];
+    if (started === submitted) return [wait <= 0 ? `It was submitted and started at ${submitted}.` : `It was submitted at ${submitted} and started within the same second.`];
+    return [`It was submitted at ${submitted} and ${pieces + cut > 1 ? `its last ${cut ? "run" : "piece"} started` : "started"} at ${started}.`];
   }
 
   function ofTold(found) {
     const { room, reach, machine } = found, whole = `(the machine has ${number(machine)})`;
-    if (room === "nodes" && reach >= 0 && reach < machine) return ` of ${number(reach)} that it could have ${whole}`;
+    if (room === "nodes" && reach >= 0 && reach < machine) return ` of ${number(reach)} eligible ${whole}`;
     return room === "nodes" || WHOLE.includes(room) ? ` of ${number(machine)}` : ` of ${number(reach)} in ${room} ${whole}`;
   }
 
   function freeTold({ room, free }) {
-    if (room === "nodes") return `${are(free)} free on nodes that it could have`;
-    if (room === "pooled") return `${are(free)} free in all partitions together, which this policy takes for one`;
+    if (room === "nodes") return `${are(free)} free on eligible nodes`;
+    if (room === "pooled") return `${are(free)} free in all partitions, which this policy treats as one pool`;
     return `${are(free)} free${room === "machine" ? "" : ` in ${room}`}`;
   }
 
   function saidTold(found) {
-    const when = `When it came, ${freeTold(found)}.`;
+    const when = `At its submission, ${freeTold(found)}.`;
     const parts = found.reasons.map(([word, held]) =>
-      word === "None" ? `${duration(held)} for the next scheduling pass` : `${duration(held)} ${word} (${MEANING[word] || "a limit of the site"})`);
-    return parts.length ? [when, `Of its wait: ${listed(parts)}.`] : [when];
+      word === "None" ? `${duration(held)} until the next scheduling cycle` : `${duration(held)} ${word} (${MEANING[word] || "a limit of the site"})`);
+    return parts.length ? [when, `Reasons for its wait: ${listed(parts)}.`] : [when];
   }
 
   function whyNot(found) {
@@ -403,43 +403,43 @@ const gridsimWhy = (() => {
   }
 
   const LACKED = {
-    order: "it could have started, and had to wait for its turn",
-    several: "no single thing that it lacked would have let it start",
-    features: "only nodes of other features, partitions or GPUs had room for it",
-    nodes: "only its limits on nodes, or that it wants them to itself, kept it from starting",
+    order: "it could have started, but had to wait for its turn",
+    several: "several resources were missing: no single one would have let it start",
+    features: "only nodes with other features, partitions or GPU types had enough free resources",
+    nodes: "only its limits on nodes, or its request for exclusive nodes, prevented the start",
   };
 
   function roomTold(found) {
-    const when = `When it came, ${freeTold(found)}`;
-    if (found.short_of) return [`${when}; ${LACKED[found.short_of] || `it was short of ${found.short_of}, and of nothing else`}.`];
-    if (!(found.enough > 0)) return [`${when}; until it started there was never room for it.`];
-    const kept = "there was room for it, and the policy kept that for others.";
+    const when = `At its submission, ${freeTold(found)}`;
+    if (found.short_of) return [`${when}; ${LACKED[found.short_of] || `it lacked only ${found.short_of}`}.`];
+    if (!(found.enough > 0)) return [`${when}; until its start, there were never enough free cores for it.`];
+    const kept = "there were enough, but the policy kept them for other jobs.";
     const told = found.short > 0
-      ? [`${when}. For ${duration(found.short)} there was too little room for it; for ${duration(found.enough)} ${kept}`]
-      : [`${when}; all the time ${kept}`];
+      ? [`${when}. For ${duration(found.short)} there were too few free cores for it; for ${duration(found.enough)} ${kept}`]
+      : [`${when}; until its start ${kept}`];
     if (found.first.length) {
       const [one] = found.first;
-      told.push(`For ${percent(one.share)} of that time ${short(one)}, which asked for ${cores(one.cores)}, stood first.`);
+      told.push(`For ${percent(one.share)} of that time, ${short(one)}, which requested ${cores(one.cores)}, was first in the queue.`);
     }
     return told;
   }
 
   function queueTold(found) {
     const many = found.ahead > 1 ? `${number(found.ahead)} jobs` : found.ahead ? "One job" : "No job";
-    const told = `${many} stood before it${found.ahead ? ` (${work(found.ahead_work)})` : ""}`;
-    if (!found.passed) return `${told}; nobody who came later started earlier.`;
-    const later = found.passed === 1 ? "one job that came later started earlier" : `${number(found.passed)} jobs that came later started earlier`;
-    const largest = found.passed > 1 ? "the largest part of it " : "";
+    const told = `${many} ${found.ahead > 1 ? "were" : "was"} ahead of it in the queue${found.ahead ? ` (${work(found.ahead_work)})` : ""}`;
+    if (!found.passed) return `${told}; no later job started first.`;
+    const later = found.passed === 1 ? "One later job" : `${number(found.passed)} later jobs`;
+    const largest = found.passed > 1 ? "the largest part by " : "";
     const most = found.passing.length ? `, ${largest}${short(found.passing[0])}` : "";
-    const whose = found.passed > 1 && found.passers.length ? ` ${whoseTold(found)}` : "";
-    return `${told}; ${later} (${work(found.passed_work)}${most}).${whose}`;
+    const whose = found.passed > 1 && found.passers.length ? `: ${whoseTold(found)}` : "";
+    return `${told}. ${later} started first (${work(found.passed_work)}${most})${whose}.`;
   }
 
   function whoseTold(found) {
     const first = found.passers.slice(0, SHOWN);
     const shown = first.map(([user, count]) => `${number(count)} of ${user === found.user ? "the same user" : `user ${user}`}`);
     const rest = first.reduce((left, [, count]) => left - count, found.passed);
-    return `They are ${listed(rest ? [...shown, `${number(rest)} of others`] : shown)}.`;
+    return listed(rest ? [...shown, `${number(rest)} ${rest === 1 ? "other" : "others"}`] : shown);
   }
 
   return { explain, complete, sentences, partsOf, runsOf, waited, aheadAt, userOf, placeOf, idOf, rowOf, words: { duration, number, percent, three } };

@@ -1,26 +1,26 @@
-// The Gantt chart of the page: packed columns in, canvas out. Work per frame is bounded: few pieces are drawn one by
-// one, more are added up into the pixels they cover, and the widest views come from bins computed once.
+// Gantt chart of the page: draws packed columns on a canvas. Work per frame is bounded: few pieces are drawn as
+// rectangles, more are summed over the pixels that they cover, and the widest views use bins that are computed once.
 (() => {
   "use strict";
 
-  const ONE_BY_ONE = 4000; // pieces drawn as rectangles of their own
-  const ADDED_UP = 30000; // pieces added up afresh for a frame, all panels together; beyond, the bins are stretched
-  const BLOCK = 512; // pieces that share one entry of the index of ends
+  const ONE_BY_ONE = 4000; // largest number of pieces drawn as rectangles
+  const ADDED_UP = 30000; // largest number of pieces summed per frame over all panels; above it, bins are used
+  const BLOCK = 512; // pieces per entry of the index of ends
   const BINS = 8192; // bins of time over the whole log
   const CLASSES = { wait: [0, 600, 3600, 14400, 86400, Infinity] };
   const NAMES = {
     wait: ["none", "to 10 min", "to 1 h", "to 4 h", "to 1 day", "longer"],
-    given: ["less than half of what it asked for", "fewer cores", "as asked for", "more cores", "more than twice as many"],
+    given: ["less than half as many", "fewer cores", "as requested", "more cores", "more than twice as many"],
   };
   const AXIS = 26;
-  const LOWEST_BAND = 0.08; // of the height of a chart
+  const LOWEST_BAND = 0.08; // share of the height of a chart
   const GAP = 24;
 
   // ---- columns ----------------------------------------------------------------------------------------------------
 
   const ARRAYS = { u1: Uint8Array, u2: Uint16Array, i4: Int32Array, f8: Float64Array };
 
-  // Numbers from their lowest bytes, then their second ones, and so on.
+  // Numbers from byte planes, lowest bytes first.
   function together(planes, length) {
     const width = planes.length / length || 1;
     if (width === 1) return planes;
@@ -49,7 +49,7 @@
 
   async function load(pack) {
     if (pack.deflated && !("DecompressionStream" in window))
-      throw new Error("This browser is too old to unpack the chart; any browser of 2023 or later shows it.");
+      throw new Error("This browser is too old to unpack the chart; use a browser of 2023 or later.");
     const get = async (column) => (column ? unpack(column, pack.deflated) : null);
     const data = {
       jobs: pack.jobs,
@@ -97,7 +97,7 @@
     return data;
   }
 
-  // One resource of a machine of nodes: the row where each node begins, and what jobs held of it under each policy.
+  // One resource of a machine of nodes: first row of each node, and amounts held by jobs under each policy.
   async function axisOf(packed, get) {
     const rows = await get(packed.rows), held = [];
     for (const one of packed.held) {
@@ -109,8 +109,7 @@
     return { title: packed.title, scale: packed.scale, bands: packed.bands, node: await get(packed.node), begins: summed(Int32Array.of(0, ...rows)), held };
   }
 
-  // Where each row of the chart begins, as a share of its height: bands of partitions and clusters that would be too
-  // low to have a name get more than their share.
+  // Begin of each row of the chart, as a share of its height. Bands that would be too low for a name are enlarged.
   function layOut(data, bands) {
     const rows = bands ? bands.reduce((total, one) => total + one.cores, 0) : data.cores;
     const least = bands ? Math.min(LOWEST_BAND, 0.8 / bands.length) : 0;
@@ -130,7 +129,7 @@
     data.edges = edges;
   }
 
-  // Of DAG jobs every row is a task: which job it is of, what follows it, and what lies between clusters.
+  // For DAG jobs, each row is a task: its job, its successors, and delays between clusters.
   async function dag(pack, get, data) {
     const tasks = await get(pack.columns.tasks);
     const first = summed(Int32Array.of(0, ...tasks));
@@ -158,11 +157,11 @@
   // Jobs of a policy, and their rows in order of start.
   function policy(data, packed, { wait, runtime, queued, cluster, cores, unran, later, chain, earlier, predicted }) {
     const n = data.jobs;
-    const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // where users react, its own
+    const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // users who react submit at times that depend on the policy
     const held = runtime || data.runtime;
-    const width = cores || data.width; // cores that each job got, where it is not always what it asked for
+    const width = cores || data.width; // allocated cores of each job, if they differ from the requested ones
     if (cores) data.molded = true;
-    const order = later ? Int32Array.from(submit.keys()).sort((a, b) => submit[a] - submit[b] || a - b) : null; // of arrival
+    const order = later ? Int32Array.from(submit.keys()).sort((a, b) => submit[a] - submit[b] || a - b) : null; // order of arrival
     const places = later ? new Int32Array(n) : null;
     if (later) order.forEach((row, place) => { places[row] = place; });
     const start = new Int32Array(n);
@@ -172,7 +171,7 @@
       ran += wait[i] >= 0;
       if (wait[i] >= 0 && start[i] + held[i] > last) last = start[i] + held[i];
     }
-    const keys = new Float64Array(ran); // start and row in one number: sorting it is native and fast
+    const keys = new Float64Array(ran); // start and row in one number, for a fast native sort
     for (let i = 0, k = 0; i < n; i++) if (start[i] >= 0) keys[k++] = start[i] * 4194304 + i;
     keys.sort();
     return {
@@ -184,7 +183,7 @@
     };
   }
 
-  // Pieces of a policy in order of start, with the latest end of each block of them, the index of every search; where sizes are not told of all pieces, a single one
+  // Pieces of a policy in order of start, and the latest end of each block as index. Without sizes, a single piece
   // has the cores of its job.
   function lay(one, { pieces, low, size, sizes }) {
     const n = pieces.length, m = low.length, several = sizes ? 0 : 1;
@@ -223,7 +222,7 @@
     return low;
   }
 
-  // Pieces that hold cores at some moment of [from, to], or null when there are more than most.
+  // Pieces that hold cores in [from, to], or null if there are more than the limit.
   function visible(one, from, to, most) {
     const found = [];
     const end = startsBefore(one, to);
@@ -275,7 +274,7 @@
     });
   }
 
-  // Classes of a label that names something: those with the most core-seconds, and all others.
+  // Classes of a label: the values with the most core-seconds, and all others.
   function nameColours(data, label, shown) {
     const told = data.colours[label], area = new Map();
     for (let i = 0; i < data.jobs; i++)
@@ -320,7 +319,7 @@
 
   // ---- drawing ----------------------------------------------------------------------------------------------------
 
-  // Picture of [from, to] in columns x rows cells, each the mean of the colours of what covers it.
+  // Image of [from, to] in columns x rows cells, each with the mean colour of its pieces.
   function addUp(data, one, mode, list, from, to, columns, rows) {
     const sums = new Float32Array(columns * rows * 4);
     const classes = colours(data, one, mode);
@@ -361,7 +360,7 @@
     return canvas;
   }
 
-  // An amount of a resource: GiB where it is memory, GPUs in place of thousandths.
+  // An amount of a resource: memory in GiB, whole GPUs instead of thousandths.
   function amountOf(axis, amount) {
     const value = Math.round((amount / axis.scale) * 100) / 100;
     return Number.isInteger(value) ? gridsimWhy.words.number(value) : String(value);
@@ -373,7 +372,7 @@
     const chosen = root.querySelector("[name=policy]");
     const colouring = root.querySelector("[name=colour]");
     const finder = root.querySelector("[name=job]");
-    const why = document.getElementById("why"); // of DAG jobs there is none
+    const why = document.getElementById("why"); // absent for DAG jobs
     const detail = (why || root).querySelector(".pinned");
     const ask = why && why.querySelector("form"), under = ask && ask.elements.under;
     const critical = root.querySelector("[name=critical]");
@@ -383,7 +382,7 @@
     ruler.font = "11px system-ui, sans-serif";
     const bandsOf = data.axes ? data.axes.flatMap((axis) => axis.bands.map((band) => amountOf(axis, band.amount))) : data.bands.map((band) => gridsimWhy.words.number(band.cores));
     margin.left = Math.max(margin.left, 28 + Math.max(...bandsOf.map((text) => ruler.measureText(text).width)));
-    let axisAt = 0; // which resource the rows are
+    let axisAt = 0; // resource shown by the rows
     let view = { from: 0, to: data.last };
     let pinned = -1;
     let asked = 0;
@@ -398,7 +397,7 @@
     }
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
     for (const [label, told] of Object.entries(data.colours)) colouring.insertBefore(new Option(told.title, label), colouring.querySelector("[value=wait]"));
-    if (data.molded) colouring.add(new Option("cores got", "given"));
+    if (data.molded) colouring.add(new Option("allocated cores", "given"));
     const rowsOf = root.querySelector("[name=rows]");
     if (rowsOf) {
       data.axes.forEach((axis, k) => rowsOf.add(new Option(axis.title.split(",")[0], String(k))));
@@ -478,7 +477,7 @@
       context.restore();
     }
 
-    // A text that loses its middle where it is wider than there is room for.
+    // A text without its middle if it is too wide.
     function fitted(context, text, room) {
       let kept = text.length;
       let shown = text;
@@ -534,7 +533,7 @@
       api.lastRectangles += list.length;
     }
 
-    // The pinned job: a frame round its pieces, and a line from its submission to its start.
+    // The pinned job: a frame around its pieces, and a line from its submission to its start.
     function mark(context, one, top, high) {
       if (one.start[pinned] < 0) return;
       context.strokeStyle = ink;
@@ -562,7 +561,7 @@
     const nameOf = (row) => (data.dag.names ? data.dag.names[row] : `task ${row - tasksOf(row)[0]}`);
     const clusterOf = (one, row) => (one.cluster ? one.cluster[row] : 0);
 
-    // Edges into a task: rows of its predecessors and places of the edges.
+    // Edges to a task: rows of its predecessors and indices of the edges.
     function incoming(row) {
       const [from, to] = tasksOf(row), found = [];
       for (let source = from; source < to; source++)
@@ -571,7 +570,7 @@
       return found;
     }
 
-    // Delay between two clusters in ticks of the chart, that of an idle network.
+    // Delay between two clusters on an idle network, ticks of the chart.
     function delay(edge, from, to) {
       const { volume, levels, power, tick } = data.dag;
       return from === to || !volume ? 0 : Math.ceil(volume[edge] * levels[from][to] ** power - 1e-9) * tick;
@@ -590,7 +589,7 @@
       return { x: xOf(one.from[p]), end: xOf(one.to[p]), y, high: tall, middle: y + tall / 2 };
     }
 
-    // The job of the pinned task: all others paler, its tasks in full colour, transfers into the task as arrows.
+    // The job of the pinned task: its tasks in full colour, other jobs paler, transfers to the task as arrows.
     function markJob(context, one, top, high, mode) {
       const [from, to] = tasksOf(pinned), classes = colours(data, one, mode);
       context.globalAlpha = 0.6;
@@ -671,7 +670,7 @@
       const chain = chainOf(row), job = data.job[row], needs = incoming(row);
       const listed = (rows) => (rows.length > 12 ? [...rows.slice(0, 6).map(nameOf), "…", ...rows.slice(-5).map(nameOf)] : rows.map(nameOf));
       const lines = [
-        `Job ${job}, ${nameOf(row)}: ${data.molded ? "asks for " : ""}${gridsimWhy.words.number(data.width[row])} core${data.width[row] > 1 ? "s" : ""}${data.molded ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
+        `Job ${job}, ${nameOf(row)}: ${data.molded ? "requests " : ""}${gridsimWhy.words.number(data.width[row])} core${data.width[row] > 1 ? "s" : ""}${data.molded ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
           (needs.length ? `Needs ${listed(needs.map(([source]) => source)).join(", ")}.` : "Needs no other task."),
       ];
       const path = node("p", `Critical path of job ${job}, ${duration(data.dag.path[jobOf(row)])}, ${chain.length} task${chain.length > 1 ? "s" : ""}: ${listed(chain).join(" → ")}.`);
@@ -683,7 +682,7 @@
       for (const one of data.policies) {
         const line = body.insertRow(), ran = one.start[row] >= 0;
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
-        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.queued[row]) : ""));
+        line.append(node("td", ran ? when(one.start[row]) : "did not run"), node("td", ran ? duration(one.queued[row]) : ""));
         if (data.molded) line.append(...sizedCells(one, row));
         if (several) line.append(node("td", ran ? data.dag.clusters[clusterOf(one, row)].name : ""));
         const took = responseOf(one, row);
@@ -737,7 +736,7 @@
 
     const two = (value) => String(value).padStart(2, "0");
 
-    // Seconds of the axis: of a clock on the wall where the log has dates, else since its first submission.
+    // Seconds of the axis: local time if the log has dates, else since its first submission.
     const shownTime = (ticks) => (data.dates ? wall(data.origin + ticks * data.tick) : ticks * data.tick + data.since);
 
     const ticksAt = (time) => (data.dates ? logTime(time) - data.origin : time - data.since) / data.tick;
@@ -755,7 +754,7 @@
 
     const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-    // The day where it is another one than that of the tick before, and the year where that is.
+    // The day and the year, if they differ from those of the previous tick.
     function tickText(time, before, step) {
       const date = dateOf(time), last = before === null ? "" : dateOf(before);
       const day = `${Number(date.slice(8, 10))} ${MONTHS[Number(date.slice(5, 7)) - 1]}`;
@@ -781,7 +780,7 @@
 
     const duration = (ticks) => gridsimWhy.words.duration(ticks * data.tick);
 
-    // ---- asking ---------------------------------------------------------------------------------------------------
+    // ---- queries -------------------------------------------------------------------------------------------------
 
     function later() {
       if (!asked) asked = requestAnimationFrame(draw);
@@ -818,7 +817,7 @@
       return one && y >= top && y < top + panelHeight() ? [one, rowAt((y - top) / panelHeight())] : [null, 0];
     }
 
-    // Row of the job below the pointer; within a pixel of it, where the job is thinner than one.
+    // Row of the job below the pointer, or within one pixel of it for narrow jobs.
     function jobAt(x, y) {
       const [one, core] = panelAt(y);
       if (!one || x < margin.left) return [-1, null];
@@ -828,20 +827,20 @@
       return hit === undefined ? [-1, one] : [one.row[hit], one];
     }
 
-    // Cores that a job got, and how long it ran on them.
+    // Allocated cores of a job, and its run time on them.
     function sizedCells(one, row) {
       const ran = one.start[row] >= 0;
       return [node("td", ran ? gridsimWhy.words.number(one.width[row]) : ""), node("td", ran ? duration(one.held[row]) : "")];
     }
 
-    // Cores, and those asked for where they are not the same.
+    // Allocated cores, and requested ones if they differ.
     function coresOf(row, one) {
       const { number } = gridsimWhy.words, asked = number(data.width[row]), got = one ? number(one.width[row]) : "";
       if (!data.molded) return ["Cores", asked];
-      return one && one.start[row] >= 0 ? ["Cores", got === asked ? `${asked}, as asked for` : `${got}, asked for ${asked}`] : ["Cores asked for", asked];
+      return one && one.start[row] >= 0 ? ["Cores", got === asked ? `${asked}, as requested` : `${got}, requested ${asked}`] : ["Requested cores", asked];
     }
 
-    // What a job held of each resource of its nodes under a policy, and which nodes these were.
+    // Amounts of each resource that a job held under a policy, and its nodes.
     function heldOf(row, one) {
       if (!data.axes || !one || one.start[row] < 0) return [];
       const k = data.policies.indexOf(one), rows = [], nodes = new Set();
@@ -883,7 +882,7 @@
         if (name) rows.push([title, name]);
       }
       rows.push(coresOf(row, one), ...heldOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
-      if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(gridsimWhy.waited(one, row))]);
+      if (one) rows.push(["Waited", one.start[row] < 0 ? "did not run" : duration(gridsimWhy.waited(one, row))]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       if (one && one.predicted && one.predicted[row] >= 0) rows.push(["Predicted", duration(one.predicted[row] * data.tick)]);
       return rows;
@@ -906,7 +905,7 @@
       return made;
     }
 
-    // Under which policy a job that is clicked is explained: the one that was clicked.
+    // A click explains the job under the policy of the clicked panel.
     function pin(row, one) {
       pinned = row;
       later();
@@ -923,17 +922,17 @@
       tell(row, data.policies[Number(under.value)]);
     }
 
-    // For those who listen to the page too: only this is read out.
+    // Screen readers announce only this element.
     function say(lines) {
       const together = (line) => line.replace(/(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))/g, "$1\u00a0");
       why.querySelector(".said").replaceChildren(...lines.map((line) => node("p", together(line))));
     }
 
-    const INSTEAD = "gridsim explain, with the folder of this page and the number of the job, tells it.";
+    const INSTEAD = "To explain it, use gridsim explain with the folder of this page and the number of the job.";
 
     function explained(row, one) {
       if (gridsimWhy.complete(data, one, row)) return gridsimWhy.sentences(gridsimWhy.explain(data, one, row), one.label);
-      return [`Jobs that this page does not hold held cores or waited while job ${gridsimWhy.idOf(data, row)} waited under ${one.label}. ${INSTEAD}`];
+      return [`Jobs that are not on this page held cores or waited while job ${gridsimWhy.idOf(data, row)} waited under ${one.label}. ${INSTEAD}`];
     }
 
     function tell(row, one) {
@@ -942,13 +941,13 @@
       const table = document.createElement("table");
       const body = table.createTBody();
       const top = table.createTHead().insertRow();
-      const columns = ["policy", "start", "wait", "too little room", "held back", "passed by", ...(data.molded ? ["cores", "ran"] : [])];
+      const columns = ["policy", "start", "wait", "too few free cores", "held by the policy", "later jobs first", ...(data.molded ? ["cores", "ran"] : [])];
       for (const name of columns) top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow();
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         const ran = one.start[row] >= 0;
-        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(gridsimWhy.waited(one, row)) : ""));
+        line.append(node("td", ran ? when(one.start[row]) : "did not run"), node("td", ran ? duration(gridsimWhy.waited(one, row)) : ""));
         line.append(...reasons(one, row));
         if (data.molded) line.append(...sizedCells(one, row));
       }
@@ -957,20 +956,20 @@
       detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), scrolled(table));
     }
 
-    // How long there was no room for it and how long there was, and how many passed it; empty where that is not known.
+    // Time with too few and with enough free cores, and number of later jobs that started first; empty if unknown.
     function reasons(one, row) {
       if (one.start[row] < 0 || !gridsimWhy.complete(data, one, row)) return ["", "", ""].map((text) => node("td", text));
       const found = gridsimWhy.explain(data, one, row), { duration: told, number } = gridsimWhy.words;
       return [told(found.short), told(found.enough), number(found.passed)].map((text) => node("td", text));
     }
 
-    // The job of the search box below the chart.
+    // The job of the search field below the chart.
     function question() {
       const { row, unread, why: none } = gridsimWhy.rowOf(data, ask.elements.asked.value);
       if (row >= 0) return find(ask.elements.asked.value);
       pin(-1);
       const told = `${none[0].toUpperCase()}${none.slice(1)}.`;
-      return say([data.whole || unread ? told : `There is no job ${ask.elements.asked.value} among those that this page holds. ${INSTEAD}`]);
+      return say([data.whole || unread ? told : `Job ${ask.elements.asked.value} is not on this page. ${INSTEAD}`]);
     }
 
     function find(asked) {
@@ -990,7 +989,7 @@
       pin(row);
     }
 
-    // ---- hands ----------------------------------------------------------------------------------------------------
+    // ---- input ----------------------------------------------------------------------------------------------------
 
     const pointers = new Map();
     let pressed = null;

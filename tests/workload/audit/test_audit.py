@@ -83,8 +83,8 @@ def test_bins_have_the_means_of_the_steps(
             assert 0.9 * one[view]["peak"] < other[view]["peak"] <= one[view]["peak"]
     assert exact["conserved"]
     assert binned["conserved"]
-    assert any("2,048 equal parts" in sentence for sentence in binned["verdict"])
-    assert exact["limits"] == binned["limits"] == {"output": 4000, "over": exact["limits"]["over"]}
+    assert any("2,048 equal intervals" in sentence for sentence in binned["verdict"])
+    assert exact["limits"] == binned["limits"] == {"told": 4000, "over": exact["limits"]["over"]}
     assert exact["limits"]["over"] > 3900
 
 
@@ -110,7 +110,7 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
     assert found["job_names"] == {"names": 1, "rows": 2, "overlaps": 1}
     assert found["limits"] == {"output": 1, "over": 1}
     assert found["infeasible"] == [{"resource": "gpus", "of": "machine", "jobs": 1, "most": 9.0, "capacity": 3.0}]
-    assert "1 job asks for more GPUs than the machine has: up to 9, and there are 3." in found["verdict"]
+    assert "1 job requests more GPUs than the machine has: up to 9 of 3." in found["verdict"]
     assert "overlaps" in found["findings"]
     audited(tmp_path, ODD, capsys, "--strict", code=1)
     fine = HEAD + "a,0,0,100,200,2,,\nb,100,100,200,200,1,,\n"
@@ -127,9 +127,9 @@ def test_a_trace_that_does_not_fit_its_machine(tmp_path: Path, capsys: pytest.Ca
     assert it["unwaited"]["mean"] / it["capacity"] == pytest.approx(1.33)
     assert it["ran"] is None
     assert found["verdict"][0].startswith(
-        "The trace does not fit the machine: if nobody waited, it would need 133 % of "
+        "The trace does not fit the machine: without waiting, it would need 133 % of "
     )
-    assert found["verdict"][1] == "The trace says no starts: nothing is known of how it ran."
+    assert found["verdict"][1] == "The trace has no start times, so the recorded schedule is unknown."
     assert "does-not-fit" in found["findings"]
 
 
@@ -165,8 +165,8 @@ def test_a_log_of_another_format(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert (found["rows"]["read"], found["rows"]["kept"]) == (400, 386)
     assert demand(found, "cores")["capacity"] == 64
-    assert found["verdict"][0].startswith("The trace fits the machine: if nobody waited, it would need no more than")
-    assert found["verdict"][1] == "The trace says no starts: nothing is known of how it ran."
+    assert found["verdict"][0].startswith("The trace fits the machine: without waiting, it would need at most")
+    assert found["verdict"][1] == "The trace has no start times, so the recorded schedule is unknown."
 
 
 def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_allocated(
@@ -244,10 +244,10 @@ def test_a_packing_problem_is_no_log_of_a_busy_machine(
         assert shares == [68.1, 49.6]
         assert round(gpus["ran"]["peak"], 1) == 65.6
         assert found["verdict"][0].startswith(
-            "This is no log of a busy machine, peak 1.1 % of capacity: as it ran, never"
+            "The machine was not busy (peak 1.1 % of capacity): in the recorded schedule"
         )
         assert round((found["span"]["ran"][1] - found["span"]["ran"][0]) / 86400) == 149
-    assert "a packing problem, to be run without departures" in found["verdict"][1]
+    assert "Simulate the trace as a packing problem, without departures" in found["verdict"][1]
 
 
 def test_the_same_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -256,9 +256,9 @@ def test_the_same_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["workload", "audit", str(tmp_path / "t.csv"), "--mapping", str(tmp_path / "map.toml")]) == 0
     output = " ".join(capsys.readouterr().out.split())
     for part in (
-        "41 read, 35 kept, left out: 2 damaged, 1 tests, 1 no submit time, 1 never ran and 1 ends before it starts",
-        "1 stand several times, in 2 rows; 1 begin while another holds on",
-        "Nothing got lost",
+        "41 read, 35 kept, excluded: 2 damaged, 1 tests, 1 no submit time, 1 never ran and 1 ends before it starts",
+        "1 occur several times, in 2 rows; 1 begin before an earlier one has ended",
+        "Nothing is missing",
     ):
         assert part in output
 
