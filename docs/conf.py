@@ -9,8 +9,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "gridsim"
-author = "the gridsim authors"
-release = importlib.metadata.version("gridsim")
+author = "gridsim contributors"
+release = importlib.metadata.version("gridsim-hpc")
 language = "en-GB"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "gantt", "dag", "curves"]

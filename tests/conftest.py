@@ -127,7 +127,7 @@ def browser(chromium: Any) -> Any:
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One Chromium for all modules, because each start takes a second or two."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install gridsim[test]")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install selenium")
     binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     driver = shutil.which("chromedriver")
     if binary is None or driver is None:
