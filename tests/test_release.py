@@ -104,7 +104,9 @@ def test_the_install_page_has_the_versions_of_python(setup: configparser.ConfigP
 def test_the_page_on_releases_names_existing_files() -> None:
     text = (ROOT / "docs" / "develop" / "release.md").read_text(encoding="utf-8")
     first = text.split("## Before the first release")[1].split("## Each release")[0]
-    names = [name for row in re.findall(r"^\| (`[^|]+) \|", first, re.MULTILINE) for name in re.findall("`([^`]+)`", row)]
+    names = [
+        name for row in re.findall(r"^\| (`[^|]+) \|", first, re.MULTILINE) for name in re.findall("`([^`]+)`", row)
+    ]
     assert len(names) > 8
     assert [name for name in names if not (ROOT / name).exists()] == []
 
