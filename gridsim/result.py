@@ -33,8 +33,8 @@ from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 def versions() -> dict[str, str]:
     """Return the versions of gridsim, Python and the packages that can change a number."""
-    packages = ("gridsim", "simpy", "numpy", "scipy", "numba")
-    return {"python": machine.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
+    own = {"python": machine.python_version(), "gridsim": importlib.metadata.version("gridsim-hpc")}
+    return own | {name: importlib.metadata.version(name) for name in ("simpy", "numpy", "scipy", "numba")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -214,7 +214,7 @@ def _duckdb() -> Any:
     try:
         return importlib.import_module("duckdb")
     except ImportError as error:
-        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
+        raise InputError("Parquet needs duckdb; pip install duckdb") from error
 
 
 def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -127,7 +127,7 @@ def browser(chromium: Any) -> Any:
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One Chromium for all modules, because each start takes a second or two."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install gridsim[test]")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install selenium")
     binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     driver = shutil.which("chromedriver")
     if binary is None or driver is None:
@@ -151,3 +151,25 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     browser.set_script_timeout(60)
     yield browser
     browser.quit()
+
+
+@pytest.fixture(scope="session")
+def axe() -> Callable[[Any], list[str]]:
+    """Check the page that a browser shows with axe-core; the answer is each violation and the elements that have it."""
+    package = find_spec("axe_playwright_python")
+    if package is None or package.origin is None:
+        pytest.skip("axe-core is not installed; pip install --no-deps axe-playwright-python")
+    script = Path(package.origin).with_name("axe.min.js").read_text(encoding="utf-8")
+    run = """
+        const done = arguments[arguments.length - 1];
+        axe.run().then(
+            (found) => done(found.violations.map((it) => it.id + ": " + it.nodes.map((one) => one.html).join(" | "))),
+            (error) => done([String(error)]),
+        );
+    """
+
+    def violations(browser: Any) -> list[str]:
+        browser.execute_script(script)
+        return list(browser.execute_async_script(run))
+
+    return violations

@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import doctest
 import io
+import json
 import os
 import re
 import shlex
@@ -24,7 +25,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -34,6 +35,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import gridsim
 from gridsim import cli, registry
 from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import Store
@@ -350,6 +352,62 @@ def test_every_name_of_the_registry_is_in_the_reference(site: Path, kind: str) -
             assert f'<dt><code class="docutils literal notranslate"><span class="pre">{name}</span></code>' in text or (
                 f'</code>, <code class="docutils literal notranslate"><span class="pre">{name}</span></code>' in text
             ), name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_no_violation_on_the_first_page(
+    site: Path, browser: Any, axe: Callable[[Any], list[str]], width: int
+) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get((site / "index.html").as_uri())
+    assert axe(browser) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("word", "page"), [("maintenance", "howto/world"), ("maintenance", "glossary"), ("utilization", "glossary")]
+)
+def test_the_search_finds_a_word(site: Path, word: str, page: str) -> None:
+    from sphinx.search.en import SearchEnglish
+
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    found = index["terms"].get(SearchEnglish({}).stem(word), [])
+    assert index["docnames"].index(page) in (found if isinstance(found, list) else [found])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in gridsim.__all__ if isinstance(getattr(gridsim, name), type)])
+def test_every_public_class_has_a_page_with_a_link_to_its_source(site: Path, name: str) -> None:
+    if issubclass(getattr(gridsim, name), Exception):
+        assert f'id="gridsim.{name}"' in (site / "reference" / "python.html").read_text(encoding="utf-8")
+        return
+    page = site / "reference" / "classes" / f"gridsim.{name}.html"
+    assert f'id="gridsim.{name}"' in page.read_text(encoding="utf-8")
+    assert any(link.startswith("../../_modules/gridsim/") for link in _Page(page).links)
+
+
+@pytest.mark.long
+def test_the_side_bar_groups_the_how_tos_by_reader(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    captions = re.findall(r'<span class="caption-text">([^<]+)</span>', text)
+    assert captions == ["Start", "For operators", "For researchers", "For developers", "Reference"]
+    bar = text.split('class="sidebar-tree"')[1].split("<!-- end sidebar-tree")[0]
+    pages = {page.stem for page in (DOCS / "howto").glob("*.md")}
+    assert set(re.findall(r'href="howto/(\w[\w-]*)\.html"', bar)) == pages
+    assert 'href="trust.html"' in bar
+
+
+@pytest.mark.long
+def test_the_gallery_has_every_picture_of_the_pages(site: Path) -> None:
+    def drawn(*pages: Path) -> int:
+        return sum(page.read_text(encoding="utf-8").count("<svg class=") for page in pages)
+
+    assert drawn(site / "gallery.html") == drawn(*(site / "background").glob("*.html")) > 40
+    figures = {path.name for path in (DOCS / "results" / "figures").glob("*.png")}
+    assert figures <= {Path(link).name for link in _Page(site / "gallery.html").links}
 
 
 @pytest.mark.long

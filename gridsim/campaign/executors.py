@@ -145,7 +145,7 @@ def _dask(address: str) -> Iterator[Pool]:
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:
-        raise InputError("Dask is not installed; pip install 'gridsim[dask]'") from error
+        raise InputError("Dask is not installed; pip install distributed") from error
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

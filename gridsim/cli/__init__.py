@@ -35,7 +35,7 @@ class _Version(argparse.Action):
     """Print the version, which is determined only on request."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        print(f"gridsim {importlib.metadata.version('gridsim')}")
+        print(f"gridsim {importlib.metadata.version('gridsim-hpc')}")
         parser.exit()
 
 

@@ -39,7 +39,7 @@ def frame(columns: Mapping[str, Any], units: Mapping[str, str] | None = None) ->
     try:
         pandas = importlib.import_module("pandas")
     except ImportError as error:
-        raise InputError("pandas is not installed; pip install 'gridsim[pandas]'") from error
+        raise InputError("pandas is not installed; pip install pandas") from error
     made = pandas.DataFrame(dict(columns))
     known = UNITS if units is None else units
     made.attrs["units"] = {name: known[name] for name in made.columns if name in known}

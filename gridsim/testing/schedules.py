@@ -236,7 +236,7 @@ def _parquet(path: Path) -> Iterator[str]:
     try:
         duckdb = importlib.import_module("duckdb")
     except ImportError as error:
-        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'", path=path) from error
+        raise InputError("Parquet needs duckdb; pip install duckdb", path=path) from error
     escaped = str(path).replace("'", "''")
     relation = duckdb.sql(f"select * from read_parquet('{escaped}')")
     yield ",".join(relation.columns)

@@ -16,7 +16,7 @@ import pytest
 
 from gridsim.cli import main
 
-distributed = pytest.importorskip("distributed", reason="Dask is not installed; pip install 'gridsim[dask]'")
+distributed = pytest.importorskip("distributed", reason="Dask is not installed; pip install distributed")
 
 
 class Cluster:

@@ -170,7 +170,7 @@ def test_parquet_without_its_package_is_refused_before_anything_is_read(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert main([*verb, "--table", "parquet", "--out", str(tmp_path / "out")]) == 2
-    assert "Parquet needs duckdb; pip install 'gridsim[parquet]'" in capsys.readouterr().err
+    assert "Parquet needs duckdb; pip install duckdb" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

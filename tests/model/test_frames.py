@@ -77,5 +77,5 @@ def test_a_frame_of_a_result_has_names_and_dates_where_jobs_ran(pandas: Any) -> 
 
 def test_without_pandas_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"pip install 'gridsim\[pandas\]'"):
+    with pytest.raises(InputError, match=r"pip install pandas"):
         log(**DATED).to_pandas()

@@ -59,7 +59,7 @@ def of_partitions() -> gs.Workload:
 def test_partitions_that_are_pooled_are_told_in_the_answer() -> None:
     told = sentences.answer(gs.compare(of_partitions(), ["fcfs", "easy"]))
     assert [it for it in told if "artition" in it] == [
-        "Partitions are not simulated: batch and gpu are one queue and all 8 cores one pool, also in rows by "
+        "Partitions are not simulated: batch and gpu are one queue and all 8 cores are one pool, also in rows by "
         "partition, because the number of cores of each is unknown (give --platform slurm.conf)."
     ]
 

@@ -81,7 +81,7 @@ class _Unpacked(io.RawIOBase):
             try:
                 self._contents = importlib.import_module("zstandard").open(file)
             except ImportError as error:
-                needed = "is compressed with zstd, which needs zstandard; pip install 'gridsim[zstd]'"
+                needed = "is compressed with zstd, which needs zstandard; pip install zstandard"
                 raise InputError(needed, path=path) from error
 
     def readable(self) -> bool:
