@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.workload.problems import KINDS, option
+from gridsim.workload.problems import parse_rule
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
@@ -93,9 +93,7 @@ def add_arguments(parser: ArgumentParser, command: str) -> None:
     _add(parser, it.get("options", ()))
     for name in it.get("groups", ()):
         group = declared()["group"][name]
-        _add(below := parser.add_argument_group(group["title"], group.get("description")), group.get("options", ()))
-        if name == "damaged":
-            _add_rules(below)
+        _add(parser.add_argument_group(group["title"], group.get("description")), group["options"])
     parser.usage = it.get("usage")
     parser.set_defaults(**dict.fromkeys(it.get("unset", ())), **it.get("defaults", {}))
     if names := [name for name in commands if name.startswith(f"{command} ")]:
@@ -123,14 +121,12 @@ def _fields(name: str) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value is not False and value is not None}
 
 
-def _add_rules(group: _ActionsContainer) -> None:
-    """Add one option for each kind of damaged line."""
-    for kind in KINDS.values():
-        group.add_argument(
-            option(kind.name),
-            choices=kind.rules,
-            help=f"{kind.meaning.split('. ')[0].rstrip('.')} (default: {kind.default})",
-        )
+def _rule(text: str) -> tuple[str, str]:
+    """Return the kind and the rule in ``zero-runtime=repair``."""
+    try:
+        return parse_rule(text)
+    except InputError as error:
+        raise ArgumentTypeError(error.message) from error
 
 
 def _duration(text: str) -> float:
@@ -170,4 +166,5 @@ _TYPES = {
     "bound": _bound,
     "count": _count,
     "output": _output,
+    "rule": _rule,
 }

@@ -38,6 +38,7 @@ KINDS = (
     "charges",
     "transforms",
     "mappings",
+    "problems",
 )
 
 
@@ -78,6 +79,8 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         return [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]
     if kind == "mappings":
         return list(_mappings())
+    if kind == "problems":
+        return list(_problems())
     return [*_numbers()] * (kind == "metrics") + registry.describe(kind[:-1], own=True)
 
 
@@ -100,6 +103,17 @@ def _mappings() -> Iterator[dict[str, Any]]:
         summary = "; ".join(filter(None, (tables["title"], tables.get("unverified"))))
         told = {"kind": "mapping", "name": name, "summary": summary, "source": tables["source"]}
         yield {**_NOTHING, **told}
+
+
+def _problems() -> Iterator[dict[str, Any]]:
+    """Return the kinds of damaged lines with their rules."""
+    from gridsim.workload.problems import KINDS as PROBLEMS  # only for this kind
+
+    for name, it in PROBLEMS.items():
+        outcomes = "".join(f" {rule}: {text}." for rule, text in (("repair", it.repair), ("sum", it.total)) if text)
+        told = {"kind": "problem", "name": name, "summary": f"{it.meaning}{outcomes}", "rules": list(it.rules)}
+        spec = f"{', '.join(it.rules)} (default: {it.default})"
+        yield {**_NOTHING, **told, "default": it.default, "spec": spec}
 
 
 def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:

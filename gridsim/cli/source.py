@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.errors import InputError
-from gridsim.workload.problems import KINDS, Problem, option
+from gridsim.workload.problems import Problem, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,9 +56,8 @@ def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> 
 
 
 def rules(args: Namespace) -> dict[str, str]:
-    """Return the requested rules by kind."""
-    chosen = {name: getattr(args, option(name).lstrip("-").replace("-", "_"), None) for name in KINDS}
-    return {name: rule for name, rule in chosen.items() if rule is not None}
+    """Return the requested rules by kind; of several for one kind, the last."""
+    return dict(args.on or ())
 
 
 def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
@@ -236,12 +235,12 @@ def problem_line(problem: Problem) -> str:
     Examples
     --------
     >>> problem_line(Problem("zero-runtime", 17, (8867, 8874), "skip"))
-    'zero-runtime: 17 lines (8867, 8874, …) left out (--on-zero-runtime skip)'
+    'zero-runtime: 17 lines (8867, 8874, …) left out (--on zero-runtime=skip)'
     """
     noun = "line" if problem.count == 1 else "lines"
     return (
         f"{problem.kind}: {problem.count:,} {noun} ({problem.shown}) {problem.outcome} "
-        f"({option(problem.kind)} {problem.rule})"
+        f"({option(problem.kind, problem.rule)})"
     )
 
 

@@ -51,7 +51,7 @@ def _audited(args: Namespace) -> Audit:
         log = source.read(args.file, args)
         return audit(LogRows(log), _machine_of(args, log))
     if rules := source.rules(args):
-        given = ", ".join(f"--on-{name}" for name in rules)
+        given = ", ".join(option(*rule) for rule in rules.items())
         raise InputError(f"{given}: rows of a table are audited as they are; leave it out")
     mapping = mapping_of(args.mapping)
     if mapping.unverified:
@@ -565,7 +565,7 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
             f"{problem.count:,}",
             problem.shown,
             problem.outcome,
-            f"{option(problem.kind)} {problem.rule}",
+            option(problem.kind, problem.rule),
         )
     console.print(found if found.row_count else "no problems")
 

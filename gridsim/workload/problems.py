@@ -1,8 +1,8 @@
 """Damaged or impossible lines: their kinds, the rules for each kind, and the counts.
 
-One table (`KINDS`, in ``problems.toml``) defines the kinds. Readers take rules from it, the command line creates the
-``--on-KIND`` options from it, ``run.json`` records it, and the page on damaged logs is generated from it. This module
-reads no log and does not import numpy, so that building the command line stays fast.
+One table (`KINDS`, in ``problems.toml``) defines the kinds. Readers take rules from it, ``gridsim list
+problems`` prints it, ``run.json`` records it, and the page on damaged logs is generated from it. This module reads no
+log and does not import numpy, so that building the command line stays fast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind:
     Attributes
     ----------
     name : str
-        Name in kebab case; the option is ``--on-`` followed by it.
+        Name in kebab case.
     meaning : str
         Description of such a line, and the reason why it is not simulated as it is.
     expected : str
@@ -76,15 +76,38 @@ KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _kinds()}
 it."""
 
 
-def option(kind: str) -> str:
+def option(kind: str, rule: str) -> str:
     """Return the option of the command line that sets the rule of a kind.
 
     Examples
     --------
-    >>> option("zero-runtime")
-    '--on-zero-runtime'
+    >>> option("zero-runtime", "skip")
+    '--on zero-runtime=skip'
     """
-    return f"--on-{kind}"
+    return f"--on {kind}={rule}"
+
+
+def check_rule(kind: str, rule: str) -> None:
+    """Raise `UnknownNameError` for an unknown kind, or for a rule that the kind does not permit."""
+    if kind not in KINDS:
+        raise UnknownNameError("kind of damaged line", kind, KINDS)
+    if rule not in KINDS[kind].rules:
+        raise UnknownNameError(f"rule for {kind}", rule, KINDS[kind].rules)
+
+
+def parse_rule(text: str) -> tuple[str, str]:
+    """Return kind and rule in the value of ``--on``.
+
+    Examples
+    --------
+    >>> parse_rule("zero-runtime=repair")
+    ('zero-runtime', 'repair')
+    """
+    kind, equals, rule = text.partition("=")
+    if not equals:
+        raise InputError(f"'{text}' has no rule; expected KIND=RULE, such as zero-runtime=repair")
+    check_rule(kind, rule)
+    return kind, rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +159,7 @@ class Problems:
     Raises
     ------
     UnknownNameError
-        For an unknown kind.
-    InputError
-        For a rule that the kind does not have.
+        For an unknown kind, and for a rule that the kind does not permit.
 
     Examples
     --------
@@ -155,11 +176,7 @@ class Problems:
         self._rules = {kind.name: kind.default for kind in KINDS.values()}
         self._found: dict[str, Problem] = {}
         for name, rule in (rules or {}).items():
-            if name not in KINDS:
-                raise UnknownNameError("kind of damaged line", name, KINDS)
-            if rule not in KINDS[name].rules:
-                allowed = ", ".join(KINDS[name].rules)
-                raise InputError(f"{option(name)} has no rule '{rule}'; it takes one of: {allowed}")
+            check_rule(name, rule)
             self._rules[name] = rule
 
     def begin(self, file: object, before: int) -> None:
@@ -218,7 +235,7 @@ class Problems:
         """
         rule = self._rules[kind]
         if rule == "error":
-            others = [f"{option(kind)} {other}" for other in KINDS[kind].rules if other != "error"]
+            others = [option(kind, other) for other in KINDS[kind].rules if other != "error"]
             path, line = self.place(int(lines[0]))
             raise InputError(
                 f"{kind}: found {value}; expected {KINDS[kind].expected}; give {' or '.join(others)} to read on",

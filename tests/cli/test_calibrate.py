@@ -65,15 +65,15 @@ def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancell
     assert main(["calibrate", str(LOG), "--policy", site]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 32 cores (slurm.conf)" in told
-    assert "never-ran: 2 lines (39, 40) kept as they are (--on-never-ran keep)" in told
+    assert "never-ran: 2 lines (39, 40) kept as they are (--on never-ran=keep)" in told
     assert "Replayed under slurm, the site's own policy, half of the 48 jobs start" in told
 
 
 def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(
     site: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["calibrate", str(LOG), "--policy", site, "--on-never-ran", "skip"]) == 0
-    assert "(39, 40) left out (--on-never-ran skip)" in capsys.readouterr().out
+    assert main(["calibrate", str(LOG), "--policy", site, "--on", "never-ran=skip"]) == 0
+    assert "(39, 40) left out (--on never-ran=skip)" in capsys.readouterr().out
     assert main(["calibrate", str(LOG), "--policy", site, "--cores", "64"]) == 2
     assert "has 64 cores; the nodes of the site have 32" in capsys.readouterr().err
 

@@ -106,7 +106,7 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
     # Alice's share is used up, so her job is behind the queue. A job without a user starts at 655 s with any queue.
     words = ["quote", log, "--at", "now", "--user", "alice", *QUOTE]
     with_queue = answer(words, capsys)
-    without = answer([*words, "--on-still-waiting", "skip"], capsys)
+    without = answer([*words, "--on", "still-waiting=skip"], capsys)
     assert with_queue["at"] == pytest.approx(600, abs=5)
     assert with_queue["answers"][0]["waiting"] > without["answers"][0]["waiting"] + 10
     assert with_queue["answers"][0]["start"] > without["answers"][0]["start"]
@@ -115,7 +115,7 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
 def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quote", str(as_of(600, tmp_path / "now.txt")), "--at", "now", *QUOTE[:-1]]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "repaired: the job runs for as long as it asked for (--on-still-waiting repair)" in told
+    assert "repaired: the job runs for as long as it asked for (--on still-waiting=repair)" in told
 
 
 def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) -> None:

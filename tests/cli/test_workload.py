@@ -49,13 +49,13 @@ def loaded(*words: object):
 def test_check_lists_each_kind_with_its_lines_and_rule(log, capsys):
     assert run("check", log) == 0
     shown = capsys.readouterr().out
-    for text in ("2 kept of 4", "8 cores (from: MaxProcs)", "--on-zero-runtime skip", "over-estimate", "too-wide"):
+    for text in ("2 kept of 4", "8 cores (from: MaxProcs)", "--on zero-runtime=skip", "over-estimate", "too-wide"):
         assert text in shown
     assert "\x1b" not in shown
 
 
 def test_check_as_json_is_what_the_reader_found(log, capsys):
-    assert run("check", log, "--json", "--on-too-wide", "repair", "--cores", 4) == 0
+    assert run("check", log, "--json", "--on", "too-wide=repair", "--cores", 4) == 0
     findings = json.loads(capsys.readouterr().out)
     assert (findings["jobs_read"], findings["jobs_kept"]) == (4, 3)
     assert (findings["cores"], findings["cores_from"]) == (4, "given")
@@ -101,7 +101,7 @@ def test_describe_needs_a_machine(tmp_path):
 @pytest.mark.parametrize("name", ["out.swf", "out.swf.gz", "out.swf.xz"])
 def test_convert_applies_the_rules_and_leaves_a_sound_log(log, tmp_path, capsys, name):
     out = tmp_path / name
-    assert run("convert", log, out, "--on-zero-runtime", "repair", "--on-over-estimate", "repair") == 0
+    assert run("convert", log, out, "--on", "zero-runtime=repair", "--on", "over-estimate=repair") == 0
     assert "zero-runtime: 1 line (4) repaired: the runtime becomes 1 s" in capsys.readouterr().out
     back = read_swf(out)
     assert back.job.tolist() == [1, 2, 3]
@@ -203,8 +203,8 @@ def test_errors_reach_the_caller_with_exit_code_2(tmp_path):
 
 
 def test_a_rule_of_the_command_line_reaches_the_reader(log):
-    with pytest.raises(InputError, match=r"log\.swf line 4, field 'run time'.*--on-zero-runtime skip"):
-        run("check", log, "--on-zero-runtime", "error")
+    with pytest.raises(InputError, match=r"log\.swf line 4, field 'run time'.*--on zero-runtime=skip"):
+        run("check", log, "--on", "zero-runtime=error")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -235,9 +235,9 @@ def test_load_tells_what_was_read(log):
     assert source.summary_lines(jobs, platform) == [
         f"workload: {log}, 2 of 4 jobs",
         "machine: 8 cores (MaxProcs in the header)",
-        "zero-runtime: 1 line (4) left out (--on-zero-runtime skip)",
-        "too-wide: 1 line (6) left out (--on-too-wide skip)",
-        "over-estimate: 1 line (5) kept as they are (--on-over-estimate keep)",
+        "zero-runtime: 1 line (4) left out (--on zero-runtime=skip)",
+        "too-wide: 1 line (6) left out (--on too-wide=skip)",
+        "over-estimate: 1 line (5) kept as they are (--on over-estimate=keep)",
     ]
 
 

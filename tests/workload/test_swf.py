@@ -220,7 +220,7 @@ def test_the_rule_error_stops_at_the_first_line_of_its_kind(log, damaged):
     assert caught.value.line == 4
     assert str(caught.value.path).endswith("log.swf")
     assert kind in str(caught.value)
-    assert f"--on-{kind}" in str(caught.value)
+    assert f"--on {kind}=" in str(caught.value)
     assert caught.value.field in (None, *FIELDS)
 
 
