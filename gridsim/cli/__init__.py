@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from gridsim.cli.arguments import add_arguments, declared
+from gridsim.cli.arguments import add_arguments, check_words, declared
 from gridsim.errors import GridsimError
 
 __all__ = ["main"]
@@ -65,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = next((word for word in words if not word.startswith("-")), None)
     usual, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
+        check_words(words)
         args = _parser(verb).parse_args(words)
         code: int = args.run(args)
         sys.stdout.flush()  # detects a closed pipe here, not at interpreter exit

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError, nearest
 from gridsim.workload.problems import parse_rule
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -100,6 +100,57 @@ def add_arguments(parser: ArgumentParser, command: str) -> None:
         verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
         for name in names:
             add_arguments(verbs.add_parser(name.split()[1], help=commands[name]["summary"]), name)
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Check the command and the names of the options on a command line.
+
+    Raises
+    ------
+    UnknownNameError
+        For an unknown command.
+    InputError
+        For an option that the command does not have, with the new name of a renamed option or the most similar name.
+
+    Examples
+    --------
+    >>> check_words(["quote", "--walltime", "2h", "--cores", "4"])
+    >>> check_words(["compare", "--cores=4"])
+    Traceback (most recent call last):
+        ...
+    gridsim.errors.InputError: the option --cores was renamed; give --machine N (see gridsim compare --help)
+    """
+    command = ""
+    for name in [word for word in words if not word.startswith("-")][:2]:
+        below = [it.split()[-1] for it in declared()["command"] if it.rpartition(" ")[0] == command]
+        if below and name not in below:
+            raise UnknownNameError(f"command of gridsim {command}" if command else "command", name, below)
+        command = f"{command} {name}" if command and below else command or name
+    known = [it.split("/")[0] for it in options_of(command)] + ["--help", *([] if command else ["--version"])]
+    for name in [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]:
+        if not any(it.startswith(name) for it in known):
+            new, near = _renamed(name, command, known), nearest(name[2:], [it[2:] for it in known if it.startswith("--")])
+            hint = "" if near is None else f"; did you mean --{near}?"
+            what = f"unknown option {name}{hint}" if new is None else f"the option {name} was renamed; give {new}"
+            raise InputError(f"{what} (see {f'gridsim {command}'.strip()} --help)")
+
+
+def options_of(command: str) -> list[str]:
+    """Return the names of the options of a command, with their variants; none for an unknown command."""
+    it = declared()["command"].get(command, {})
+    names = [*it.get("options", ()), *(name for group in it.get("groups", ()) for name in declared()["group"][group]["options"])]
+    sets = [declared()["set"][name[1:]] if name.startswith("@") else name.split(" | ") for name in names]
+    return [name for found in sets for name in found]
+
+
+def _renamed(name: str, command: str, known: Sequence[str]) -> str | None:
+    """Return the new form of an option that was renamed in a command, else None."""
+    for old, new in declared()["renamed"].items():
+        was, _, of = old.partition("/")
+        found = re.fullmatch(was.replace("KIND", "(?P<kind>.+)"), name)
+        if found and of in ("", command) and new.split()[0] in known:
+            return str(new.replace("KIND", found["kind"]) if "KIND" in was else new)
+    return None
 
 
 def _add(to: _ActionsContainer, names: Sequence[str]) -> None:

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"figure {args.figure} of which paper? known: {', '.join(known)}", field="--figure")
     for paper in wanted:  # reports errors before anything runs
         paper.check(order, args.figure)
-    more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.format}
+    more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.figures}
     missing, page = 0, None
     for paper in wanted:
         with _Bars() as bars:

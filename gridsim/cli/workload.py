@@ -69,7 +69,7 @@ def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
 
     if args.platform is not None:
         if args.cores is not None:
-            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+            raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
         return Machine.of_capacities(source.capacities(args.platform))
     said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
     if args.cores is None and not said.totals and log is not None and log.cores_stated is not None:
@@ -446,7 +446,7 @@ def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
 def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
     """Return the fields that are missing in the log."""
     if cores is None:
-        yield "size of the machine (give --cores)"
+        yield "size of the machine (give --machine)"
     for problem in source.problems(workload):
         if problem.kind == "missing-estimate" and problem.count >= len(workload) and problem.rule == "repair":
             yield "requested times (runtimes stand in for them)"

@@ -13,7 +13,7 @@ import pytest
 
 from gridsim.cli import main, source, terminal
 
-LOG = ["--jobs", "150", "--load", "1.1", "--cores", "64"]
+LOG = ["--jobs", "150", "--load", "1.1", "--machine", "64"]
 
 
 def written(folder: Path) -> dict[str, bytes]:
@@ -25,7 +25,7 @@ def written(folder: Path) -> dict[str, bytes]:
     "words",
     [
         ["compare", *LOG, "--policy", "fcfs", "--policy", "easy"],
-        ["whatif", *LOG[:4], "--machine", "64", "--cores", "+25%", "--load-times", "1.2"],
+        ["whatif", *LOG[:4], "--machine", "64", "--add-cores", "+25%", "--load-times", "1.2"],
         ["whatif", *LOG[:4], "--machine", "64", "--halve"],
     ],
     ids=["compare", "whatif", "halve"],

@@ -55,7 +55,7 @@ def test_check_lists_each_kind_with_its_lines_and_rule(log, capsys):
 
 
 def test_check_as_json_is_what_the_reader_found(log, capsys):
-    assert run("check", log, "--json", "--on", "too-wide=repair", "--cores", 4) == 0
+    assert run("check", log, "--json", "--on", "too-wide=repair", "--machine", 4) == 0
     findings = json.loads(capsys.readouterr().out)
     assert (findings["jobs_read"], findings["jobs_kept"]) == (4, 3)
     assert (findings["cores"], findings["cores_from"]) == (4, "given")
@@ -94,7 +94,7 @@ def test_describe_as_json(log, capsys):
 
 def test_describe_needs_a_machine(tmp_path):
     (tmp_path / "log.swf").write_text(LOG.split("\n", 2)[2])
-    with pytest.raises(InputError, match="--cores"):
+    with pytest.raises(InputError, match="--machine"):
         run("describe", tmp_path / "log.swf")
 
 
@@ -109,7 +109,7 @@ def test_convert_applies_the_rules_and_leaves_a_sound_log(log, tmp_path, capsys,
 
 
 def test_convert_writes_the_machine_that_was_given(log, tmp_path):
-    run("convert", log, tmp_path / "out.swf", "--cores", 16)
+    run("convert", log, tmp_path / "out.swf", "--machine", 16)
     back = read_swf(tmp_path / "out.swf")
     assert (back.cores_stated, len(back)) == (16, 3)
 
@@ -123,7 +123,7 @@ def test_slice_writes_the_part(log, tmp_path):
 
 def test_generate_writes_the_same_log_for_the_same_seed(tmp_path):
     for name in ("a.swf", "b.swf"):
-        assert run("generate", tmp_path / name, "--jobs", 50, "--cores", 64, "--seed", 3) == 0
+        assert run("generate", tmp_path / name, "--jobs", 50, "--machine", 64, "--seed", 3) == 0
     assert (tmp_path / "a.swf").read_bytes() == (tmp_path / "b.swf").read_bytes()
     back = read_swf(tmp_path / "a.swf")
     assert (len(back), back.cores_stated) == (50, 64)
@@ -134,7 +134,7 @@ WRITES = {
     "convert": ["log.swf", "OUT"],
     "anonymise": ["log.swf", "OUT", "--key-text", "a key that is long enough"],
     "slice": ["log.swf", "OUT", "--start", "1"],
-    "generate": ["OUT", "--jobs", "5", "--cores", "8"],
+    "generate": ["OUT", "--jobs", "5", "--machine", "8"],
 }
 """Actions that write one file."""
 
@@ -243,13 +243,13 @@ def test_load_tells_what_was_read(log):
 
 def test_load_counts_allocated_cores_that_stood_in_for_requests(tmp_path):
     (tmp_path / "log.swf").write_text("1 0 -1 10 2 -1 -1 -1 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
-    lines = source.summary_lines(*loaded(tmp_path / "log.swf", "--cores", 4))
+    lines = source.summary_lines(*loaded(tmp_path / "log.swf", "--machine", 4))
     assert "machine: 4 cores (given)" in lines
     assert any("allocated ones 1 times" in line for line in lines)
 
 
 def test_without_a_log_the_built_in_workload_is_loaded():
-    jobs, platform = loaded("--jobs", 40, "--cores", 32, "--seed", 5)
+    jobs, platform = loaded("--jobs", 40, "--machine", 32, "--seed", 5)
     assert (len(jobs), platform.cores) == (40, 32)
     assert "seed 5" in source.summary_lines(jobs, platform)[0]
 

@@ -200,7 +200,7 @@ def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_a
     ("more", "told"),
     [
         (["--on", "zero-runtime=skip"], "--on zero-runtime=skip: rows of a table are audited as they are; leave it out"),
-        (["--cores", "3", "--platform", "x.toml"], "--cores and --platform x.toml both give the machine"),
+        (["--machine", "3", "--platform", "x.toml"], "--machine and --platform x.toml both give the machine"),
     ],
 )
 def test_what_an_audit_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], told: str) -> None:
