@@ -217,7 +217,7 @@ def test_commands_for_other_machines_are_understood(page: Path) -> None:
         for line in block.body.splitlines():
             if line.startswith("gridsim "):
                 words = shlex.split(line, comments=True)[1:]
-                cli._parser(words[0]).parse_args(words)
+                cli.build_parser(words[0]).parse_args(words)
 
 
 @pytest.mark.parametrize("page", having("toml"), ids=names(having("toml")))

@@ -255,7 +255,7 @@ def _names(action: argparse.Action) -> str:
         value = " " + str(
             action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
         )
-    return ", ".join(f"`{name}{value}`" for name in action.option_strings)
+    return f"`{', '.join(action.option_strings)}{value}`"
 
 
 def _help(action: argparse.Action) -> str:

@@ -43,10 +43,14 @@ KINDS = (
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one table per kind."""
+    """Print the rows of a kind or a file, or the kinds with the number of their names."""
     tables = _tables(args.kind)
     if args.json:
         print(json.dumps(tables, indent=1, default=repr))
+        return 0
+    if not args.kind:
+        print("\n".join(f"{kind:16} {len(rows):3}" for kind, rows in tables.items()))
+        print("\ngridsim list KIND shows the names of a kind with their parameters.")
         return 0
     from gridsim.cli.terminal import Terminal  # rich: not needed for --help
 
@@ -54,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     for kind, rows in tables.items():
         console.print(_table(kind, rows))
         console.print()
-    if not args.kind:
+    if args.kind == "policies":
         console.print(
-            "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), a bare ordering (nobody passes a "
-            "blocked head), or a class in a file of your own: --policy file.py:Class",
+            "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering without backfilling, "
+            "or a class in a Python file: --policy file.py:Class",
             markup=False,
         )
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 from argparse import Namespace
@@ -345,7 +346,9 @@ def command(words: Sequence[str] | None = None) -> str:
     told = []
     for word in kept:
         name, equals, _ = word.partition("=")
-        if not (name.startswith("--wo") and "--workers".startswith(name)):  # the option may be abbreviated
+        if re.fullmatch(r"-j\d+", word):
+            continue
+        if not (name == "-j" or (name.startswith("--wo") and "--workers".startswith(name))):  # may be abbreviated
             told.append(word)
         elif not equals:
             next(kept, None)

@@ -41,12 +41,20 @@ def listed(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.usefixtures("wide")
 def test_everything_that_can_be_named_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    told = listed([], capsys)
+    told = "".join(listed([kind], capsys) for kind in KINDS)
     for kind in KINDS:
         assert f"\n{kind}" in f"\n{told}"
     for name in [*PRESETS, *(name for kind in registry.KINDS for name in registry.names(kind))]:
         assert name in told
     assert "--policy file.py:Class" in told
+
+
+def test_without_a_kind_the_kinds_are_listed_with_their_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = json.loads(listed(["--json"], capsys))
+    rows = [line.split() for line in listed([], capsys).split("\n\n")[0].splitlines()]
+    assert rows == [[kind, str(len(found))] for kind, found in tables.items()]
+    assert ["policies", str(len(PRESETS))] in rows
+    assert ["problems", str(len(PROBLEMS))] in rows
 
 
 @pytest.mark.usefixtures("wide")

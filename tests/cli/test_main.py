@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import gridsim.cli.list
-from gridsim.cli import VERBS, main
-from gridsim.cli.arguments import declared, options_of
+from gridsim.cli import VERBS, build_parser, main
+from gridsim.cli.arguments import GROUPS, check_words, declared, options_of
 from gridsim.errors import CheckFailed
 
 HEAVY = ("numpy", "numba", "simpy", "scipy", "matplotlib", "jinja2", "networkx", "rich")
@@ -55,12 +57,57 @@ def test_a_slip_is_answered_by_a_few_lines(words: list[str], capsys: pytest.Capt
     assert len(told.splitlines()) <= 6
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as stop:
-        main([verb, "--help"])
+        main(words)
     assert stop.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: gridsim {verb}")
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("verb", [*declared()["command"], ""])
+def test_every_command_has_help_of_80_columns(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = printed([*verb.split(), "--help"], capsys)
+    assert told.startswith(f"usage: gridsim {verb}")
+    assert printed(["help", *verb.split()], capsys) == told
+    more = printed([*verb.split(), "--help-all"], capsys) if "\n  --help-all" in told else told
+    assert max(map(len, more.splitlines())) <= 80
+    assert max(map(len, told.splitlines())) <= 80
+    titles = [line[:-1] for line in more.splitlines() if line[:-1] in GROUPS and line.endswith(":")]
+    assert titles == sorted(titles, key=GROUPS.index)
+    assert "\nadvanced:" not in told
+    names = {name.split("/")[0] for name in options_of(verb)}
+    assert all(f" {name}" in more for name in names if name.startswith("-"))
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_help_of_compare_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    told = printed(["compare", "--help"], capsys)
+    assert len(told.splitlines()) <= 110
+    assert len(re.findall(r"^  (?:-|log\b)", told, flags=re.M)) <= 35
+    assert told.count("\n  gridsim compare ") == 3
+
+
+def test_without_words_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed([], capsys) == printed(["--help"], capsys)
+
+
+@pytest.mark.parametrize("line", [it for found in declared()["command"].values() for it in found.get("examples", ())])
+def test_examples_of_the_help_are_understood(line: str) -> None:
+    words = shlex.split(line.partition(" > ")[0])[1:]
+    check_words(words)
+    build_parser(words[0]).parse_args(words)
+
+
+def test_there_are_four_short_options() -> None:
+    short = {it["short"]: name for name, it in declared()["option"].items() if "short" in it}
+    assert short == {"-p": "--policy", "-o": "--out", "-j": "--workers"}  # and -h
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +120,6 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "the following arguments are required: VERB"),
         (["compare", "--warmup", "soon"], "'soon' is no duration; expected such as 7200, 90m, 2h, 3d4h or 2:00:00"),
         (["compare", "--overrun", "forgive"], "invalid choice: 'forgive'"),
         (["compare", "--on", "zero-runtim=skip"], "did you mean 'zero-runtime'? known: array-parent, "),

@@ -261,7 +261,7 @@ def test_options_of_the_built_in_workload_are_refused_beside_a_log(log):
 
 def test_building_the_parser_imports_no_numpy():
     code = (
-        "import sys; from gridsim.cli import _parser, workload; _parser('workload'); "
+        "import sys; from gridsim.cli import build_parser, workload; build_parser('workload'); "
         "print([name for name in ('numpy', 'networkx', 'rich') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
