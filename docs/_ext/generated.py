@@ -277,7 +277,11 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "presets": presets,
     "recipes": recipes,
     "verb": verb,
-    **{kind: lambda kind=kind: registered(kind[:-1]) for kind in LISTED if kind not in ("policies", "metrics", "problems")},
+    **{
+        kind: lambda kind=kind: registered(kind[:-1])
+        for kind in LISTED
+        if kind not in ("policies", "metrics", "problems")
+    },
 }
 
 

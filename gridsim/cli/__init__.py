@@ -50,7 +50,7 @@ gridsim help COMMAND prints the options of a command.""",
         formatter_class=Help,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", required=True)
+    verbs = parser.add_subparsers(title="commands", dest="verb", metavar="COMMAND", required=True)
     for name, summary in VERBS.items():
         described = {"help": summary, "description": f"{summary[0].upper()}{summary[1:]}."}
         below = verbs.add_parser(name, prog=f"gridsim {name}", **described)

@@ -10,7 +10,7 @@ from argparse import (
     Action,
     ArgumentParser,
     ArgumentTypeError,
-    RawDescriptionHelpFormatter,
+    HelpFormatter,
     _ActionsContainer,
 )
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError, nearest
-from gridsim.workload.problems import parse_rule
+from gridsim.workload.problems import Problems
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
@@ -98,8 +98,15 @@ GROUPS = ("input", "machine", "policies", "questions", "output", "advanced")
 """Groups of options in the order of the help."""
 
 
-class Help(RawDescriptionHelpFormatter):
+class Help(HelpFormatter):
     """Help with the value of an option once, ``-o, --out DIR``, and lines that are only broken at spaces."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._action_max_length = 13  # the names of commands fit on their line
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(textwrap.fill(line, width, initial_indent=indent) for line in text.splitlines())
 
     def _format_action_invocation(self, action: Action) -> str:
         if not action.option_strings or action.nargs == 0:
@@ -135,7 +142,7 @@ def add_arguments(parser: ArgumentParser, command: str, *, advanced: bool = True
         parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in examples)
     parser.set_defaults(**dict.fromkeys(it.get("unset", ())))
     if names := [name for name in commands if name.startswith(f"{command} ")]:
-        verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+        verbs = parser.add_subparsers(title="commands", dest="action", metavar="COMMAND", required=True)
         for name in names:
             summary = commands[name]["summary"]
             described = {"help": summary, "description": f"{summary[0].upper()}{summary[1:]}."}
@@ -170,7 +177,10 @@ def check_words(words: Sequence[str]) -> None:
     known = [it.split("/")[0] for it in options_of(command)] + ["--help", "--help-all" if command else "--version"]
     for name in [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]:
         if not any(it.startswith(name) for it in known):
-            new, near = _renamed(name, command, known), nearest(name[2:], [it[2:] for it in known if it.startswith("--")])
+            new, near = (
+                _renamed(name, command, known),
+                nearest(name[2:], [it[2:] for it in known if it.startswith("--")]),
+            )
             hint = "" if near is None else f"; did you mean --{near}?"
             what = f"unknown option {name}{hint}" if new is None else f"the option {name} was renamed; give {new}"
             raise InputError(f"{what} (see {f'gridsim {command}'.strip()} --help)")
@@ -210,7 +220,7 @@ def _add(to: _ActionsContainer, names: Sequence[str], *, advanced: bool, shown: 
         if not shown:
             fields["help"] = SUPPRESS
         short = [it] if (it := fields.pop("short", None)) else []
-        setattr(to.add_argument(*short, name.split("/")[0], **fields), "completed", completed)
+        to.add_argument(*short, name.split("/")[0], **fields).completed = completed
 
 
 def _fields(name: str) -> dict[str, Any]:
@@ -224,10 +234,14 @@ def _fields(name: str) -> dict[str, Any]:
 
 def _rule(text: str) -> tuple[str, str]:
     """Return the kind and the rule in ``zero-runtime=repair``."""
+    kind, equals, rule = text.partition("=")
+    if not equals:
+        raise ArgumentTypeError(f"'{text}' has no rule; expected KIND=RULE, such as zero-runtime=repair")
     try:
-        return parse_rule(text)
+        Problems({kind: rule})
     except InputError as error:
         raise ArgumentTypeError(error.message) from error
+    return kind, rule
 
 
 def _duration(text: str) -> float:

@@ -123,9 +123,7 @@ def load(
         check_inputs(args.out, input_files(args))
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:
-        raise InputError(
-            f"--machine and --platform {args.platform} both give the machine; leave out one of them"
-        )
+        raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
     policies = list(policies)
     if platform is None and args.cores is None:
         platform = machine_of(policies)

@@ -140,4 +140,6 @@ def _part(text: str, cores: int) -> float:
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text) / cores
     except ValueError:
-        raise InputError(f"'{text}' is no number of cores; expected such as 25%, -10% or 64", field="add-cores") from None
+        raise InputError(
+            f"'{text}' is no number of cores; expected such as 25%, -10% or 64", field="add-cores"
+        ) from None

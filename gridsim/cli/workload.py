@@ -253,9 +253,9 @@ def _convert(args: Namespace) -> None:
 
 
 def _anonymise(args: Namespace) -> None:
-    from gridsim.workload.anonymise import anonymised, check_key, read_key  # numpy: not needed for --help
+    from gridsim.workload.anonymise import anonymised  # numpy: not needed for --help
 
-    key = check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
+    key = _key(args)
     if _stays_sacct(args):
         from gridsim.workload.formats.sacct.anonymise import anonymise_sacct
 

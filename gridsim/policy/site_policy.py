@@ -82,8 +82,10 @@ def changed(policy: Any, change: SiteChange) -> Any:
     """
     if not capabilities_of(policy).site:
         name = next((name for name, text in change._asdict().items() if text), "nodes")
-        option = "add-nodes" if name == "nodes" else name.replace("_", "-")
-        raise InputError("needs a policy that knows its site; give slurm?conf=…, or --machine", field=option)
+        raise InputError(
+            "needs a policy that knows its site; give slurm?conf=…, or --machine",
+            field={"nodes": "add-nodes"}.get(name, name),
+        )
     found = policy.changed(change)
     found.machine()  # refuses what is wrong
     return found

@@ -87,29 +87,6 @@ def option(kind: str, rule: str) -> str:
     return f"--on {kind}={rule}"
 
 
-def check_rule(kind: str, rule: str) -> None:
-    """Raise `UnknownNameError` for an unknown kind, or for a rule that the kind does not permit."""
-    if kind not in KINDS:
-        raise UnknownNameError("kind of damaged line", kind, KINDS)
-    if rule not in KINDS[kind].rules:
-        raise UnknownNameError(f"rule for {kind}", rule, KINDS[kind].rules)
-
-
-def parse_rule(text: str) -> tuple[str, str]:
-    """Return kind and rule in the value of ``--on``.
-
-    Examples
-    --------
-    >>> parse_rule("zero-runtime=repair")
-    ('zero-runtime', 'repair')
-    """
-    kind, equals, rule = text.partition("=")
-    if not equals:
-        raise InputError(f"'{text}' has no rule; expected KIND=RULE, such as zero-runtime=repair")
-    check_rule(kind, rule)
-    return kind, rule
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Lines of one kind in a log: their number, the first line numbers, and the rule applied.
@@ -176,7 +153,10 @@ class Problems:
         self._rules = {kind.name: kind.default for kind in KINDS.values()}
         self._found: dict[str, Problem] = {}
         for name, rule in (rules or {}).items():
-            check_rule(name, rule)
+            if name not in KINDS:
+                raise UnknownNameError("kind of damaged line", name, KINDS)
+            if rule not in KINDS[name].rules:
+                raise UnknownNameError(f"rule for {name}", rule, KINDS[name].rules)
             self._rules[name] = rule
 
     def begin(self, file: object, before: int) -> None:

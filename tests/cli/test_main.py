@@ -143,7 +143,10 @@ def test_wrong_usage_exits_with_two(words: list[str], told: str, capsys: pytest.
     [
         (["comparr"], "unknown command 'comparr'; did you mean 'compare'? known: "),
         (["workload", "chek", "log.swf"], "unknown command of gridsim workload 'chek'; did you mean 'check'?"),
-        (["compare", "--polizy", "easy"], "unknown option --polizy; did you mean --policy? (see gridsim compare --help)"),
+        (
+            ["compare", "--polizy", "easy"],
+            "unknown option --polizy; did you mean --policy? (see gridsim compare --help)",
+        ),
         (["--versoin"], "unknown option --versoin; did you mean --version? (see gridsim --help)"),
         (["compare", "--zzzz"], "unknown option --zzzz (see gridsim compare --help)"),
     ],
@@ -173,9 +176,7 @@ def test_a_wrong_name_is_answered_with_the_most_similar_one(
         (["quote", "--cores", "4", "--walltime", "1h", "--on-never-ran", "skip"], "--on never-ran=RULE"),
     ],
 )
-def test_a_renamed_option_names_the_new_one(
-    words: list[str], new: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_renamed_option_names_the_new_one(words: list[str], new: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert f"was renamed; give {new} (see gridsim " in capsys.readouterr().err
 
@@ -186,7 +187,10 @@ def test_an_option_has_one_meaning_in_all_commands(verb: str) -> None:
     assert ("--cores" in names or "--nodes" in names) == (verb == "quote")
     assert not {"--on-zero-runtime", "--add-licences"} & names
     assert "--format" not in names or "log" in names or "file" in names
-    fields = {name.split("/")[0]: {**declared()["option"][name.split("/")[0]], **declared()["option"][name]} for name in options_of(verb)}
+    fields = {
+        name.split("/")[0]: {**declared()["option"][name.split("/")[0]], **declared()["option"][name]}
+        for name in options_of(verb)
+    }
     meanings = {
         "--machine": "number of cores of the machine",
         "--cores": "number of cores of the job",

@@ -356,7 +356,9 @@ def test_nodes_of_a_partition_are_like_its_commonest(
     now, change = found["changes"]
     assert (now["cores"], change["cores"]) == (32, cores)
     assert more in change["change"]
-    assert main(["compare", log, "--policy", halves, "--add-nodes", nodes, "--no-page", "--out", str(tmp_path / "o")]) == 0
+    assert (
+        main(["compare", log, "--policy", halves, "--add-nodes", nodes, "--no-page", "--out", str(tmp_path / "o")]) == 0
+    )
     told = " ".join(capsys.readouterr().out.split())
     assert f"machine: {cores} cores (slurm.conf, nodes {nodes})" in told
     assert "How far to trust" not in told

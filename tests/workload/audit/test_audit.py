@@ -199,7 +199,10 @@ def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_a
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--on", "zero-runtime=skip"], "--on zero-runtime=skip: rows of a table are audited as they are; leave it out"),
+        (
+            ["--on", "zero-runtime=skip"],
+            "--on zero-runtime=skip: rows of a table are audited as they are; leave it out",
+        ),
         (["--machine", "3", "--platform", "x.toml"], "--machine and --platform x.toml both give the machine"),
     ],
 )
