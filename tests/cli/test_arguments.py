@@ -10,8 +10,6 @@ import pytest
 from gridsim.cli import VERBS
 from gridsim.cli.arguments import GROUPS, add_arguments, declared, options_of
 from gridsim.cli.list import KINDS
-from gridsim.workload.problems import KINDS as PROBLEMS
-from gridsim.workload.problems import option
 
 
 def test_every_option_and_set_is_used_and_exists() -> None:
@@ -54,11 +52,3 @@ def test_a_default_in_a_help_text_is_the_default(verb: str) -> None:
         stated = re.search(r"\(default: (\w+)\)$", action.help or "")
         if stated and action.default is not None and action.choices:
             assert str(action.default) == stated[1], action.option_strings
-
-
-@pytest.mark.parametrize("kind", PROBLEMS)
-def test_the_option_that_a_message_names_sets_the_rule(kind: str) -> None:
-    parser = argparse.ArgumentParser()
-    add_arguments(parser, "compare")
-    for rule in PROBLEMS[kind].rules:
-        assert parser.parse_args(option(kind, rule).split()).on == [(kind, rule)]

@@ -211,9 +211,9 @@ def test_a_rule_of_the_command_line_reaches_the_reader(log):
 def test_every_kind_has_its_option_with_its_rules(kind, log, capsys):
     for rule in KINDS[kind].rules:
         if rule != "error":
-            assert run("check", log, option(kind), rule) == 0
+            assert run("check", log, *option(kind, rule).split()) == 0
     with pytest.raises(SystemExit):
-        run("check", log, option(kind), "ignore")
+        run("check", log, *option(kind, "ignore").split())
 
 
 def test_several_files_of_sacct_are_checked_as_one_and_told_apart(tmp_path, capsys):
