@@ -71,7 +71,7 @@ PROSE_BOUNDS: dict[str, int] = {
     "gridsim/campaign": 5,
     "gridsim/campaign: texts": 3,
     "gridsim/cli": 0,
-    "gridsim/cli: texts": 18,
+    "gridsim/cli: texts": 16,
     "gridsim/engine": 4,
     "gridsim/engine: texts": 0,
     "gridsim/entities": 2,

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from gridsim.cli.arguments import Help, add_arguments, check_words, declared
+from gridsim.cli.arguments import Help, add_arguments, check_names, declared
 from gridsim.errors import GridsimError
 
 __all__ = ["main"]
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     verbs = [word for word in words if not word.startswith("-")][:1]
     usual, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
-        check_words(words)
+        check_names(words)
         args = build_parser(*verbs, advanced="--help-all" in words).parse_args(words)
         code: int = args.run(args)
         sys.stdout.flush()  # detects a closed pipe here, not at interpreter exit

@@ -150,7 +150,7 @@ def add_arguments(parser: ArgumentParser, command: str, *, advanced: bool = True
             add_arguments(below, name, advanced=advanced)
 
 
-def check_words(words: Sequence[str]) -> None:
+def check_names(words: Sequence[str]) -> None:
     """Check the command and the names of the options on a command line.
 
     Raises
@@ -162,8 +162,8 @@ def check_words(words: Sequence[str]) -> None:
 
     Examples
     --------
-    >>> check_words(["quote", "--walltime", "2h", "--cores", "4"])
-    >>> check_words(["compare", "--cores=4"])
+    >>> check_names(["quote", "--walltime", "2h", "--cores", "4"])
+    >>> check_names(["compare", "--cores=4"])
     Traceback (most recent call last):
         ...
     gridsim.errors.InputError: the option --cores was renamed; give --machine N (see gridsim compare --help)

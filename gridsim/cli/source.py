@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
 from argparse import Namespace
@@ -344,10 +343,8 @@ def command(words: Sequence[str] | None = None) -> str:
     told = []
     for word in kept:
         name, equals, _ = word.partition("=")
-        if re.fullmatch(r"-j\d+", word):
-            continue
-        if not (name == "-j" or (name.startswith("--wo") and "--workers".startswith(name))):  # may be abbreviated
+        if not (name[:2] == "-j" or (name.startswith("--wo") and "--workers".startswith(name))):  # may be abbreviated
             told.append(word)
-        elif not equals:
+        elif not equals and not word[2:].isdecimal():
             next(kept, None)
     return shlex.join(["gridsim", *told])

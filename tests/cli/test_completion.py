@@ -18,7 +18,7 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def completed(words: str, folder: Path) -> list[str]:
-    """What bash offers for the last of the words."""
+    """Return the completions that bash offers for the last word."""
     code = r"""
 source ./script
 COMP_WORDS=(gridsim $1)

@@ -16,7 +16,7 @@ import pytest
 
 import gridsim.cli.list
 from gridsim.cli import VERBS, build_parser, main
-from gridsim.cli.arguments import GROUPS, check_words, declared, options_of
+from gridsim.cli.arguments import GROUPS, check_names, declared, options_of
 from gridsim.errors import CheckFailed
 
 HEAVY = ("numpy", "numba", "simpy", "scipy", "matplotlib", "jinja2", "networkx", "rich")
@@ -101,13 +101,15 @@ def test_without_words_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("line", [it for found in declared()["command"].values() for it in found.get("examples", ())])
 def test_examples_of_the_help_are_understood(line: str) -> None:
     words = shlex.split(line.partition(" > ")[0])[1:]
-    check_words(words)
+    check_names(words)
     build_parser(words[0]).parse_args(words)
 
 
-def test_there_are_four_short_options() -> None:
+def test_the_short_options_are_those_of_four_long_ones() -> None:
     short = {it["short"]: name for name, it in declared()["option"].items() if "short" in it}
     assert short == {"-p": "--policy", "-o": "--out", "-j": "--workers"}  # and -h
+    args = build_parser("compare").parse_args(["compare", "-p", "easy", "-pfcfs", "-o", "out", "-j2"])
+    assert (args.policy, args.out, args.workers) == (["easy", "fcfs"], "out", 2)
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

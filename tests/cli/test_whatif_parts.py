@@ -76,7 +76,7 @@ def test_a_limit_below_the_added_gpus_is_named_only_where_jobs_wait_for_it(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stops = "QOS gpu stops at 12 of 14 GPUs (GrpTRES), so 2 GPUs are always idle;"
-    changes, told = asked(site, ["--add-nodes", "gpu:+1,+1"], capsys)
+    changes, told = asked(site, ["--add-nodes", "gpu:1,1"], capsys)
     assert stops in told
     assert told.count("stops at") == 1  # nodes without GPUs are unaffected
     (limit,) = changes[1]["limits"]

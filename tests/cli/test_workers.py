@@ -122,7 +122,9 @@ def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert "'0' is no number of processes; expected 1 or more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"]])
+@pytest.mark.parametrize(
+    "given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"], ["-j", "2"], ["-j2"], ["-j=2"]]
+)
 def test_the_command_that_is_kept_is_without_workers(given: list[str]) -> None:
     assert source.command(["compare", *given, "--warmup", "2d"]) == "gridsim compare --warmup 2d"
 
