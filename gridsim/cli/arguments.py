@@ -220,7 +220,7 @@ def _add(to: _ActionsContainer, names: Sequence[str], *, advanced: bool, shown: 
         if not shown:
             fields["help"] = SUPPRESS
         short = [it] if (it := fields.pop("short", None)) else []
-        to.add_argument(*short, name.split("/")[0], **fields).completed = completed
+        vars(to.add_argument(*short, name.split("/")[0], **fields))["completed"] = completed
 
 
 def _fields(name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     parser = build_parser(*VERBS, advanced=True)
     for action in _actions(parser):
         if (completed := getattr(action, "completed", None)) is not None:
-            action.complete = files[completed]
+            vars(action)["complete"] = files[completed]
     print(shtab.complete(parser, args.shell))
     return 0
 
