@@ -82,7 +82,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder, "sacct.txt"), Path(folder, "out")
         write(path, args.jobs, args.load, steps=args.steps)
-        command = [sys.executable, "-m", "gridsim", "compare", str(path), "--cores", str(_CORES), "--out", str(out)]
+        command = [sys.executable, "-m", "gridsim", "compare", str(path), "--machine", str(_CORES), "--out", str(out)]
         began = time.monotonic()
         subprocess.run([*command, *args.more], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wall, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)

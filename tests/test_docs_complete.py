@@ -45,8 +45,8 @@ WRITING = [
     "compare --jobs 200 --transform deadlines --policy easy --policy fqops?kill_restart=true --no-page --out promised",
     "compare --jobs 200 --transform moldable --policy easy --policy moldable-combined --no-page --out sized",
     "compare workflow.json --platform grid.toml --policy fifo-job --policy p-slr --no-page --out tasks",
-    "compare sacct.txt --cores 32 --policy fcfs --policy easy --shake 2 --no-page --out slurm",
-    "whatif site.swf --cores +25% --out changed",
+    "compare sacct.txt --machine 32 --policy fcfs --policy easy --shake 2 --no-page --out slurm",
+    "whatif site.swf --add-cores +25% --out changed",
     "sweep campaign-estimates.toml --workers 1 --out swept",
 ]
 

@@ -220,10 +220,7 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
         options = [
             action for action in options if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
         ]
-        if group.title == "damaged or inconsistent lines":
-            yield nodes.rubric(text=_title(group.title))
-            yield _rules_of_lines()
-        elif options:
+        if options:
             yield nodes.rubric(text=_title(group.title))
             yield definitions((_names(action), [_help(action)]) for action in options)
     for action in below:
@@ -232,14 +229,6 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
             yield nodes.rubric(text=sub.prog, classes=["subverb"])
             yield paragraph(helps[name][:1].upper() + helps[name][1:] + ".")
             yield from _usage(sub)
-
-
-def _rules_of_lines() -> nodes.definition_list:
-    """The options that every verb with a log has, in one entry."""
-    found = definitions([("`--on-KIND RULE`", ["The rule for such lines. The kinds and their rules: "])])
-    link = nodes.reference("", "bring your own log", internal=True, refuri="../howto/log.html#the-kinds")
-    next(iter(found.findall(nodes.paragraph))).extend([link, nodes.Text(".")])
-    return found
 
 
 def _title(title: str | None) -> str:
@@ -266,7 +255,7 @@ def _names(action: argparse.Action) -> str:
         value = " " + str(
             action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
         )
-    return ", ".join(f"`{name}{value}`" for name in action.option_strings)
+    return f"`{', '.join(action.option_strings)}{value}`"
 
 
 def _help(action: argparse.Action) -> str:
@@ -288,7 +277,11 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "presets": presets,
     "recipes": recipes,
     "verb": verb,
-    **{kind: lambda kind=kind: registered(kind[:-1]) for kind in LISTED if kind not in ("policies", "metrics")},
+    **{
+        kind: lambda kind=kind: registered(kind[:-1])
+        for kind in LISTED
+        if kind not in ("policies", "metrics", "problems")
+    },
 }
 
 

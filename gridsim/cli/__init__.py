@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from gridsim.cli.arguments import add_arguments, declared
+from gridsim.cli.arguments import Help, add_arguments, check_names, declared
 from gridsim.errors import GridsimError
 
 __all__ = ["main"]
@@ -39,20 +39,24 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _parser(verb: str | None) -> argparse.ArgumentParser:
-    """Return a parser with all command names and the arguments of one command."""
+def build_parser(*loaded: str, advanced: bool = False) -> argparse.ArgumentParser:
+    """Return a parser with all command names and the arguments of the *loaded* commands."""
     parser = _Parser(
         prog="gridsim",
+        usage="gridsim COMMAND ...",
         description="Simulate scheduling policies on a job log, and compare their effects on users.",
-        epilog="Start with: gridsim compare    (a built-in workload; no data needed)",
+        epilog="""Start with: gridsim compare    (a built-in workload; no data needed)
+gridsim help COMMAND prints the options of a command.""",
+        formatter_class=Help,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(title="commands", dest="verb", metavar="COMMAND", required=True)
     for name, summary in VERBS.items():
-        below = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
-        if name == verb:
+        described = {"help": summary, "description": f"{summary[0].upper()}{summary[1:]}."}
+        below = verbs.add_parser(name, prog=f"gridsim {name}", **described)
+        if name in loaded:
             module = importlib.import_module(f"gridsim.cli.{name}")
-            add_arguments(below, name)
+            add_arguments(below, name, advanced=advanced)
             below.set_defaults(run=module.run)
             if hasattr(module, "describe"):
                 module.describe(below)
@@ -61,11 +65,14 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; return the exit code: 0 done, 1 a check failed, 2 invalid input or usage."""
-    words = [*(sys.argv[1:] if argv is None else argv)]
-    verb = next((word for word in words if not word.startswith("-")), None)
+    words = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
+    if words[0] == "help":
+        words = [*words[1:], "--help"]
+    verbs = [word for word in words if not word.startswith("-")][:1]
     usual, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
-        args = _parser(verb).parse_args(words)
+        check_names(words)
+        args = build_parser(*verbs, advanced="--help-all" in words).parse_args(words)
         code: int = args.run(args)
         sys.stdout.flush()  # detects a closed pipe here, not at interpreter exit
     except GridsimError as error:

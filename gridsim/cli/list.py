@@ -38,14 +38,19 @@ KINDS = (
     "charges",
     "transforms",
     "mappings",
+    "problems",
 )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one table per kind."""
+    """Print the rows of a kind or a file, or the kinds with the number of their names."""
     tables = _tables(args.kind)
     if args.json:
         print(json.dumps(tables, indent=1, default=repr))
+        return 0
+    if not args.kind:
+        print("\n".join(f"{kind:16} {len(rows):3}" for kind, rows in tables.items()))
+        print("\ngridsim list KIND shows the names of a kind with their parameters.")
         return 0
     from gridsim.cli.terminal import Terminal  # rich: not needed for --help
 
@@ -53,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     for kind, rows in tables.items():
         console.print(_table(kind, rows))
         console.print()
-    if not args.kind:
+    if args.kind == "policies":
         console.print(
-            "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering (without "
-            "backfilling), or a class in a Python file: --policy file.py:Class",
+            "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering without backfilling, "
+            "or a class in a Python file: --policy file.py:Class",
             markup=False,
         )
     return 0
@@ -78,6 +83,8 @@ def _rows(kind: str) -> list[dict[str, Any]]:
         return [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]
     if kind == "mappings":
         return list(_mappings())
+    if kind == "problems":
+        return list(_problems())
     return [*_numbers()] * (kind == "metrics") + registry.describe(kind[:-1], own=True)
 
 
@@ -100,6 +107,17 @@ def _mappings() -> Iterator[dict[str, Any]]:
         summary = "; ".join(filter(None, (tables["title"], tables.get("unverified"))))
         entry = {"kind": "mapping", "name": name, "summary": summary, "source": tables["source"]}
         yield {**_NOTHING, **entry}
+
+
+def _problems() -> Iterator[dict[str, Any]]:
+    """Return the kinds of damaged lines with their rules."""
+    from gridsim.workload.problems import KINDS as PROBLEMS  # only for this kind
+
+    for name, it in PROBLEMS.items():
+        outcomes = "".join(f" {rule}: {text}." for rule, text in (("repair", it.repair), ("sum", it.total)) if text)
+        told = {"kind": "problem", "name": name, "summary": f"{it.meaning}{outcomes}", "rules": list(it.rules)}
+        spec = f"{', '.join(it.rules)} (default: {it.default})"
+        yield {**_NOTHING, **told, "default": it.default, "spec": spec}
 
 
 def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:

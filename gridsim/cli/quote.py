@@ -74,7 +74,8 @@ def _demand(args: argparse.Namespace) -> Demand | None:
     from gridsim.model.demand import Demand
     from gridsim.model.site_file.words import mebibytes
 
-    words = (args.tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)
+    tasks = args.nodes if args.tasks is None else args.tasks
+    words = (tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)
     if not args.exclusive and all(word is None for word in words):
         return None
     more: dict[str, Any] = {
@@ -82,9 +83,13 @@ def _demand(args: argparse.Namespace) -> Demand | None:
         "exclusive": args.exclusive,
         "pools": dict(_amount(text) for text in args.pool or ()),
     }
-    if all(word is None for word in (args.tasks, args.task_memory, args.task_gpus, args.gpu_kind)):
+    if all(word is None for word in words[:4]):
         return Demand(cores=args.width, **more)
-    tasks = 1 if args.tasks is None else args.tasks
+    tasks = 1 if tasks is None else tasks
+    if args.nodes is not None:
+        if not 1 <= args.nodes <= tasks:
+            raise InputError(f"{args.nodes} nodes; expected 1 to the number of tasks, {tasks}", field="nodes")
+        more |= {"min_nodes": args.nodes, "max_nodes": args.nodes}
     if tasks < 1 or args.width % tasks:
         message = f"{tasks} tasks cannot share {args.width} cores evenly; expected a divisor of the cores"
         raise InputError(message, field="tasks")

@@ -31,13 +31,12 @@ _STYLES = {
 
 def describe(parser: argparse.ArgumentParser) -> None:
     """List the papers below the options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "papers:\n" + "\n".join(_cited(papers()))
 
 
 def _cited(known: Mapping[str, Paper]) -> Iterator[str]:
     for name, paper in known.items():
-        yield textwrap.fill(f"{name:13}{paper.citation}", 100, initial_indent="  ", subsequent_indent=" " * 15)
+        yield textwrap.fill(f"{name:13}{paper.citation}", 78, initial_indent="  ", subsequent_indent=" " * 15)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"figure {args.figure} needs a paper; known: {', '.join(known)}", field="--figure")
     for paper in wanted:  # reports errors before anything runs
         paper.check(order, args.figure)
-    more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.format}
+    more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.figures}
     missing, page = 0, None
     for paper in wanted:
         with _Bars() as bars:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.errors import InputError
-from gridsim.workload.problems import KINDS, Problem, option
+from gridsim.workload.problems import Problem, option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,19 +30,26 @@ _GENERATOR = ("jobs", "load", "walltimes")
 
 
 def site_changes(args: Namespace) -> list[SiteChange]:
-    """Return the values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
+    """Return the values of ``--add-nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
     from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
 
     found = []
-    for name, example in (("nodes", "+10 or gpu:+10"), ("add_pool", "matlab:4"), ("set_limit", "qos.gpu.GrpJobs=8")):
-        given = getattr(args, name) or []
-        # A limit contains commas: GrpTRES=cpu=8,mem=100G.
-        texts = given if name == "set_limit" else [text for entry in given for text in entry.split(",")]
-        values = [text.strip() for text in texts if text.strip()]
-        if given and not values:
-            raise InputError(f"is empty; expected for example {example}", field=name.replace("_", "-"))
-        found += [SiteChange(**{name: text}) for text in values]
+    for name, given in (("nodes", args.add_nodes), ("add_pool", args.add_pool)):
+        option = "add-pool" if name == "add_pool" else "add-nodes"
+        found += [SiteChange(**{name: text}) for text in parse_list(given, option)]
+    found += [SiteChange(set_limit=text) for text in parse_list(args.set_limit, "set-limit", separator=None)]
     return found
+
+
+def parse_list(given: Iterable[str] | None, option: str, *, separator: str | None = ",") -> list[str]:
+    """Return the values of a repeatable option, separated by commas; a given option has at least one.
+
+    Limits contain commas (GrpTRES=cpu=8,mem=100G), so they have no *separator*.
+    """
+    found = [text.strip() for entry in given or () for text in (entry.split(separator) if separator else [entry])]
+    if given and not any(found):
+        raise InputError("is empty; expected at least one value", field=option)
+    return [text for text in found if text]
 
 
 def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
@@ -56,9 +63,8 @@ def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> 
 
 
 def rules(args: Namespace) -> dict[str, str]:
-    """Return the requested rules by kind."""
-    chosen = {name: getattr(args, option(name).lstrip("-").replace("-", "_"), None) for name in KINDS}
-    return {name: rule for name, rule in chosen.items() if rule is not None}
+    """Return the requested rules by kind; of several for one kind, the last."""
+    return dict(args.on or ())
 
 
 def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
@@ -116,9 +122,7 @@ def load(
         check_inputs(args.out, input_files(args))
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:
-        raise InputError(
-            f"{args.machine_option} and --platform {args.platform} both give the machine; leave out one of them"
-        )
+        raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
     policies = list(policies)
     if platform is None and args.cores is None:
         platform = machine_of(policies)
@@ -134,16 +138,12 @@ def load(
             )
         workload = in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
     options = options or Run(seed=args.seed)
-    try:
-        transforms = with_users(getattr(args, "users", None), args.transform or ())
-        if platform is not None:  # also the machine of reference policies of transforms
-            platform = in_pools(workload, platform, [*policies, *sites], options.partitions)
-        workload = transformed(workload, transforms, platform=platform, cores=args.cores, options=options)
-        whole = platform or machine(workload, args.cores)
-        return workload, in_pools(workload, whole, [*policies, *sites], options.partitions)
-    except InputError as error:
-        message = error.message.replace("give --cores", f"give {args.machine_option}")
-        raise InputError(message, path=error.path, line=error.line, field=error.field) from error
+    transforms = with_users(getattr(args, "users", None), args.transform or ())
+    if platform is not None:  # also the machine of reference policies of transforms
+        platform = in_pools(workload, platform, [*policies, *sites], options.partitions)
+    workload = transformed(workload, transforms, platform=platform, cores=args.cores, options=options)
+    whole = platform or machine(workload, args.cores)
+    return workload, in_pools(workload, whole, [*policies, *sites], options.partitions)
 
 
 def _given_machine(path: str) -> tuple[Platform, list[Any]]:
@@ -173,7 +173,7 @@ def nodes_given(args: Namespace) -> Capacity | None:
     if args.platform is None:
         return None
     if args.cores is not None:
-        raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+        raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
     platform, sites = _given_machine(args.platform)
     args.cores = platform.cores
     clusters = list(platform.clusters())
@@ -236,12 +236,12 @@ def problem_line(problem: Problem) -> str:
     Examples
     --------
     >>> problem_line(Problem("zero-runtime", 17, (8867, 8874), "skip"))
-    'zero-runtime: 17 lines (8867, 8874, …) left out (--on-zero-runtime skip)'
+    'zero-runtime: 17 lines (8867, 8874, …) left out (--on zero-runtime=skip)'
     """
     noun = "line" if problem.count == 1 else "lines"
     return (
         f"{problem.kind}: {problem.count:,} {noun} ({problem.shown}) {problem.outcome} "
-        f"({option(problem.kind)} {problem.rule})"
+        f"({option(problem.kind, problem.rule)})"
     )
 
 
@@ -343,8 +343,8 @@ def command(words: Sequence[str] | None = None) -> str:
     told = []
     for word in kept:
         name, equals, _ = word.partition("=")
-        if not (name.startswith("--wo") and "--workers".startswith(name)):  # the option may be abbreviated
+        if not (name[:2] == "-j" or (name.startswith("--wo") and "--workers".startswith(name))):  # may be abbreviated
             told.append(word)
-        elif not equals:
+        elif not equals and not word[2:].isdecimal():
             next(kept, None)
     return shlex.join(["gridsim", *told])

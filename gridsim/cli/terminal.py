@@ -71,7 +71,7 @@ def _wrapped(line: str, width: int, indent: str = "") -> str:
         replace_whitespace=False,
         expand_tabs=False,
     )
-    return wrapper.fill(together(line, "\0")).replace("\0", " ")
+    return wrapper.fill(together(line, "\0").replace("--on ", "--on\0")).replace("\0", " ")
 
 
 def _harmless(text: str) -> str:

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     workload, platform = source.load(args, options, [scheduler])
     where = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), where)
-    sizes = [_part(text, platform.cores) for text in _texts(args.more, "cores")]
+    sizes = [_part(text, platform.cores) for text in source.parse_list(args.add_cores, "add-cores")]
     changes = []
     of_site = source.site_changes(args)
     if args.together and of_site:
@@ -125,17 +125,9 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequenc
     return f"Page: {folder / 'whatif.html'}   (tables in {folder}/)"
 
 
-def _texts(given: list[str] | None, option: str) -> list[str]:
-    """Return comma-separated values; a given option has at least one."""
-    found = [text.strip() for entry in given or () for text in entry.split(",") if text.strip()]
-    if given and not found:
-        raise InputError("is empty; expected at least one value", field=option)
-    return found
-
-
 def _numbers(given: list[str] | None, option: str) -> list[float]:
     found = []
-    for text in _texts(given, option):
+    for text in source.parse_list(given, option):
         try:
             found.append(float(text))
         except ValueError:
@@ -144,10 +136,10 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
 
 
 def _part(text: str, cores: int) -> float:
-    """Return the relative growth of the machine for ``+25%``, ``-10%``, ``+64`` or ``512``."""
+    """Return the relative growth of the machine for ``25%``, ``-10%`` or ``64``."""
     try:
-        if text.endswith("%"):
-            return float(text[:-1]) / 100
-        return float(text) / cores if text[0] in "+-" else float(text) / cores - 1
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text) / cores
     except ValueError:
-        raise InputError(f"'{text}' is not a size; expected for example +25%, +64 or 512", field="cores") from None
+        raise InputError(
+            f"'{text}' is not a number of cores; expected for example 25%, -10% or 64", field="add-cores"
+        ) from None

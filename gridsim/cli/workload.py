@@ -51,7 +51,7 @@ def _audited(args: Namespace) -> Audit:
         log = source.read(args.file, args)
         return audit(LogRows(log), _machine_of(args, log))
     if rules := source.rules(args):
-        given = ", ".join(f"--on-{name}" for name in rules)
+        given = ", ".join(option(*rule) for rule in rules.items())
         raise InputError(f"{given}: audit reads the rows of a table unchanged; leave it out")
     mapping = mapping_of(args.mapping)
     if mapping.unverified:
@@ -69,7 +69,7 @@ def _machine_of(args: Namespace, log: Workload | None = None) -> Machine:
 
     if args.platform is not None:
         if args.cores is not None:
-            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+            raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
         return Machine.of_capacities(source.capacities(args.platform))
     said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
     if args.cores is None and not said.totals and log is not None and log.cores_stated is not None:
@@ -253,9 +253,9 @@ def _convert(args: Namespace) -> None:
 
 
 def _anonymise(args: Namespace) -> None:
-    from gridsim.workload.anonymise import anonymised, check_key, read_key  # numpy: not needed for --help
+    from gridsim.workload.anonymise import anonymised  # numpy: not needed for --help
 
-    key = check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
+    key = _key(args)
     if _stays_sacct(args):
         from gridsim.workload.formats.sacct.anonymise import anonymise_sacct
 
@@ -444,7 +444,7 @@ def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
 def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
     """Return the fields that are missing in the log."""
     if cores is None:
-        yield "size of the machine (give --cores)"
+        yield "size of the machine (give --machine)"
     for problem in source.problems(workload):
         if problem.kind == "missing-estimate" and problem.count >= len(workload) and problem.rule == "repair":
             yield "requested walltimes (run times are used instead)"
@@ -563,7 +563,7 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
             f"{problem.count:,}",
             problem.shown,
             problem.outcome,
-            f"{option(problem.kind)} {problem.rule}",
+            option(problem.kind, problem.rule),
         )
     console.print(found if found.row_count else "no problems")
 

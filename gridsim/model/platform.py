@@ -311,7 +311,7 @@ def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, st
     if workload.cores_stated is None:
         header = ": no MaxProcs and no MaxNodes in the header" if provenance.get("format") == "swf" else ""
         raise InputError(
-            f"does not state the size of its machine{header}; give --cores, or a platform",
+            f"does not state the size of its machine{header}; give --machine, or a platform",
             path=provenance.get("source", "the workload"),
             field="MaxProcs" if header else "cores",
         )
@@ -327,7 +327,7 @@ def check_cores(cores: int | None) -> None:
         For less than one core, or more than `MOST_CORES`.
     """
     if cores is not None and cores < 1:
-        raise InputError(f"the machine has {cores} cores; expected at least 1 (--cores)", field="cores")
+        raise InputError(f"the machine has {cores} cores; expected at least 1 (--machine)", field="cores")
     if cores is not None and cores > MOST_CORES:
-        message = f"the machine has {shown(cores)} cores; expected at most {MOST_CORES:,} (--cores)"
+        message = f"the machine has {shown(cores)} cores; expected at most {MOST_CORES:,} (--machine)"
         raise InputError(message, field="cores")

@@ -290,7 +290,7 @@ class Workload:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
         for name, bad, rule in (
-            ("runtime", _no_duration(self.runtime), "a finite run time above 0 s (see --on-zero-runtime)"),
+            ("runtime", _no_duration(self.runtime), "a finite run time above 0 s (see --on zero-runtime=RULE)"),
             ("estimate", _no_duration(self.estimate), "a finite estimate above 0 s"),
             ("cores", self.cores < (1 if self.demands is None else 0), "at least 1 core"),
             ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),

@@ -81,8 +81,8 @@ def changed(policy: Any, change: SiteChange) -> Any:
         If the policy has no site, and for an invalid change.
     """
     if not capabilities_of(policy).site:
-        option = next((name.replace("_", "-") for name, text in change._asdict().items() if text), "nodes")
-        raise InputError("needs a policy that describes its site; give slurm?conf=…, or --cores", field=option)
+        name = next((name for name, text in change._asdict().items() if text), "nodes").replace("nodes", "add_nodes")
+        raise InputError("needs a policy that describes its site, slurm?conf=…", field=name.replace("_", "-"))
     found = policy.changed(change)
     found.machine()  # refuses what is wrong
     return found

@@ -113,7 +113,7 @@ def _noun(demand: Demand) -> str:
 def _fit(audit: Audit) -> Iterator[str]:
     known = [it for it in audit.demands if not math.isnan(it.capacity)]
     if not known:
-        yield "The capacity of the machine is unknown; give --platform, --cores, or [capacity] in the mapping."
+        yield "The capacity of the machine is unknown; give --platform, --machine, or [capacity] in the mapping."
         return
     grows = [it for it in known if it.unwaited is not None and it.unwaited.mean > it.capacity]
     if grows:

@@ -357,7 +357,7 @@ def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
             problem.shown,
             KINDS[problem.kind].meaning,
             problem.outcome,
-            f"{option(problem.kind)} {problem.rule}",
+            option(problem.kind, problem.rule),
         )
 
 

@@ -170,7 +170,7 @@ def description(
     parts += ["## How it was made", *_made(workload, shifted)]
     parts += ["## Checks", *_checks(audit)]
     parts += ["## Figures", *(f"![{name}](figures/{name}.svg)\n\n{CAPTIONS[name]}" for name in drawn)]
-    cores = "" if workload.cores_stated is None else f" --cores {workload.cores_stated}"
+    cores = "" if workload.cores_stated is None else f" --machine {workload.cores_stated}"
     parts += ["## How to read it", _READING.format(cores=cores)]
     return "\n\n".join(parts) + "\n"
 

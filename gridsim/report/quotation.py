@@ -93,6 +93,7 @@ def _demanded(demand: Demand) -> str:
         kinds = f" ({' or '.join(demand.gpu_kinds)})" if demand.gpu_kinds else ""
         each.append(f"{demand.gpu / WHOLE_GPU:g} {'GPU' if demand.gpu == WHOLE_GPU else 'GPUs'}{kinds}")
     tasks = f" in {counted(demand.tasks, 'task')} (each {', '.join(each)})" if demand.tasks else ""
+    tasks += f" on {counted(demand.max_nodes, 'node')}" if demand.min_nodes == demand.max_nodes else ""
     more = [_amount(name, amount) for name, amount in demand.pools.items()]
     more += [f"nodes with {listed(list(demand.features))}"] if demand.features else []
     more += ["whole nodes"] if demand.exclusive else []

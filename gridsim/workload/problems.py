@@ -1,8 +1,8 @@
 """Damaged or impossible lines: their kinds, the rules for each kind, and the counts.
 
-One table (`KINDS`, in ``problems.toml``) defines the kinds. Readers take rules from it, the command line creates the
-``--on-KIND`` options from it, ``run.json`` records it, and the page on damaged logs is generated from it. This module
-reads no log and does not import numpy, so that building the command line stays fast.
+One table (`KINDS`, in ``problems.toml``) defines the kinds. Readers take rules from it, ``gridsim list
+problems`` prints it, ``run.json`` records it, and the page on damaged logs is generated from it. This module reads no
+log and does not import numpy, so that building the command line stays fast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind:
     Attributes
     ----------
     name : str
-        Name in kebab case; the option is ``--on-`` followed by it.
+        Name in kebab case.
     meaning : str
         Description of such a line, and the reason why it is not simulated as it is.
     expected : str
@@ -76,15 +76,15 @@ KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _kinds()}
 it."""
 
 
-def option(kind: str) -> str:
+def option(kind: str, rule: str) -> str:
     """Return the option of the command line that sets the rule of a kind.
 
     Examples
     --------
-    >>> option("zero-runtime")
-    '--on-zero-runtime'
+    >>> option("zero-runtime", "skip")
+    '--on zero-runtime=skip'
     """
-    return f"--on-{kind}"
+    return f"--on {kind}={rule}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,7 @@ class Problems:
     Raises
     ------
     UnknownNameError
-        For an unknown kind.
-    InputError
-        For a rule that the kind does not have.
+        For an unknown kind, and for a rule that the kind does not permit.
 
     Examples
     --------
@@ -158,8 +156,7 @@ class Problems:
             if name not in KINDS:
                 raise UnknownNameError("kind of damaged line", name, KINDS)
             if rule not in KINDS[name].rules:
-                allowed = ", ".join(KINDS[name].rules)
-                raise InputError(f"{option(name)} has no rule '{rule}'; expected one of: {allowed}")
+                raise UnknownNameError(f"rule for {name}", rule, KINDS[name].rules)
             self._rules[name] = rule
 
     def begin(self, file: object, before: int) -> None:
@@ -218,7 +215,7 @@ class Problems:
         """
         rule = self._rules[kind]
         if rule == "error":
-            others = [f"{option(kind)} {other}" for other in KINDS[kind].rules if other != "error"]
+            others = [option(kind, other) for other in KINDS[kind].rules if other != "error"]
             path, line = self.place(int(lines[0]))
             raise InputError(
                 f"{kind}: found {value}; expected {KINDS[kind].expected}; give {' or '.join(others)} to read on",

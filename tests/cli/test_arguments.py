@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import argparse
 import re
-from itertools import chain
 
 import pytest
 
 from gridsim.cli import VERBS
-from gridsim.cli.arguments import add_arguments, declared
+from gridsim.cli.arguments import GROUPS, add_arguments, declared, options_of
 from gridsim.cli.list import KINDS
 
 
-def test_every_option_group_and_set_is_used_and_exists() -> None:
+def test_every_option_and_set_is_used_and_exists() -> None:
     table = declared()
-    holders = [*table["command"].values(), *table["group"].values(), *({"options": it} for it in table["set"].values())]
+    holders = [*table["command"].values(), *({"options": it} for it in table["set"].values())]
     named = {part for it in holders for name in it.get("options", ()) for part in name.split(" | ")}
     variants = {name.split("/")[0] for name in table["option"] if "/" in name}
     assert {name for name in named if name[0] != "@"} | variants == table["option"].keys()
     assert {name[1:] for name in named if name[0] == "@"} == table["set"].keys()
-    assert set(chain.from_iterable(it.get("groups", ()) for it in table["command"].values())) == table["group"].keys()
+    assert {it["group"] for name, it in table["option"].items() if "/" not in name} == {*GROUPS}
+
+
+def test_a_renamed_option_has_its_new_name_in_a_command() -> None:
+    table = declared()
+    for old, new in table["renamed"].items():
+        name, _, command = old.partition("/")
+        holders = [command] if command else table["command"]
+        assert [it for it in holders if new.split()[0] in options_of(it) and name not in options_of(it)], old
 
 
 def test_a_variant_changes_something() -> None:

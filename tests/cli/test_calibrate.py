@@ -13,7 +13,7 @@ LOG = Path(__file__).resolve().parents[2] / "docs" / "examples" / "sacct.txt"
 
 
 def test_a_log_of_slurm_is_replayed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", str(LOG), "--cores", "32", "--policy", "fcfs", "--policy", "easy"]) == 0
+    assert main(["calibrate", str(LOG), "--machine", "32", "--policy", "fcfs", "--policy", "easy"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "of their recorded start" in told
     assert "by user:" in told
@@ -21,7 +21,7 @@ def test_a_log_of_slurm_is_replayed_and_told(capsys: pytest.CaptureFixture[str])
 
 
 def test_json_holds_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", str(LOG), "--cores", "32", "--json"]) == 0
+    assert main(["calibrate", str(LOG), "--machine", "32", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert set(told["policies"]) == {"fcfs", "easy", "conservative"}
     assert told["policies"][told["best"]]["median"] == min(one["median"] for one in told["policies"].values())
@@ -65,16 +65,16 @@ def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancell
     assert main(["calibrate", str(LOG), "--policy", site]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 32 cores (slurm.conf)" in told
-    assert "never-ran: 2 lines (39, 40) kept unchanged (--on-never-ran keep)" in told
+    assert "never-ran: 2 lines (39, 40) kept unchanged (--on never-ran=keep)" in told
     assert "Under slurm, the site's own policy, half of the 48 jobs start" in told
 
 
 def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(
     site: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["calibrate", str(LOG), "--policy", site, "--on-never-ran", "skip"]) == 0
-    assert "(39, 40) left out (--on-never-ran skip)" in capsys.readouterr().out
-    assert main(["calibrate", str(LOG), "--policy", site, "--cores", "64"]) == 2
+    assert main(["calibrate", str(LOG), "--policy", site, "--on", "never-ran=skip"]) == 0
+    assert "(39, 40) left out (--on never-ran=skip)" in capsys.readouterr().out
+    assert main(["calibrate", str(LOG), "--policy", site, "--machine", "64"]) == 2
     assert "has 64 cores; the nodes of the site have 32" in capsys.readouterr().err
 
 

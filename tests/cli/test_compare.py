@@ -98,7 +98,7 @@ def test_a_log_is_answered_for_and_what_was_left_out_is_said(
     output = " ".join(capsys.readouterr().out.split())  # a long path is on a separate line
     assert "3 of 4 jobs" in output
     assert "machine: 4 cores (MaxProcs in the header)" in output
-    assert "zero-runtime: 1 line (5) left out (--on-zero-runtime skip)" in output
+    assert "zero-runtime: 1 line (5) left out (--on zero-runtime=skip)" in output
     with (tmp_path / "out" / "easy" / "jobs.csv").open(newline="") as file:
         assert [row["start"] for row in csv.DictReader(file)] == ["0", "10", "2"]
     run = json.loads((tmp_path / "out" / "easy" / "run.json").read_text())
@@ -106,7 +106,7 @@ def test_a_log_is_answered_for_and_what_was_left_out_is_said(
 
 
 def test_rules_and_cores_and_options_reach_the_run(log: Path, tmp_path: Path) -> None:
-    words = ["--on-zero-runtime", "repair", "--cores", "8", "--overrun", "extend", "--instant", "per-event"]
+    words = ["--on", "zero-runtime=repair", "--machine", "8", "--overrun", "extend", "--instant", "per-event"]
     assert compare(str(log), "--no-page", *words, "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
     run = json.loads((tmp_path / "out" / "fcfs" / "run.json").read_text())
     assert run["platform"]["cores"] == 8
@@ -150,7 +150,7 @@ def test_the_page_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["--policy", "depth?k=x"], "depth: 'x' is not int"),
         (["absent.swf"], "absent.swf"),
         (["--jobs", "0"], "0"),
-        (["--cores", "0"], "0"),
+        (["--machine", "0"], "0"),
     ],
 )
 def test_bad_input_exits_with_two_and_leaves_nothing(

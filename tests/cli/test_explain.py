@@ -79,7 +79,7 @@ def test_a_job_is_asked_for_as_its_user_knows_it(
 ) -> None:
     log = tmp_path / "sacct.txt"
     log.write_text(ARRAYS)
-    words = ["compare", str(log), "--cores", "4", "--policy", "fcfs", "--no-page", "--table", table]
+    words = ["compare", str(log), "--machine", "4", "--policy", "fcfs", "--no-page", "--table", table]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     assert main(["explain", str(tmp_path / "out"), asked]) == 0
@@ -129,7 +129,7 @@ def test_the_answer_begins_with_the_wait_in_the_log_under_the_own_or_the_nearest
     log, out = tmp_path / "sacct.txt", str(tmp_path / "out")
     log.write_text(LOGGED)
     policies = ["--policy", "fcfs", "--policy", "easy", *words]
-    assert main(["compare", str(log), "--cores", "4", *policies, "--no-page", "--out", out]) == 0
+    assert main(["compare", str(log), "--machine", "4", *policies, "--no-page", "--out", out]) == 0
     capsys.readouterr()
     assert main(["explain", out, job]) == 0
     assert " ".join(capsys.readouterr().out.split()).startswith(output)

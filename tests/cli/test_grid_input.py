@@ -147,9 +147,9 @@ def test_a_task_wider_than_the_clusters_of_its_kind_is_told(compare: Compare, tm
 
 
 def test_a_platform_beside_cores_is_a_conflict(compare: Compare, tmp_path: Path) -> None:
-    code, error = compare(OK, None, "--cores", "4")
+    code, error = compare(OK, None, "--machine", "4")
     assert code == 2
-    assert "--cores and --platform" in error
+    assert "--machine and --platform" in error
     assert not (tmp_path / "out").exists()
 
 

@@ -53,7 +53,7 @@ def test_a_quotation_speaks_of_labels(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_what_if_speaks_of_labels(capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(["whatif", "--jobs", "60", "--policy", "now=fcfs", "--cores", "+10%"], capsys)["policy"] == "now"
+    assert answer(["whatif", "--jobs", "60", "--policy", "now=fcfs", "--add-cores", "+10%"], capsys)["policy"] == "now"
 
 
 def test_a_recipe_has_a_label_in_front_of_its_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

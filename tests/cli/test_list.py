@@ -11,6 +11,7 @@ from gridsim import registry
 from gridsim.cli import main
 from gridsim.cli.list import KINDS
 from gridsim.policy.presets import PRESETS
+from gridsim.workload.problems import KINDS as PROBLEMS
 
 POLICY = '''from dataclasses import dataclass
 
@@ -40,12 +41,32 @@ def listed(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.usefixtures("wide")
 def test_everything_that_can_be_named_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    told = listed([], capsys)
+    told = "".join(listed([kind], capsys) for kind in KINDS)
     for kind in KINDS:
         assert f"\n{kind}" in f"\n{told}"
     for name in [*PRESETS, *(name for kind in registry.KINDS for name in registry.names(kind))]:
         assert name in told
     assert "--policy file.py:Class" in told
+
+
+def test_without_a_kind_the_kinds_are_listed_with_their_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = json.loads(listed(["--json"], capsys))
+    rows = [line.split() for line in listed([], capsys).split("\n\n")[0].splitlines()]
+    assert rows == [[kind, str(len(found))] for kind, found in tables.items()]
+    assert ["policies", str(len(PRESETS))] in rows
+    assert ["problems", str(len(PROBLEMS))] in rows
+
+
+@pytest.mark.usefixtures("wide")
+def test_kinds_of_problems_are_listed_with_rules_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(listed(["problems", "--json"], capsys))["problems"]
+    assert {it["name"]: (tuple(it["rules"]), it["default"]) for it in rows} == {
+        name: (kind.rules, kind.default) for name, kind in PROBLEMS.items()
+    }
+    assert all(it["summary"].startswith(PROBLEMS[it["name"]].meaning) for it in rows)
+    told = " ".join(listed(["problems"], capsys).split())
+    assert "zero-runtime skip, repair, error (default: skip)" in told
+    assert "repair: the runtime becomes 1 s." in told
 
 
 @pytest.mark.usefixtures("wide")

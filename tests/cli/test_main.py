@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import gridsim.cli.list
-from gridsim.cli import VERBS, main
+from gridsim.cli import VERBS, build_parser, main
+from gridsim.cli.arguments import GROUPS, check_names, declared, options_of
 from gridsim.errors import CheckFailed
 
 HEAVY = ("numpy", "numba", "simpy", "scipy", "matplotlib", "jinja2", "networkx", "rich")
@@ -48,20 +51,65 @@ def test_help_names_every_verb_and_where_to_start(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("words", [[verb] for verb in sorted(VERBS)] + [["workload", "check"], ["workload", "slice"]])
 def test_a_slip_is_answered_by_a_few_lines(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main([*words, "--frobnicate"])
-    assert stop.value.code == 2
+    assert main([*words, "--frobnicate"]) == 2
     told = capsys.readouterr().err
     assert "error:" in told
     assert len(told.splitlines()) <= 6
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
-def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as stop:
-        main([verb, "--help"])
+        main(words)
     assert stop.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: gridsim {verb}")
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("verb", [*declared()["command"], ""])
+def test_every_command_has_help_of_80_columns(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = printed([*verb.split(), "--help"], capsys)
+    assert told.startswith(f"usage: gridsim {verb}")
+    assert printed(["help", *verb.split()], capsys) == told
+    more = printed([*verb.split(), "--help-all"], capsys) if "\n  --help-all" in told else told
+    assert max(map(len, more.splitlines())) <= 80
+    assert max(map(len, told.splitlines())) <= 80
+    titles = [line[:-1] for line in more.splitlines() if line[:-1] in GROUPS and line.endswith(":")]
+    assert titles == sorted(titles, key=GROUPS.index)
+    assert "\nadvanced:" not in told
+    names = {name.split("/")[0] for name in options_of(verb)}
+    assert all(f" {name}" in more for name in names if name.startswith("-"))
+
+
+@pytest.mark.usefixtures("narrow")
+def test_the_help_of_compare_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    told = printed(["compare", "--help"], capsys)
+    assert len(told.splitlines()) <= 110
+    assert len(re.findall(r"^  (?:-|log\b)", told, flags=re.M)) <= 35
+    assert told.count("\n  gridsim compare ") == 3
+
+
+def test_without_words_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed([], capsys) == printed(["--help"], capsys)
+
+
+@pytest.mark.parametrize("line", [it for found in declared()["command"].values() for it in found.get("examples", ())])
+def test_examples_of_the_help_are_understood(line: str) -> None:
+    words = shlex.split(line.partition(" > ")[0])[1:]
+    check_names(words)
+    build_parser(words[0]).parse_args(words)
+
+
+def test_the_short_options_are_those_of_four_long_ones() -> None:
+    short = {it["short"]: name for name, it in declared()["option"].items() if "short" in it}
+    assert short == {"-p": "--policy", "-o": "--out", "-j": "--workers"}  # and -h
+    args = build_parser("compare").parse_args(["compare", "-p", "easy", "-pfcfs", "-o", "out", "-j2"])
+    assert (args.policy, args.out, args.workers) == (["easy", "fcfs"], "out", 2)
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,14 +122,14 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "the following arguments are required: VERB"),
-        (["comparr"], "invalid choice: 'comparr'"),
-        (["compare", "--polizy", "easy"], "unrecognized arguments: --polizy"),
         (
             ["compare", "--warmup", "soon"],
             "'soon' is not a duration; expected for example 7200, 90m, 2h, 3d4h or 2:00:00",
         ),
         (["compare", "--overrun", "forgive"], "invalid choice: 'forgive'"),
+        (["compare", "--on", "zero-runtim=skip"], "did you mean 'zero-runtime'? known: array-parent, "),
+        (["compare", "--on", "zero-runtime=sum"], "unknown rule for zero-runtime 'sum'; known: error, repair, skip"),
+        (["compare", "--on", "zero-runtime"], "'zero-runtime' has no rule; expected KIND=RULE"),
         (["compare", "--bound", "0"], "'0' is not a bound; expected seconds above 0, such as 10"),
         (["compare", "--bound=-1"], "'-1' is not a bound"),
         (["compare", "--bound", "inf"], "'inf' is not a bound"),
@@ -93,6 +141,74 @@ def test_wrong_usage_exits_with_two(words: list[str], told: str, capsys: pytest.
         main(words)
     assert stop.value.code == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["comparr"], "unknown command 'comparr'; did you mean 'compare'? known: "),
+        (["workload", "chek", "log.swf"], "unknown command of gridsim workload 'chek'; did you mean 'check'?"),
+        (
+            ["compare", "--polizy", "easy"],
+            "unknown option --polizy; did you mean --policy? (see gridsim compare --help)",
+        ),
+        (["--versoin"], "unknown option --versoin; did you mean --version? (see gridsim --help)"),
+        (["compare", "--zzzz"], "unknown option --zzzz (see gridsim compare --help)"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_most_similar_one(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert capsys.readouterr().err.startswith(f"gridsim: error: {told}")
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        (["compare", "log.swf", "--cores", "4"], "--machine N"),
+        (["compare", "--cores=4", "log.swf"], "--machine N"),
+        (["calibrate", "log.swf", "--cores", "4"], "--machine N"),
+        (["validate", "out", "--cores", "4"], "--machine N"),
+        (["workload", "check", "log.swf", "--cores", "4"], "--machine N"),
+        (["workload", "generate", "--cores", "4", "out.swf"], "--machine N"),
+        (["whatif", "--cores", "+4"], "--add-cores N"),
+        (["whatif", "--nodes", "+4"], "--add-nodes [PARTITION:]N"),
+        (["compare", "--nodes", "gpu:+4"], "--add-nodes [PARTITION:]N"),
+        (["run", "recipe.toml", "--nodes", "+4"], "--add-nodes [PARTITION:]N"),
+        (["reproduce", "--format", "svg"], "--figures NAME"),
+        (["compare", "--on-zero-runtime", "skip"], "--on zero-runtime=RULE"),
+        (["quote", "--cores", "4", "--walltime", "1h", "--on-never-ran", "skip"], "--on never-ran=RULE"),
+    ],
+)
+def test_a_renamed_option_names_the_new_one(words: list[str], new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert f"was renamed; give {new} (see gridsim " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [name for name in declared()["command"] if name != "workload"])
+def test_an_option_has_one_meaning_in_all_commands(verb: str) -> None:
+    names = {name.split("/")[0] for name in options_of(verb)}
+    assert ("--cores" in names or "--nodes" in names) == (verb == "quote")
+    assert not {"--on-zero-runtime", "--add-licences"} & names
+    assert "--format" not in names or "log" in names or "file" in names
+    fields = {
+        name.split("/")[0]: {**declared()["option"][name.split("/")[0]], **declared()["option"][name]}
+        for name in options_of(verb)
+    }
+    meanings = {
+        "--machine": "number of cores of the machine",
+        "--cores": "number of cores of the job",
+        "--nodes": "number of nodes of the job",
+        "--add-cores": "add N cores",
+        "--add-nodes": "add N nodes",
+        "--add-pool": "add N licences",
+        "--format": "format of the log",
+        "--figures": "figure",
+        "--table": "format of the",
+    }
+    for name in names & meanings.keys():
+        assert meanings[name] in fields[name]["help"], name
 
 
 def test_bad_input_exits_with_two_and_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

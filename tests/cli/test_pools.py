@@ -124,12 +124,12 @@ def test_an_order_behind_the_protected_is_that_of_a_slurm_conf_too(here: Path) -
 
 
 def test_what_if_makes_a_machine_of_nodes_larger_by_its_nodes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["whatif", "one.txt", "--platform", "slurm.conf", "--policy", "easy", "--cores", "+20%"]) == 0
+    assert main(["whatif", "one.txt", "--platform", "slurm.conf", "--policy", "easy", "--add-cores", "+20%"]) == 0
     assert "14 cores (+40 %)" in capsys.readouterr().out  # a whole node
-    assert main(["whatif", "one.txt", "--policy", "site=slurm?conf=slurm.conf", "--cores", "+40%"]) == 0
+    assert main(["whatif", "one.txt", "--policy", "site=slurm?conf=slurm.conf", "--add-cores", "+40%"]) == 0
     assert "1 more node of 4 cores (+40 %)" in capsys.readouterr().out
 
 
 def test_what_if_tells_that_partitions_are_pooled(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["whatif", "one.txt", "--policy", "easy", "--cores", "+50%"]) == 0
+    assert main(["whatif", "one.txt", "--policy", "easy", "--add-cores", "+50%"]) == 0
     assert "Partitions are not simulated: batch and gpu are one queue" in " ".join(capsys.readouterr().out.split())

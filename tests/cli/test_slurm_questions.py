@@ -31,7 +31,7 @@ def changes(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, d
 def test_the_machine_grows_by_whole_nodes_and_says_what_it_made_of_other_sizes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    found = changes(["--cores", "+1,+2%,40"], capsys)
+    found = changes(["--add-cores", "+1,2%,8"], capsys)
     assert list(found) == [
         "as it is",
         "1 more node of 4 cores (+12 %)",
@@ -52,7 +52,7 @@ def test_halving_is_told_in_nodes(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_users_react_under_the_policy_of_the_site_too(capsys: pytest.CaptureFixture[str]) -> None:
-    now, more, _ = changes(["--users", "react", "--cores", "+16"], capsys).values()
+    now, more, _ = changes(["--users", "react", "--add-cores", "16"], capsys).values()
     assert (now["cores"], more["cores"]) == (32, 48)
     assert more["metrics"]["wait_mean"] < now["metrics"]["wait_mean"]
 
@@ -109,7 +109,7 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
     # Alice's share is used up, so her job is behind the queue. A job without a user starts at 655 s with any queue.
     words = ["quote", log, "--at", "now", "--user", "alice", *QUOTE]
     with_queue = answer(words, capsys)
-    without = answer([*words, "--on-still-waiting", "skip"], capsys)
+    without = answer([*words, "--on", "still-waiting=skip"], capsys)
     assert with_queue["at"] == pytest.approx(600, abs=5)
     assert with_queue["answers"][0]["waiting"] > without["answers"][0]["waiting"] + 10
     assert with_queue["answers"][0]["start"] > without["answers"][0]["start"]
@@ -118,7 +118,7 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
 def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quote", str(as_of(600, tmp_path / "now.txt")), "--at", "now", *QUOTE[:-1]]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "repaired: the run time becomes the requested walltime (--on-still-waiting repair)" in told
+    assert "repaired: the run time becomes the requested walltime (--on still-waiting=repair)" in told
 
 
 @pytest.mark.long
@@ -364,11 +364,13 @@ def test_nodes_of_a_partition_are_like_its_commonest(
     halves: str, nodes: str, cores: int, more: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = str(tmp_path / "log.swf")
-    found = answer(["whatif", log, "--policy", halves, "--nodes", nodes, "--json"], capsys)
+    found = answer(["whatif", log, "--policy", halves, "--add-nodes", nodes, "--json"], capsys)
     now, change = found["changes"]
     assert (now["cores"], change["cores"]) == (32, cores)
     assert more in change["change"]
-    assert main(["compare", log, "--policy", halves, "--nodes", nodes, "--no-page", "--out", str(tmp_path / "o")]) == 0
+    assert (
+        main(["compare", log, "--policy", halves, "--add-nodes", nodes, "--no-page", "--out", str(tmp_path / "o")]) == 0
+    )
     told = " ".join(capsys.readouterr().out.split())
     assert f"machine: {cores} cores (slurm.conf, nodes {nodes})" in told
     assert "Validation of" not in told
@@ -377,7 +379,7 @@ def test_nodes_of_a_partition_are_like_its_commonest(
 
 def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "recipe.toml").write_text(f'policy = "{halves}"\n[workload]\nfile = "log.swf"\n')
-    words = ["run", str(tmp_path / "recipe.toml"), "--nodes", "+1,gpu:-1", "--out", str(tmp_path / "out")]
+    words = ["run", str(tmp_path / "recipe.toml"), "--add-nodes", "+1,gpu:-1", "--out", str(tmp_path / "out")]
     assert main(words) == 0
     assert json.loads((tmp_path / "out" / "run.json").read_text())["platform"]["cores"] == 28
 
@@ -395,7 +397,7 @@ def test_nodes_that_are_none_are_refused(
     policy: str, nodes: str, told: str, halves: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = halves if policy == "slurm" else policy
-    assert main(["compare", str(tmp_path / "log.swf"), "--policy", asked, "--nodes", nodes, "--cores", "32"]) == 2
+    assert main(["compare", str(tmp_path / "log.swf"), "--policy", asked, "--add-nodes", nodes, "--machine", "32"]) == 2
     assert told in capsys.readouterr().err
 
 

@@ -45,10 +45,10 @@ def test_problems_of_a_log_break_between_words_and_stay_within_the_terminal(
     lines = [f"{number} {job[2:].format(run=10 + 40 * (number % 2), ask=20)}" for number in range(1, 20)]
     (tmp_path / "log.swf").write_text("; MaxProcs: 4\n" + "\n".join([*lines, "20 1 2"]) + "\n")
     monkeypatch.chdir(tmp_path)  # a path is never wrapped, regardless of its length
-    words = ["compare", "log.swf", "--on-over-estimate", "repair", "--no-page", "--out", "out"]
+    words = ["compare", "log.swf", "--on", "over-estimate=repair", "--no-page", "--out", "out"]
     assert main([*words, "--policy", "fcfs"]) == 0
     out = capsys.readouterr().out.split("\n\n")[0]
     assert max(map(len, out.splitlines())) <= 80
     assert "\n  " in out
     whole = " ".join(out.split())
-    assert re.search(r"over-estimate: 10 lines \(\S.*?\) repaired: .*? \(--on-over-estimate repair\)", whole)
+    assert re.search(r"over-estimate: 10 lines \(\S.*?\) repaired: .*? \(--on over-estimate=repair\)", whole)

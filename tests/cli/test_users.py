@@ -126,7 +126,7 @@ def test_an_unknown_word_for_users_is_refused(log: Path, capsys: pytest.CaptureF
 
 
 def test_whatif_takes_users_too(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["whatif", str(log), "--users", "react", "--cores", "+25%", "--json"]) == 0
+    assert main(["whatif", str(log), "--users", "react", "--add-cores", "+25%", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["changes"]) == 2
 
 

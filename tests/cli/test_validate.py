@@ -94,7 +94,7 @@ def test_json_holds_the_violations(log: Path, capsys: pytest.CaptureFixture[str]
 
 def test_the_machine_may_be_given(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gs.simulate(gs.read_workload(log), policy="easy").write(log.parent / "out")
-    assert validate(log.parent / "out", log, "--cores", 8) == 0
+    assert validate(log.parent / "out", log, "--machine", 8) == 0
     assert "8 cores (given)" in capsys.readouterr().out
 
 

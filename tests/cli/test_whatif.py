@@ -19,8 +19,8 @@ def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, dict
     return {one["change"]: one for one in json.loads(capsys.readouterr().out)["changes"]}
 
 
-def test_sizes_are_parts_differences_or_cores(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(["--cores", "+25%,+16", "--cores", "64"], capsys)
+def test_added_cores_are_percentages_or_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(["--add-cores", "+25%,+16", "--add-cores", "32"], capsys)
     assert [one["cores"] for one in found.values()] == [32, 40, 48, 64]
     assert list(found) == ["as it is", "40 cores (+25 %)", "48 cores (+50 %)", "64 cores (+100 %)"]
 
@@ -34,12 +34,12 @@ def test_halving_says_how_many_cores(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_size_that_halves_and_is_asked_for_too_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     enough = list(told(["--halve", "--node", "4"], capsys).values())[1]["cores"]
-    found = told(["--halve", "--node", "4", "--cores", f"{enough:g}"], capsys)
+    found = told(["--halve", "--node", "4", "--add-cores", f"{enough - 32:g}"], capsys)
     assert [one["cores"] for one in found.values()] == [32, enough]
 
 
 def test_numbers_that_there_are_none_of_are_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["whatif", "--jobs", "2", "--machine", "128", "--cores", "256", "--json"]) == 0
+    assert main(["whatif", "--jobs", "2", "--machine", "128", "--add-cores", "128", "--json"]) == 0
     assert "NaN" not in capsys.readouterr().out
 
 
@@ -51,19 +51,19 @@ def test_the_usual_questions_are_answered_in_words(capsys: pytest.CaptureFixture
 
 
 def test_a_smaller_machine_is_a_value_and_no_option(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(["--cores", "-25%,-4", "--cores", "-50%"], capsys)
+    found = told(["--add-cores", "-25%,-4", "--add-cores", "-50%"], capsys)
     assert [one["cores"] for one in found.values()] == [32, 24, 28, 16]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--cores", "many"], "'many' is not a size; expected for example +25%, +64 or 512"),
-        (["--cores", "nan%"], "nan cores are no machine"),
-        (["--cores", "+inf"], "inf cores are no machine"),
-        (["--cores=-100%"], "0 cores are no machine"),
-        (["--cores", "1e30"], "1e+30 cores are no machine"),
-        (["--cores", ","], "expected at least one value"),
+        (["--add-cores", "many"], "'many' is not a number of cores; expected for example 25%, -10% or 64"),
+        (["--add-cores", "nan%"], "nan cores are no machine"),
+        (["--add-cores", "+inf"], "inf cores are no machine"),
+        (["--add-cores=-100%"], "0 cores are no machine"),
+        (["--add-cores", "1e30"], "1e+30 cores are no machine"),
+        (["--add-cores", ","], "expected at least one value"),
         (["--halve", "--node", "0"], "0 cores; expected 1 or more"),
         (["--halve", "slowdown_sum"], "unknown metric to halve"),
         (["--users", "slice?jobs=5"], "unknown kind of users 'slice'"),
@@ -84,7 +84,7 @@ MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini" / "sac
 def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main(["whatif", str(MINI), "--machine", "64", "--cores=-25%,+50%", "--out", str(tmp_path)]) == 0
+    assert main(["whatif", str(MINI), "--machine", "64", "--add-cores=-25%,+50%", "--out", str(tmp_path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Not validated: name the site's policy with --own. Under easy:" in text
     page = (tmp_path / "whatif.html").read_text()
@@ -104,7 +104,7 @@ def test_it_is_asked_of_shaken_jobs_and_of_users_drawn_anew_too(
 ) -> None:
     words = [
         *SMALL,
-        "--cores",
+        "--add-cores",
         "+100%",
         "--load-times",
         "1.2",

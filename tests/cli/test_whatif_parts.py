@@ -47,7 +47,7 @@ def waits(folder: Path, label: str) -> dict[int, float]:
 
 def test_nodes_of_a_machine_without_partitions_are_described(capsys: pytest.CaptureFixture[str]) -> None:
     table = [str(SITE.parent / name) for name in ("gpu-jobs.csv", "gpu-jobs.toml", "gpu-site.toml")]
-    words = ["whatif", table[0], "--mapping", table[1], "--platform", table[2], "--policy", "easy", "--nodes", "+2"]
+    words = ["whatif", table[0], "--mapping", table[1], "--platform", table[2], "--policy", "easy", "--add-nodes", "+2"]
     assert main(words) == 0
     assert "Added: 2 nodes of 32 cores and 128 GiB of memory." in " ".join(capsys.readouterr().out.split())
 
@@ -55,9 +55,9 @@ def test_nodes_of_a_machine_without_partitions_are_described(capsys: pytest.Capt
 def test_waits_of_gpu_jobs_are_those_of_the_runs_of_their_own(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes, told = asked(site, ["--nodes", "gpu:+1"], capsys)
+    changes, told = asked(site, ["--add-nodes", "gpu:+1"], capsys)
     parts = {(it["kind"], it["part"]): it["wait"] for it in changes[1]["parts"]}
-    for label, words in (("now", []), ("more", ["--nodes", "gpu:+1"])):
+    for label, words in (("now", []), ("more", ["--add-nodes", "gpu:+1"])):
         command = ["compare", str(site / "sacct.txt"), "--policy", f"{label}={policy(site)}", *words]
         assert main([*command, "--no-page", "--out", str(tmp_path / label)]) == 0
     before, after = waits(tmp_path / "now", "now"), waits(tmp_path / "more", "more")
@@ -78,20 +78,20 @@ def test_a_limit_below_the_added_gpus_is_named_only_where_jobs_wait_for_it(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stops = "QOS gpu is limited to 12 of 14 GPUs (GrpTRES), so 2 GPUs are always idle;"
-    changes, told = asked(site, ["--nodes", "gpu:+1,+1"], capsys)
+    changes, told = asked(site, ["--add-nodes", "gpu:1,1"], capsys)
     assert stops in told
     assert told.count("is limited to") == 1  # nodes without GPUs are unaffected
     (limit,) = changes[1]["limits"]
     assert (limit["owner"], limit["resource"], limit["most"], limit["available"]) == ("QOS gpu", "gres/gpu", 12, 14)
     assert limit["jobs"] > 0
-    raised = ["--nodes", "gpu:+1", "--set-limit", "qos.gpu.GrpTRES=gres/gpu=14", "--together"]
+    raised = ["--add-nodes", "gpu:+1", "--set-limit", "qos.gpu.GrpTRES=gres/gpu=14", "--together"]
     changes, told = asked(site, raised, capsys)
     assert "is limited to" not in told
     assert changes[1]["change"] == "1 more node of gpu (+10 % cores) and GrpTRES=gres/gpu=14 of QOS gpu"
 
 
 def test_a_limit_that_no_job_reaches_is_not_reported(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["whatif", str(site / "sacct.txt"), "--nodes", "gpu:+64", "--json", "--policy"]
+    command = ["whatif", str(site / "sacct.txt"), "--add-nodes", "gpu:+64", "--json", "--policy"]
     assert main([*command, f"{policy(site)}&set_limit=qos.gpu.GrpTRES=gres/gpu=139"]) == 0
     assert json.loads(capsys.readouterr().out)["changes"][1]["limits"] == []  # of 140 GPUs
 
@@ -112,9 +112,9 @@ def test_licences_and_limits_are_changes_too(site: Path, capsys: pytest.CaptureF
     ("words", "message"),
     [
         (["--add-pool", "ansys:1"], "unknown pool or licence 'ansys'"),
-        (["--add-pool", ","], "is empty; expected for example matlab:4"),
+        (["--add-pool", ","], "field 'add-pool': is empty; expected at least one value"),
         (["--set-limit", "qos.cpu.GrpJobs=1"], "unknown QOS 'cpu'"),
-        (["--nodes", "gpu:+1;many", "--together"], "'many' is not a number of nodes"),
+        (["--add-nodes", "gpu:+1;many", "--together"], "'many' is not a number of nodes"),
     ],
 )
 def test_changes_of_what_is_not_there_are_refused(
@@ -127,7 +127,7 @@ def test_changes_of_what_is_not_there_are_refused(
 def test_the_page_has_a_line_for_each_type_of_node_and_the_waits_of_parts(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), "--nodes", "gpu:+1,gpu:+2,+1,+2"]
+    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), "--add-nodes", "gpu:+1,gpu:+2,+1,+2"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     page = (tmp_path / "whatif.html").read_text()
     assert "a line for each type of node: nodes of 8 cores and 2 GPUs (a100), in partition gpu:" in page
@@ -140,7 +140,7 @@ def test_the_page_has_a_line_for_each_type_of_node_and_the_waits_of_parts(
 
 
 def test_one_node_of_each_type_is_no_line(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), "--nodes", "gpu:+1,+2"]
+    command = ["whatif", str(site / "sacct.txt"), "--policy", policy(site), "--add-nodes", "gpu:+1,+2"]
     assert main([*command, "--out", str(tmp_path)]) == 0
     assert "Waits against cores" not in (tmp_path / "whatif.html").read_text()
     capsys.readouterr()
@@ -173,5 +173,5 @@ def test_policies_of_different_sites_run_each_on_its_own_machine(
 def test_cores_that_are_given_and_are_not_those_of_the_site_are_refused(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", str(site / "sacct.txt"), "--policy", policy(site), "--cores", "64", "--no-page"]) == 2
+    assert main(["compare", str(site / "sacct.txt"), "--policy", policy(site), "--machine", "64", "--no-page"]) == 2
     assert "has 64 cores; the nodes of the site have 80" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 
 from gridsim.cli import main, source, terminal
 
-LOG = ["--jobs", "150", "--load", "1.1", "--cores", "64"]
+LOG = ["--jobs", "150", "--load", "1.1", "--machine", "64"]
 
 
 def written(folder: Path) -> dict[str, bytes]:
@@ -26,7 +26,7 @@ def written(folder: Path) -> dict[str, bytes]:
     "words",
     [
         ["compare", *LOG, "--policy", "fcfs", "--policy", "easy"],
-        ["whatif", *LOG[:4], "--machine", "64", "--cores", "+25%", "--load-times", "1.2"],
+        ["whatif", *LOG[:4], "--machine", "64", "--add-cores", "+25%", "--load-times", "1.2"],
         ["whatif", *LOG[:4], "--machine", "64", "--halve"],
     ],
     ids=["compare", "whatif", "halve"],
@@ -125,7 +125,9 @@ def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert "'0' is not a number of processes; expected 1 or more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"]])
+@pytest.mark.parametrize(
+    "given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"], ["-j", "2"], ["-j2"], ["-j=2"]]
+)
 def test_the_command_that_is_kept_is_without_workers(given: list[str]) -> None:
     assert source.command(["compare", *given, "--warmup", "2d"]) == "gridsim compare --warmup 2d"
 

@@ -45,10 +45,10 @@ def test_the_two_spellings_and_the_key_as_text_write_the_same_log(log, tmp_path,
 
 
 def test_shift_forgets_the_date(log, tmp_path):
-    assert run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--cores", 64) == 0
+    assert run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--machine", 64) == 0
     assert "UnixStartTime: 1700000000" in (tmp_path / "a.swf").read_text()
     assert (
-        run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--shift", "--cores", 64, "--overwrite")
+        run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--shift", "--machine", 64, "--overwrite")
         == 0
     )
     text = (tmp_path / "a.swf").read_text()
@@ -66,7 +66,7 @@ def test_without_a_key_nothing_is_written(log, tmp_path, capsys):
 
 
 def test_the_written_log_can_be_checked(log, tmp_path, capsys):
-    assert run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--cores", 4) == 0
+    assert run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--machine", 4) == 0
     assert run("check", tmp_path / "a.swf") == 0
     assert "3 kept of 3" in capsys.readouterr().out
-    assert run("check", log, "--cores", 4) == 0
+    assert run("check", log, "--machine", 4) == 0

@@ -96,7 +96,7 @@ def test_an_unknown_name_ends_with_2_before_anything_is_fetched(mirror: str, tmp
 
 def test_help_imports_nothing_for_downloads() -> None:
     code = (
-        "import sys; from gridsim.cli import _parser, workload; _parser('workload'); "
+        "import sys; from gridsim.cli import build_parser, workload; build_parser('workload'); "
         "print([name for name in ('pooch', 'requests', 'numpy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -72,7 +72,7 @@ def test_one_folder_with_all_that_a_workshop_asks_for(tmp_path: Path, capsys: py
         "## System",
         "| `never-ran` | 8 | left out |",
         "Times were shifted",
-        "--cores 64",
+        "--machine 64",
         "(figures/users.svg)",
     ):
         assert part in readme
@@ -122,7 +122,7 @@ def test_the_same_log_and_key_are_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_what_the_site_says_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "about.md").write_text("## System\n\nForty nodes.\n")
-    out = published(tmp_path, str(LOG), "--about", str(tmp_path / "about.md"), "--cores", "128")
+    out = published(tmp_path, str(LOG), "--about", str(tmp_path / "about.md"), "--machine", "128")
     assert "for the site to complete" not in capsys.readouterr().out
     readme = (out / "README.md").read_text()
     assert "## System\n\nForty nodes.\n\n## Facts" in readme

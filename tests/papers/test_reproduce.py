@@ -65,7 +65,7 @@ def test_what_is_there_is_not_run_again_and_papers_share_a_page(out: Path, capsy
 
 
 def test_a_figure_alone_runs_what_it_needs_and_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(tmp_path, "service", "--figure", "3", "--format", "svg") == 0
+    assert call(tmp_path, "service", "--figure", "3", "--figures", "svg") == 0
     told = capsys.readouterr()
     assert str(tmp_path / "figures" / "service-figure-03.svg") in told.out
     assert (tmp_path / "figures" / "service-figure-03.svg").read_text(encoding="utf-8").startswith("<?xml")

@@ -51,7 +51,7 @@ def test_a_transformed_workload_is_not_compared_with_the_log(
     workload = transformed(log, changed, cores=32)
     assert (compare(workload, ["easy"], platform=HERE).replay is None) == bool(changed)
     write_swf(log, tmp_path / "log.swf")
-    words = ["whatif", str(tmp_path / "log.swf"), "--cores", "+8"]
+    words = ["whatif", str(tmp_path / "log.swf"), "--add-cores", "+8"]
     assert main([*words, *(f"--transform={each}" for each in changed)]) == 0
     told = capsys.readouterr().out
     assert ("alidat" in told) != bool(changed)

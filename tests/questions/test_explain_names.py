@@ -78,7 +78,7 @@ def test_a_damaged_file_of_names_is_refused(tmp_path: Path) -> None:
 
 def test_a_log_of_slurm_is_explained_by_name(run_a: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = run_a / "logs" / "sacct_P_X.txt.gz"
-    words = ["compare", str(log), "--cores", "32", "--policy", "fcfs", "--policy", "easy", "--no-page"]
+    words = ["compare", str(log), "--machine", "32", "--policy", "fcfs", "--policy", "easy", "--no-page"]
     assert main([*words, "--out", str(tmp_path)]) == 0
     capsys.readouterr()
     assert main(["explain", str(tmp_path), "--policy", "easy"]) == 0

@@ -107,7 +107,13 @@ def test_it_is_asked_as_a_user_types_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert "job: 8 cores in 2 tasks (each 4 cores, 2 GiB of memory, 0.5 GPUs), nodes with big for 1 h" in " ".join(
         out.out.split()
     )
+    assert main([*where, "--cores", "8", "--walltime", "1h", "--nodes", "2"]) == 0
+    assert "job: 8 cores in 2 tasks (each 4 cores) on 2 nodes for 1 h" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--nodes", "1"]) == 0
+    assert "0.5 GPUs) on 1 node for 1 h" in " ".join(capsys.readouterr().out.split())
     for more, told in (
+        (["--nodes", "3", "--tasks", "2"], "3 nodes; expected 1 to the number of tasks, 2"),
+        (["--nodes", "3"], "3 tasks cannot share 8 cores evenly"),
         (["--tasks", "3"], "3 tasks cannot share 8 cores evenly"),
         (["--task-memory", "2Q"], "'2Q' is not an amount of memory"),
         (["--pool", "idl"], "'idl' has no amount"),

@@ -55,7 +55,7 @@ def test_what_was_left_out_of_the_log_is_listed_with_its_rule(text: str) -> None
     read = words(text)
     assert "zero runtime" in read
     assert "7, 8, 9" in read
-    assert "--on-zero-runtime skip" in read
+    assert "--on zero-runtime=skip" in read
     assert "batched: one scheduling decision after all ends and arrivals of an instant" in read
 
 

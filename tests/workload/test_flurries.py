@@ -149,7 +149,7 @@ def test_nothing_is_told_or_run_twice_where_nobody_floods(tmp_path: Path, capsys
 
 
 def test_what_if_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["whatif", str(log), "--cores", "+25%"]
+    words = ["whatif", str(log), "--add-cores", "+25%"]
     assert main([*words, "--flurries", "keep"]) == 0
     assert f"burst of jobs by one user): user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--flurries", "both", "--out", str(tmp_path)]) == 0

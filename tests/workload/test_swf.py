@@ -161,7 +161,7 @@ def test_the_caller_knows_the_machine_better_than_the_header(log):
 
 
 def test_a_machine_that_nobody_states_is_asked_for(log):
-    with pytest.raises(InputError, match=r"log\.swf.*--cores"):
+    with pytest.raises(InputError, match=r"log\.swf.*--machine"):
         machine_cores(log(line(), header=""))
 
 
@@ -220,7 +220,7 @@ def test_the_rule_error_stops_at_the_first_line_of_its_kind(log, damaged):
     assert caught.value.line == 4
     assert str(caught.value.path).endswith("log.swf")
     assert kind in str(caught.value)
-    assert f"--on-{kind}" in str(caught.value)
+    assert f"--on {kind}=" in str(caught.value)
     assert caught.value.field in (None, *FIELDS)
 
 
@@ -324,7 +324,7 @@ def test_unknown_kinds_and_formats_are_refused(log):
         log(line(), rules={"zero": "skip"})
     with pytest.raises(UnknownNameError, match="reader"):
         read_workload("any", format="svf")
-    with pytest.raises(InputError, match="--cores"):
+    with pytest.raises(InputError, match="--machine"):
         read_workload("any", cores=0)
 
 

@@ -171,7 +171,7 @@ def _check_width(graphs: Sequence[Graph], cores: int, path: object, field: str) 
             if wanted > cores:
                 raise InputError(
                     f"job {graph.name} task {task} needs {wanted} cores; the machine has {cores}, and "
-                    "a task that others depend on cannot be left out: expected a larger machine (--cores)",
+                    "a task that others depend on cannot be left out: expected a larger machine (--machine)",
                     path=path,
                     field=field,
                 )

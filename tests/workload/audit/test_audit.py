@@ -199,8 +199,11 @@ def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_a
 @pytest.mark.parametrize(
     ("more", "output"),
     [
-        (["--on-zero-runtime", "skip"], "--on-zero-runtime: audit reads the rows of a table unchanged; leave it out"),
-        (["--cores", "3", "--platform", "x.toml"], "--cores and --platform x.toml both give the machine"),
+        (
+            ["--on", "zero-runtime=skip"],
+            "--on zero-runtime=skip: audit reads the rows of a table unchanged; leave it out",
+        ),
+        (["--machine", "3", "--platform", "x.toml"], "--machine and --platform x.toml both give the machine"),
     ],
 )
 def test_what_an_audit_refuses(

@@ -239,7 +239,7 @@ class Jobs:
         if len(rows) and self._problems.rule("cut-to-window") == "error":
             raise refusal(
                 f"cut-to-window: {self._lines.shown(int(rows[0]))} ends before it starts, at the end of the log: "
-                f"sacct -T truncated its times, and those of other jobs (to read on: --on-cut-to-window skip)",
+                f"sacct -T truncated its times, and those of other jobs (to read on: --on cut-to-window=skip)",
                 self._intake.path,
                 int(self._lines.column("number")[rows[0]]),
             )

@@ -1,0 +1,36 @@
+"""Command ``gridsim completion``: a static script that completes commands and options in a shell."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from gridsim.errors import InputError
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script."""
+    try:
+        shtab: Any = importlib.import_module("shtab")  # an optional extra
+    except ImportError as error:
+        raise InputError("completion needs shtab; pip install shtab") from error
+    from gridsim.cli import VERBS, build_parser
+
+    files = {"file": shtab.FILE, "directory": shtab.DIRECTORY}
+    parser = build_parser(*VERBS, advanced=True)
+    for action in _actions(parser):
+        if (completed := getattr(action, "completed", None)) is not None:
+            vars(action)["complete"] = files[completed]
+    print(shtab.complete(parser, args.shell))
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Return the options and arguments of a parser and its subcommands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _actions(below)
