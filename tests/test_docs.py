@@ -63,6 +63,18 @@ _RUN = ("gridsim ", "cd ")
 _CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
 
+COMPILED = ("tutorial-sacct.md", "howto/", "background/moldable.md", "own-slurm", "campaign-higher-load")
+"""Beginnings of the names of examples that need seconds, or loops that no other test of the default suite compiles."""
+
+
+def cases(paths: list[Path]) -> list[Any]:
+    """Parameters of a test of examples; those that take long are marked."""
+    return [
+        pytest.param(path, id=name, marks=pytest.mark.long if name.startswith(COMPILED) else ())
+        for path, name in zip(paths, names(paths), strict=True)
+    ]
+
+
 def names(paths: list[Path]) -> list[str]:
     return [path.relative_to(DOCS).as_posix() if path.is_relative_to(DOCS) else path.name for path in paths]
 
@@ -190,8 +202,7 @@ def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> 
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("page", having("pycon"), ids=names(having("pycon")))
+@pytest.mark.parametrize("page", cases(having("pycon")))
 def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     told: list[str] = []
@@ -238,13 +249,13 @@ def test_what_is_not_run_is_little_and_says_why() -> None:
     assert all(len(reason) > 5 for reason in reasons)
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=names(RECIPES))
+@pytest.mark.parametrize("recipe", cases(RECIPES))
 def test_a_recipe_asks_a_question_and_runs(recipe: Path) -> None:
     assert re.match(r"# .*\?", recipe.read_text(encoding="utf-8")), "begin with a comment that asks the question"
     assert Scenario.from_toml(recipe).run().metrics()["completed"] > 0
 
 
-@pytest.mark.parametrize("campaign", CAMPAIGNS, ids=names(CAMPAIGNS))
+@pytest.mark.parametrize("campaign", cases(CAMPAIGNS))
 def test_a_campaign_asks_a_question_and_runs(campaign: Path, tmp_path: Path) -> None:
     assert re.match(r"# .*\?", campaign.read_text(encoding="utf-8")), "begin with a comment that asks the question"
     sweep = Sweep.from_toml(campaign)

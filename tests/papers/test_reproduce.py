@@ -64,6 +64,7 @@ def test_what_is_there_is_not_run_again_and_papers_share_a_page(out: Path, capsy
         assert re.search(rf"^{claim} +holds ", told, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_a_figure_alone_runs_what_it_needs_and_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(tmp_path, "service", "--figure", "3", "--figures", "svg") == 0
     told = capsys.readouterr()
