@@ -234,7 +234,7 @@ class CompiledRun:
             free = f"only {numbers[events.SHORT]} of {cluster.cores} cores are free"
             raise PolicyError(f"{owner} starts request {row} ({need} cores) at {at} s, but {free}")
         if numbers[events.FREE] < 0 and not numbers[events.MORE]:  # the instant may be incomplete
-            more = f"{-numbers[events.FREE]} cores more in use at {at} s than the {cluster.cores} that there are"
+            more = f"{-numbers[events.FREE]} more cores in use at {at} s than the {cluster.cores} of the machine"
             raise PolicyError(f"{owner} has {more}")
 
     def _fill_in(self) -> None:

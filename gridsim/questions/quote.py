@@ -425,7 +425,7 @@ def _unknown(label: str, name: str, known: list[str]) -> InputError:
     near = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=0.5) or sorted(known)[:_SHOWN]
     others = len(known) - len(near)
     more = f" and {others:,} more" if others else ""
-    return InputError(f"'{name}' is no {label} of the log or of a site; known: {', '.join(near)}{more}", field=label)
+    return InputError(f"'{name}' is not a {label} of the log or of a site; known: {', '.join(near)}{more}", field=label)
 
 
 def last_event(workload: Workload) -> int:

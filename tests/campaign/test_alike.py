@@ -106,7 +106,7 @@ def test_replicas_of_several_workloads_are_no_witnesses_of_their_own(tmp_path: P
 def test_as_a_user_types_it(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sweep", str(recipe), "--workers", "1", "--out", str(tmp_path / "out"), "--shake", "2", "--shake-by", "5"]
     assert main(words) == 0
-    assert "Shaken, mean wait is lower under easy in" in " ".join(capsys.readouterr().out.split())
+    assert "In shaken replicas, mean wait is lower under easy in" in " ".join(capsys.readouterr().out.split())
     with (tmp_path / "out" / "agreement.csv").open(newline="") as file:
         assert {(row["role"], row["pairs"]) for row in csv.DictReader(file)} == {("shake", "2")}
 

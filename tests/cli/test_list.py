@@ -66,7 +66,7 @@ def test_kinds_of_problems_are_listed_with_rules_default_and_meaning(capsys: pyt
     assert all(it["summary"].startswith(PROBLEMS[it["name"]].meaning) for it in rows)
     told = " ".join(listed(["problems"], capsys).split())
     assert "zero-runtime skip, repair, error (default: skip)" in told
-    assert "repair: the runtime becomes 1 s." in told
+    assert "repair: the run time becomes 1 s." in told
 
 
 @pytest.mark.usefixtures("wide")

@@ -256,8 +256,8 @@ def test_recipes_and_python_name_metrics_and_charges_too(folder: Path) -> None:
     [
         ("metric", "wait_p98", "unknown metric 'wait_p98'; did you mean 'wait_p9"),
         ("charge", "core-hour", "unknown charge 'core-hour'; did you mean 'core-hours'"),
-        ("metric", "own.py:Price", "price is no metric; it has no method 'measure'"),
-        ("charge", "own.py:LongWaits", "long-waits is no charge; it has no method 'charge'"),
+        ("metric", "own.py:Price", "price is not a metric; it has no method 'measure'"),
+        ("charge", "own.py:LongWaits", "long-waits is not a charge; it has no method 'charge'"),
         ("metric", "own.py:Makespan", "'makespan' exists already; give its class another 'name'"),
         ("metric", "own.py:Nothing", "'nothing' is 'nothing'; expected one number"),
         ("charge", "own.py:Nothing", "'nothing' has shape (1,); expected one number per job, 3"),

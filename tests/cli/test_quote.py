@@ -190,7 +190,7 @@ def test_the_answer_is_told_in_tables_and_sentences(log: Path, capsys: pytest.Ca
     assert "state under qops and easy: 1 job runs on 3 of 4 cores, 2 wait" in told
     assert "1996-06-22 20:02:08" in told  # 130 s: behind job 1
     assert "Price of a tighter deadline under qops" in told
-    assert "job 1 would start over" in " ".join(told.split())
+    assert "job 1 would be restarted" in " ".join(told.split())
     assert "easy guarantees nothing" in " ".join(told.split())
 
 
@@ -205,7 +205,7 @@ def test_no_line_is_wider_than_the_terminal(
     told = told[told.index("moment:") :]  # the lines above are those of every verb
     assert max(map(len, told.splitlines())) <= 80
     assert "…" not in told
-    assert "fqops?kill_restart=true would kill job 1 for it" in " ".join(told.split())
+    assert "fqops?kill_restart=true would kill and restart job 1 for it" in " ".join(told.split())
 
 
 def test_json_has_everything_as_numbers(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

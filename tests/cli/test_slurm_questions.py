@@ -387,7 +387,7 @@ def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("policy", "nodes", "told"),
     [
-        ("slurm", "ten", "'ten' is not a number of nodes; expected a value such as +10"),
+        ("slurm", "ten", "'ten' is not a number of nodes; expected +10"),
         ("slurm", "big:+1", "'big' is not a partition; known: cpu, gpu, all"),
         ("slurm", "gpu:-3", "3 nodes fewer; partition 'gpu' has 2 of 8 cores"),
         ("easy", "+1", "needs a policy that describes its site"),

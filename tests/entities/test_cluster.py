@@ -279,7 +279,7 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
     ("decision", "message"),
     [
         ([0], r"decides \[0\] at 0.0 s; expected a Decision"),
-        (Decision([0]), r"starts 0 (not a Start) at 0.0 s, which is not a request"),  # type: ignore[list-item]
+        (Decision([0]), r"starts 0 \(not a Start\) at 0.0 s, which is not a request"),  # type: ignore[list-item]
         (Decision([Start(0, 3)]), r"starts request 0 on 3 cores at 0.0 s; it can run on 1"),
         (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
         (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not supported; expected requeue or"),

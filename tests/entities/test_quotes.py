@@ -165,7 +165,9 @@ def test_a_job_that_is_turned_away_is_no_load(how: str) -> None:
 )
 @pytest.mark.parametrize("platform", [PAIR, Platform.single(4)])
 def test_policies_without_plans_have_nothing_to_compare(how: str, platform: Platform) -> None:
-    with pytest.raises(InputError, match=r"Backfilling\(.*\) makes no plans to promise from; .* such as qops") as error:
+    with pytest.raises(
+        InputError, match=r"Backfilling\(.*\) has no plan; give a policy with a plan, such as qops"
+    ) as error:
         simulated(jobs((0, 1, 1, 9)), platform, "easy", how)
     assert error.value.field == "balancer"
 

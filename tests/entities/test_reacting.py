@@ -267,9 +267,9 @@ def test_a_grid_of_clusters_serves_them_too():
 def test_jobs_of_several_tasks_are_refused():
     tasks = Tasks.from_edges(counts=[2], runtime=[2, 3], cores=[1, 1], edges=[(0, 1)])
     workload = Workload.from_tasks(tasks, submit=[5], labels={"user": [1]})
-    with pytest.raises(InputError, match="several tasks"):
+    with pytest.raises(InputError, match="workflows"):
         reacting(workload)
-    with pytest.raises(InputError, match="several tasks"):
+    with pytest.raises(InputError, match="workflows"):
         run(replace(workload, reactions=reacting(TWO_USERS).reactions), Platform.single(4), "easy")
 
 

@@ -43,7 +43,7 @@ def test_job_columns_follow_from_tasks_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("arrival", [5, 0], "job order"),
+        ("arrival", [5, 0], "order of arrival"),
         ("critical_path", [3], "1 values for 2 jobs"),
         ("critical_path", [3, 0], "critical path of at least 1"),
         ("task_job", [0, 0, 0], "a task for each job"),

@@ -46,7 +46,7 @@ def test_on_a_pool_of_cores_nothing_else_counts_and_that_is_told() -> None:
     assert found.provenance[LEFT_ASIDE] == aside
     (told,) = left_aside(found, POOL)
     assert "memory (1 job), idl (1 job), GPUs (1 job)" in told
-    assert told.endswith("the machine is one pool of cores.")
+    assert told.endswith("the machine is modelled as one pool of cores.")
     assert simulate(jobs(), platform=POOL).workload.provenance[LEFT_ASIDE] == aside
 
 

@@ -41,24 +41,24 @@ def test_a_job_is_found_by_what_its_user_calls_it(text: str, number: int) -> Non
 
 
 def test_the_only_task_there_is_is_not_called_the_nearest_too() -> None:
-    with pytest.raises(InputError, match=r"there is not a job 7_2; there is 7_1$"):
+    with pytest.raises(InputError, match=r"there is no job 7_2; there is 7_1$"):
         JobIds.read(np.array([5, 8]), ["7_1", "8"]).row("7_2")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("38_7", "there is not a job 38_7; no array or group of parts has the number 38; the nearest is 700018"),
-        ("7000182", r"there is not a job 7000182; numbers go from 387 to 700032, and the nearest is 700032"),
-        ("700018_4", "there is not a job 700018_4; there is 700018_2 to 700018_10, and the nearest is 700018_3"),
-        ("700018+1", "there is not a job 700018"),
-        ("700040_2", r"there is not a job 700040_2; its tasks are one line of the log: 700040_\*"),
+        ("38_7", "there is no job 38_7; no array or group of parts has the number 38; the nearest is 700018"),
+        ("7000182", r"there is no job 7000182; numbers go from 387 to 700032, and the nearest is 700032"),
+        ("700018_4", "there is no job 700018_4; there is 700018_2 to 700018_10, and the nearest is 700018_3"),
+        ("700018+1", "there is no job 700018"),
+        ("700040_2", r"there is no job 700040_2; its tasks are one line of the log: 700040_\*"),
         ("700018_[2-3]", r"700018_\* is 3 jobs; name one of them: 700018_2, 700018_3, 700018_10"),
         ("700018-2", r"'700018-2' is not a job; expected .* \(700018_2\) .*; did you mean 700018_2\?"),
         ("three", "'three' is not a job; expected a job as sacct names it"),
         ("", "'' is not a job"),
         ("-3", "'-3' is not a job"),
-        ("3.8e2x 7", "is not a job"),
+        ("3.8e2x 7", "there is no job 3"),
         ("٣٨٧", "is not a job"),
         ("9" * 30, "is not a job"),
     ],

@@ -126,7 +126,7 @@ def test_the_repr_tells_how_many_jobs_and_when() -> None:
 
 
 def test_a_number_that_is_given_to_several_jobs_is_named() -> None:
-    with pytest.raises(InputError, match=r"^field 'job': number 7 expected unique numbers"):
+    with pytest.raises(InputError, match=r"^field 'job': several jobs have the number 7; expected unique numbers"):
         Workload.from_columns(job=[9, 7, 8, 7], submit=[0, 1, 2, 3], runtime=[1] * 4, cores=[1] * 4)
     assert len(Workload.from_columns(job=[9, 7, 8], submit=[0, 1, 2], runtime=[1] * 3, cores=[1] * 3)) == 3
 

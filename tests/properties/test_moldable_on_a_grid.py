@@ -320,5 +320,5 @@ def test_orderings_are_told_free_cores_and_the_tick() -> None:
 
 def test_an_ordering_that_ranks_after_every_start_is_refused() -> None:
     grid = two((4, 4), low=2, high=3, asked=3)
-    with pytest.raises(InputError, match="re-ranks after every start, but sizes are chosen once per scheduling cycle"):
+    with pytest.raises(InputError, match="re-ranks after every start, but sizes are chosen once per cycle"):
         simulate(grid, "molding?ordering=fair-share")

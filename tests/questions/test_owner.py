@@ -24,7 +24,7 @@ def test_a_name_of_the_log_has_its_number() -> None:
 
 def test_a_log_without_names_is_asked_by_number() -> None:
     assert owned(NUMBERED, {"user": "12"})[1] == {"user": 12}
-    with pytest.raises(InputError, match="field 'user': '13' is no user of the log or of a site; known: 3, 12"):
+    with pytest.raises(InputError, match="field 'user': '13' is not a user of the log or of a site; known: 3, 12"):
         owned(NUMBERED, {"user": "13"})
 
 
@@ -45,8 +45,8 @@ def test_several_partitions_may_be_asked_for() -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ({"user": "anm"}, "'anm' is no user of the log or of a site; known: ann"),
-        ({"user": ""}, "'' is no user"),
+        ({"user": "anm"}, "'anm' is not a user of the log or of a site; known: ann"),
+        ({"user": ""}, "'' is not a user"),
         ({"qos": "high"}, "'high' is unknown: neither the log"),
         ({"colour": "red"}, "is not a property of a job"),
     ],

@@ -81,7 +81,7 @@ def test_counts_in_which_many_policies_differ_are_told(comparison: Comparison) -
     numbers = {label: {**comparison.metrics["fcfs"], "unadmitted": 83.0 * (label == "fcfs")} for label in LABELS}
     shown = lines(tables.terminal(tables.rows(numbers)))
     assert max(map(len, shown)) <= 80
-    assert "admitted" in " ".join(shown).split()
+    assert "admission" in " ".join(shown).split()
     assert whole(shown, "83") == 1
 
 

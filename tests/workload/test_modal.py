@@ -284,5 +284,5 @@ def test_what_is_wrong_is_told(spec: str, told: str) -> None:
 
 def test_jobs_of_several_tasks_are_refused() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], kind=[0, 0], kinds=("any",), edges=[])
-    with pytest.raises(InputError, match="several tasks"):
+    with pytest.raises(InputError, match="workflows"):
         ModalEstimates().apply(Workload.from_tasks(tasks, submit=[0]), rng())

@@ -78,5 +78,5 @@ def test_a_spread_that_is_none_is_refused(spread: float) -> None:
 
 def test_jobs_of_several_tasks_are_refused() -> None:
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], kind=[0, 0], kinds=("any",), edges=[])
-    with pytest.raises(InputError, match="several tasks"):
+    with pytest.raises(InputError, match="workflows"):
         noisy(Workload.from_tasks(tasks, submit=[0]), 0.1)

@@ -37,7 +37,7 @@ class Cases:
 
     def __post_init__(self) -> None:
         if self.folder is not None and not self.folder.is_dir():
-            raise InputError("is no folder; expected one with exact cases", path=self.folder, field="cases")
+            raise InputError("is not a folder; expected one with exact cases", path=self.folder, field="cases")
 
     def of(self, family: str, pattern: str) -> Iterator[tuple[str, Case]]:
         """Return names and cases of a family whose file name matches *pattern*, sorted by name."""

@@ -213,7 +213,7 @@ def test_somebody_unknown_and_a_demand_are_refused_by_name() -> None:
     one = a_world()
     with pytest.raises(InputError, match="has user 'dora', which no job of the workload has"):
         one.submit({"cores": 1, "runtime": 1, "user": "dora"})
-    with pytest.raises(InputError, match="has a demand, and the nodes are those of the policy's site; expected labels"):
+    with pytest.raises(InputError, match="has a demand, and the policy's site defines the nodes; expected labels"):
         one.submit({"demand": gs.Demand(cores=1), "runtime": 1})
 
 

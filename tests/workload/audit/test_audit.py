@@ -108,7 +108,7 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
     assert {output.split(":")[0] for output in found["damaged"]} == {"row 41", "row 42"}
     assert found["start_before_submit"] == 1
     assert found["job_names"] == {"names": 1, "rows": 2, "overlaps": 1}
-    assert found["limits"] == {"output": 1, "over": 1}
+    assert found["limits"] == {"told": 1, "over": 1}
     assert found["infeasible"] == [{"resource": "gpus", "of": "machine", "jobs": 1, "most": 9.0, "capacity": 3.0}]
     assert "1 job requests more GPUs than the machine has: up to 9 of 3." in found["verdict"]
     assert "overlaps" in found["findings"]
@@ -160,7 +160,7 @@ def test_nodes_that_two_jobs_had_alone(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_a_log_of_another_format(capsys: pytest.CaptureFixture[str]) -> None:
-    log = Path(__file__).parents[3] / "scenarios" / "examples" / "site.swf"
+    log = Path(__file__).parents[3] / "scenarios" / "examples" / "damaged.swf"
     assert main(["workload", "audit", str(log), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["rows"]["read"], found["rows"]["kept"]) == (400, 386)

@@ -89,7 +89,7 @@ def test_a_part_that_nothing_describes_is_refused(
 ) -> None:
     for words, told in (
         ((), "the part is not given"),
-        (("--jobs", "3"), "--jobs cut SWF"),
+        (("--jobs", "3"), "--jobs select from SWF"),
         (("--from", "soon"), "expected a date"),
     ):
         assert cli.main(["workload", "slice", str(log), str(tmp_path / "out.txt"), *words]) == 2
