@@ -56,7 +56,7 @@ from pathlib import Path
 
 @dataclass
 class Waiting:
-    """Waits for a file beside it."""
+    """Waits for a file next to it."""
 
     number: int = 0
 
