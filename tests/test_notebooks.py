@@ -62,12 +62,16 @@ def execute() -> ModuleType:
 
 def test_there_is_a_notebook_for_each_paper_and_one_for_a_log_of_ones_own() -> None:
     assert [path.stem for path in NOTEBOOKS] == [
+        "campaign",
+        "compare-with-pandas",
+        "custom-policies",
         "deadlines-jsspp",
         "deadlines-report",
         "deadlines-service",
         "grid",
         "moldable",
         "my-own-log",
+        "world",
     ]
 
 
