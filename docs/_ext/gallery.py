@@ -44,7 +44,7 @@ def _pictures(section: nodes.Node) -> list[nodes.Node]:
             if isinstance(node, nodes.raw):
                 found += [nodes.raw("", text, format="html") for text in _FIGURE.findall(node.astext())]
             elif isinstance(node, nodes.image):
-                found.append(nodes.container("", node.deepcopy(), nodes.caption("", node.get("alt", ""))))
+                found.append(nodes.container("", node.deepcopy(), nodes.paragraph("", node.get("alt", ""))))
     return found
 
 

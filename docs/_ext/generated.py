@@ -94,7 +94,7 @@ def problems() -> Iterator[nodes.Node]:
         rules = ", ".join(f"`{rule}`" for rule in kind.rules)
         repair = f" `repair`: {kind.repair}." if kind.repair else ""
         yield definitions(
-            [(f"`{option(kind.name)}`", [kind.meaning, f"Rules: {rules}; default `{kind.default}`.{repair}"])]
+            [(f"`{option(kind.name, '…')}`", [kind.meaning, f"Rules: {rules}; default `{kind.default}`.{repair}"])]
         )
 
 
