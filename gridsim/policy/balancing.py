@@ -180,7 +180,11 @@ class ExpectedQueue:
 
 @dataclass
 class RoundRobin:
-    """Children in rotation, for each router and set of kinds."""
+    """Children in rotation.
+
+    Pieces with the same set of kinds and the same first child that can run them share a rotation. Wide pieces that do
+    not fit at the first child of a router therefore have their own.
+    """
 
     _turns: dict[tuple[int, frozenset[str]], int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
