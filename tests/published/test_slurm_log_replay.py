@@ -153,7 +153,7 @@ def test_preempted_runs_of_the_log_are_told_beside_the_simulated_ones(site_b: Si
     found = compare(log, policies, platform=site_b.platform(), options=gs.Run(overrun="extend"))
     runs, jobs = (found.metrics["today"][f"preempted_{name}"] for name in ("runs", "jobs"))
     assert runs > 0
-    told = f"In the log 53 runs of 48 of these jobs were preempted; under today {runs:g} of {jobs:g}, under easy none."
+    told = f"In the log, 53 runs of 48 of these jobs were preempted; under today {runs:g} of {jobs:g}, under easy none."
     assert told in caveats(found)
     assert found.replay is not None
     assert found.replay.preempted == {"preempted_runs": runs, "logged_preempted_runs": 53}
