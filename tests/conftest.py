@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 
 _quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("usual", max_examples=12, derandomize=True, **_quiet)
-settings.register_profile("search", max_examples=60, derandomize=True, **_quiet)
+settings.register_profile("search", max_examples=36, derandomize=True, **_quiet)
 settings.register_profile("thorough", max_examples=3000, **_quiet)
 settings.load_profile(os.environ.get("GRIDSIM_HYPOTHESIS", "usual"))
 
