@@ -138,7 +138,7 @@ def tell_of(comparison: Comparison) -> None:
     console.print(terminal(comparison.table(), width=console.width))
     if by_weight := comparison.by_weight():
         console.print(
-            f"Change of the mean response relative to {comparison.baseline}, by weighting of the jobs:", markup=False
+            f"Change of the mean response relative to {comparison.baseline}, by weight of the jobs:", markup=False
         )
         console.print(changes(by_weight, width=console.width))
     for found in comparison.replicated:

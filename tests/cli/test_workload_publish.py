@@ -16,7 +16,7 @@ from gridsim.workload.read import read_workload
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
-LOG = ROOT / "scenarios" / "examples" / "site.swf"
+LOG = ROOT / "scenarios" / "examples" / "damaged.swf"
 KEY = "0123456789abcdef-not-a-key"
 FILES = {"README.md", "SHA256SUMS", "checks.json", "jobs.csv", "mapping.toml", "schema.json", "trace.swf.gz"}
 
