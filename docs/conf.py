@@ -82,11 +82,12 @@ html_theme = "furo"
 html_title = "gridsim"
 html_static_path = ["_static"]
 html_css_files = ["gridsim.css"]
+html_js_files = ["gridsim.js"]
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
-pygments_style = "friendly"
+pygments_style = "a11y-light"
 pygments_dark_style = "native"
 
 
