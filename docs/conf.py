@@ -26,6 +26,7 @@ extensions = [
     "gantt",
     "dag",
     "curves",
+    "backlinks",
     "gallery",
 ]
 exclude_patterns = ["_build", "_templates", "examples"]
