@@ -101,7 +101,7 @@ const gridsimWhy = (() => {
     if (!wanted) {
       const digits = text.match(/[0-9]{1,17}/g) || [];
       const near = ["_", "+"].map((join) => readId(digits.join(join))).find((one) => one && rowsOf(data, one).length === 1);
-      return { row: -1, unread: true, why: `'${text}' is no job; ${EXPECTED}${near ? `; did you mean ${shownId(near)}?` : ""}` };
+      return { row: -1, unread: true, why: `'${text}' is not a job; ${EXPECTED}${near ? `; did you mean ${shownId(near)}?` : ""}` };
     }
     const rows = rowsOf(data, wanted);
     if (rows.length === 1) return { row: rows[0] };
