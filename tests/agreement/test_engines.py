@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -264,9 +265,10 @@ def test_a_log(name: str, policy: Any, others: Any) -> None:
     workload = gs.read_workload(others(name))
     if "random" in str(policy):  # called in Python in each scheduling cycle, on both engines
         workload = workload.select(slice(0, 10_000))
-    for instant in INSTANTS:
-        for overrun in OVERRUNS:
-            assert_same(workload, policy, 128, instant=instant, overrun=overrun)
+    rules = list(itertools.product(INSTANTS, OVERRUNS))
+    number = POLICIES.index(policy) % len(rules)  # small workloads cover all rules under each policy
+    for instant, overrun in rules if policy in ("easy", "conservative") else [rules[number]]:
+        assert_same(workload, policy, 128, instant=instant, overrun=overrun)
 
 
 @pytest.mark.parametrize(
