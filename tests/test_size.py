@@ -357,6 +357,7 @@ def test_listed_implementations_exist() -> None:
     assert STEPS.union(*IMPLEMENTATIONS.values()) - there == set()
 
 
+@pytest.mark.long
 def test_no_implementation_is_missing_from_the_lists() -> None:
     assert unlisted(PACKAGE) == []
 

@@ -208,6 +208,7 @@ def test_the_folder_is_that_of_a_run_that_holds_all_jobs(tmp_path: Path, block: 
     assert (run_json["label"], run_json["policy"]) == ("today", "Backfilling(ordering=Fifo(), reserve=Easy())")
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_the_table_of_a_run_is_a_log_that_streams(tmp_path: Path) -> None:
     SCENARIO.stream(tmp_path / "first")
@@ -238,6 +239,7 @@ def test_a_record_that_is_there_is_not_simulated_again(tmp_path: Path, monkeypat
     assert SCENARIO.stream(tmp_path) == (first.metrics, True)
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_a_table_that_is_not_whole_is_never_taken_for_the_record(tmp_path: Path) -> None:
     SCENARIO.stream(tmp_path)
@@ -344,6 +346,7 @@ def test_what_was_kept_of_another_run_is_not_continued(tmp_path: Path) -> None:
     check_folders(tmp_path / "streamed", tmp_path / "whole")
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_a_full_disk_is_one_error_that_names_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = tables._write_parquet

@@ -176,6 +176,7 @@ def test_one_cluster_whose_next_job_is_named_anew(policy: str, workload: Workloa
     assert_same(shared, Platform.single(7), policy, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("transfer", ["each", "all"])
 def test_files_on_a_tree_of_three_levels(transfer: Any) -> None:
     leaves = [ClusterSpec(f"c{number}", 30, "Kind2" if number == 3 else "Kind1") for number in range(5)]

@@ -92,6 +92,7 @@ def test_hardly_different_is_not_the_same(script: Script) -> None:
     assert share(np.array([True] * 99_999 + [False])) == "99.9 %"
 
 
+@pytest.mark.long
 def test_a_command_that_runs_too_long_is_stopped_and_said_so(script: Script, tmp_path: Path) -> None:
     compare = script("compare")
     endless = tmp_path / "endless.py"

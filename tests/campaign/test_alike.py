@@ -82,6 +82,7 @@ def test_what_is_finished_of_the_plain_campaign_is_kept(recipe: Path, tmp_path: 
     assert [one.key for one in again.scenarios()] == [one.key for one in sweep.scenarios()]
 
 
+@pytest.mark.long
 def test_replicas_of_several_workloads_are_no_witnesses_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "seeds.toml"
     path.write_text(ONE + "seed = [1, 2, 3]\n")

@@ -264,6 +264,7 @@ def test_without_a_difference_a_family_has_a_false_verdict_about_as_often_as_pro
     assert uncorrected / 1_000 > 0.1
 
 
+@pytest.mark.long
 def test_numbers_are_kept_as_columns_and_rows_are_let_go() -> None:
     """20,000 runs of 8 metrics: 1.3 MB of numbers, codes and the grid; their rows would take 9 MB."""
 

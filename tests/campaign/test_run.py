@@ -114,6 +114,7 @@ def test_where_nothing_is_to_do_nothing_is_written(tmp_path: Path) -> None:
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pieces", [1.0, 0.0])
 def test_workers_that_send_back_a_part_of_their_units_get_the_rest_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: float
@@ -427,6 +428,7 @@ def test_a_driver_that_is_killed_leaves_a_whole_store_and_no_orphans(
     completes(place, contents, left=4)
 
 
+@pytest.mark.long
 def test_an_interrupted_driver_says_so_and_leaves_no_orphans(
     place: Any, wait_until: Any, is_alive: Any, contents: Any
 ) -> None:

@@ -94,6 +94,7 @@ def test_every_verb_takes_the_site_s_own_policy(site: str, tmp_path: Path, capsy
     assert "32 cores" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.long
 def test_names_of_a_hostile_log_are_text_on_the_page(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     log = tmp_path / "sacct.txt"

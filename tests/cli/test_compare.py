@@ -296,6 +296,7 @@ def test_a_replay_far_from_the_log_is_warned_of_above_everything(
     assert "unknown policy in --own 'fcfs'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_folders_of_a_file_are_not_part_of_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -392,6 +393,7 @@ def of_workflow(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     return json.loads(capsys.readouterr().out), (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_a_workflow_is_compared_by_its_schedule_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "fork.json"
     path.write_text(json.dumps(workflow()))
@@ -406,6 +408,7 @@ def test_a_workflow_is_compared_by_its_schedule_length(tmp_path: Path, capsys: p
     assert "east (2 cores), west (1 core)" in page
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "tasks"),
     [

@@ -292,6 +292,7 @@ def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.long
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["--help"], ["workload", "generate", "{}/a.swf"]])
 def test_a_reader_that_goes_away_is_met_quietly(words: list[str], tmp_path: Path) -> None:

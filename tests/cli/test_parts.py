@@ -200,6 +200,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.long
 def test_a_metric_in_a_plain_file_is_in_the_table_the_numbers_and_the_page(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -121,6 +121,7 @@ model = "lublin?jobs=300&estimates=multiples"
 """
 
 
+@pytest.mark.long
 @pytest.mark.parquet
 def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe.write_text(STREAMED)

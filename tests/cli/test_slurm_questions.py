@@ -28,6 +28,7 @@ def changes(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, d
     return {one["change"]: one for one in found["changes"]} | {"rounded": found["rounded"]}
 
 
+@pytest.mark.long
 def test_the_machine_grows_by_whole_nodes_and_says_what_it_made_of_other_sizes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_finished_sweep_is_not_touched(capsys: pytest.CaptureFixture[str]) -> 
     assert "6 of 6 runs finished" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_tables_that_were_deleted_are_written_again() -> None:
     sweep()
     before = table()
@@ -286,6 +287,7 @@ def contents(store: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in own}
 
 
+@pytest.mark.long
 def test_damaged_records_are_computed_again() -> None:
     text = "records = true\n" + RECIPE
     sweep(text=text)
@@ -454,6 +456,7 @@ def test_damaged_results_are_not_merged(capsys: pytest.CaptureFixture[str]) -> N
     assert Path("whole/checksums.jsonl").read_bytes() == Path("campaign-results/checksums.jsonl").read_bytes()
 
 
+@pytest.mark.long
 def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     sweep("--out", "one")
     sweep("--out", "other", text=RECIPE.replace("last = 3", "last = 4"))

@@ -18,6 +18,7 @@ def test_control_characters_are_shown_as_such(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "job 1 of user \ufffd[2J\ufffd\ufffd\ufffdann, 3\u00a0h\nnext\n"
 
 
+@pytest.mark.long
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60))
 def test_no_escape_comes_through(text: str) -> None:
     terminal = Terminal(width=200)

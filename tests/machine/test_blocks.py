@@ -204,6 +204,7 @@ CHANGES = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(CHANGES, st.integers(1, HORIZON), AMOUNTS)
 def test_blocks_of_several_columns_are_those_of_each_column_laid_over_one_another(
@@ -233,6 +234,7 @@ def test_blocks_of_several_columns_are_those_of_each_column_laid_over_one_anothe
         assert blocks.earliest(*wide, size, low, duration) == found
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(profiles(), st.data())
 def test_a_job_that_moves_to_the_front_leaves_what_it_would_by_going_and_coming(

@@ -36,6 +36,7 @@ def pandas() -> Any:
     return pytest.importorskip("pandas")
 
 
+@pytest.mark.long
 def test_a_frame_of_a_workload_has_names_and_seconds(pandas: Any) -> None:
     frame = log().to_pandas()
     columns = ["job", "user", "queue", "cores", "submit", "runtime", "estimate", "logged_wait"]

@@ -92,6 +92,7 @@ def test_what_no_experiment_can_say_is_named() -> None:
         schedules("deadline", {"loads": "all servce_loads"}, campaign, {})
 
 
+@pytest.mark.long
 def test_every_set_of_policies_that_an_experiment_names_is_one() -> None:
     deadline = DeadlineCampaign()
     named = {point.scheme for unit in deadline.units() for point in deadline.points(unit)}

@@ -43,6 +43,7 @@ def requests(n: int, seed: int) -> Requests:
     return Requests(Workload.from_columns(submit=np.zeros(n), runtime=runtime, cores=cores, moldable=ranges))
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(0, 10**6),
     waiting=st.integers(1, 300),
@@ -83,6 +84,7 @@ def test_equal_weights_divide_the_machine_by_the_jobs_in_the_system() -> None:
     assert ShareOfWork(gap=1.0, weight="equal", scope="queued").limits(waiting, 0.0).tolist() == [16] * 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("partition", [Greedy(), Asked()])
 def test_partitions_without_shares_answer_alike(partition: Any) -> None:
     asked = requests(50, 3)

@@ -143,6 +143,7 @@ def test_the_unit_of_a_resource_means_nothing(policy: str) -> None:
         assert outcome(machine, jobs, policy, rule) == outcome(other, turned, policy, replace(rule, typical=typical))
 
 
+@pytest.mark.long
 def test_depth_zero_is_first_fit_and_depth_one_is_easy() -> None:
     # E6.
     for _, machine, jobs, rule in drawn(6, 2 * COUNT):

@@ -200,6 +200,7 @@ def site(first: Run) -> Site:
     return first.site()
 
 
+@pytest.mark.long
 def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site) -> None:
     # Its cycles started between 0.14 s and 0.8 s after whole seconds (queue/scheduler_decisions.txt): one each second,
     # with a slowly increasing delay.
@@ -213,6 +214,7 @@ def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site)
     assert all(abs(each.wait - each.logged_wait) < 0.25 * each.logged_wait for each in found)
 
 
+@pytest.mark.long
 def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill(jobs: Workload, site: Site) -> None:
     # Fractions of a second sometimes determine the order, and one job shifts all later ones: one run is one sample.
     easy = agreement(simulate(jobs, platform=site.platform(), policy="easy", overrun="extend").record)

@@ -131,6 +131,7 @@ def with_holder(workload: Workload) -> Workload:
     )
 
 
+@pytest.mark.long
 def test_random_serves_everybody_sooner_or_later() -> None:
     waited = [
         wait_of_victim(stream(400, "1", runtime=10, victim=40, cores=4, wide=4, at=100), "random", 4, seed=seed)

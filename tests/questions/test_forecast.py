@@ -115,6 +115,7 @@ def test_history_is_of_the_log_so_far_and_lies_below_the_expectation(site: gs.Wo
     assert gs.quote(until, at=93_600, cores=48, walltime=7200, policies=["easy"]).forecasts == found.forecasts
 
 
+@pytest.mark.long
 def test_a_narrower_and_a_shorter_job_are_asked_as_jobs_of_their_own(site: gs.Workload) -> None:
     found = gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["easy", "conservative"])
     assert [(it.cores, it.walltime) for it in found.alternatives] == [(24, 7200), (48, 3600), (24, 3600)]

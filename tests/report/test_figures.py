@@ -55,6 +55,7 @@ def test_labels_of_policies_are_escaped_and_never_formulas(records: dict[str, Re
     ET.fromstring(text)
 
 
+@pytest.mark.long
 def test_figures_of_tiny_records_can_be_drawn(comparing: Callable[..., Comparison]) -> None:
     one = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 1}], cores=4)
     none = Record.from_rows([{"submit": 0, "start": None, "end": None, "cores": 1, "runtime": 3}], cores=4)

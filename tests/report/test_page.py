@@ -158,6 +158,7 @@ def test_nothing_is_complained_about_and_nothing_is_fetched(chart: Any) -> None:
     assert chart.find_element("css selector", ".answer .first").is_displayed()
 
 
+@pytest.mark.long
 def test_the_chart_holds_every_job_and_start(chart: Any, large: dict[str, Record]) -> None:
     rows = [0, 1, JOBS // 2, JOBS - 1]
     got = chart.execute_script(

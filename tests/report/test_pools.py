@@ -75,6 +75,7 @@ def test_a_policy_that_simulates_partitions_is_not_said_to_pool_them() -> None:
     ]
 
 
+@pytest.mark.long
 def test_partitions_that_are_apart_need_no_word_and_the_page_says_partitions(tmp_path: Path) -> None:
     apart = Platform.apart({"batch": 4, "gpu": 4}, "partition")
     found = gs.compare(of_partitions(), ["fcfs", "easy"], platform=apart)

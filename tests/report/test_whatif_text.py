@@ -181,6 +181,7 @@ def test_jobs_that_a_smaller_machine_has_no_room_for_are_told_and_it_is_not_what
     assert whatif_text.lead([better])[0].startswith("Under easy, none of these changes significantly shortens")
 
 
+@pytest.mark.long
 def test_names_are_text_on_both_pages(log: gs.Workload, with_changes: Adding) -> None:
     found = whatif(log, changes_of(log, HERE, cores=[0.5]), platform=HERE, label=HOSTILE)
     alone = render(found, title=HOSTILE, command=HOSTILE)

@@ -212,6 +212,7 @@ def test_a_pool_of_cores_needs_no_pieces() -> None:
     assert [each.kind for each in violations(early, platform=platform)] == ["oversubscribed", "pool-oversubscribed"]
 
 
+@pytest.mark.long
 def test_reasons_of_demands_that_never_fit_equal_those_of_the_second_implementation() -> None:
     rng, found = np.random.default_rng(5), Counter[str]()
     for _ in range(300):

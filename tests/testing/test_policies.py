@@ -195,6 +195,7 @@ def test_usual_mistakes_in_a_reservation_rule_are_named(rule: type, message: str
         check_reservation(rule)
 
 
+@pytest.mark.long
 @dataclass
 class Greedy(Backfilling):
     def setup(self, cluster: Any, rng: Any) -> None:

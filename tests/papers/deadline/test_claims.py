@@ -26,6 +26,8 @@ from gridsim_papers.paired import Values, by_window, changes
 from gridsim_papers.verdict_table import Judged
 from gridsim_papers.verdicts import Part, Verdict, decided
 
+pytestmark = pytest.mark.long
+
 Row = dict[str, Any]
 World = Literal["as claimed", "contrary", "odd"]
 """Rows in which the claims hold, in which they do not, and in which symmetric claims fail."""
@@ -500,6 +502,7 @@ def test_offers_far_from_the_earliest_do_not_hold() -> None:
     assert offers_are_early([early, early, late]).answer == "not shown"
 
 
+@pytest.mark.long
 def test_offers_without_any_search_are_later_than_need_be() -> None:
     gaps = np.concatenate([offer_gaps(seed, retry_count=0) for seed in range(3)])
     assert np.mean(gaps > 0) > 0.05

@@ -249,6 +249,7 @@ def test_lines_of_very_different_size_stand_on_a_logarithmic_axis() -> None:
     assert axes[1].get_ylim() == (1.0, 2_700.0)
 
 
+@pytest.mark.long
 def test_missing_rows_are_told_with_the_experiment_to_run(stored: StoredRows, rows: list[dict[str, Any]]) -> None:
     few = StoredRows((row for row in rows if row["method"] != "expansion"), USUAL)
     told = r"TR-F10 has no rows of 'deadline_unadmitted_share' with log ctc, method expansion, .*run.* A-ctc-exp"
@@ -344,6 +345,7 @@ def test_a_heading_says_log_method_stringency_and_mix() -> None:
     assert len(set(titles)) == len(set(panels)) or len(set(titles)) > 70
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_a_file_is_the_same_every_time(tmp_path: Path, ending: str) -> None:
     stored = of_figure_4({("qops", 1.0, w, 0): 0.1 * w for w in range(3)})

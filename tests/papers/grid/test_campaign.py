@@ -76,6 +76,7 @@ def test_the_loguniform_twin_changes_sizes_where_the_paper_says_log_alone() -> N
     assert ratios[1] > 50 * ratios[0]
 
 
+@pytest.mark.long
 def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: Path) -> None:
     alone, shared, resumed = (tmp_path / name for name in ("alone", "shared", "resumed"))
     run_campaign(SMALL, alone)

@@ -26,6 +26,8 @@ from gridsim_papers.paper import RECIPES as FOLDER
 from gridsim_papers.verdict_table import Judged
 from gridsim_papers.verdicts import Part, decided
 
+pytestmark = pytest.mark.long
+
 Row = dict[str, Any]
 World = Literal["as claimed", "contrary", "odd", "level"]
 """Rows in which claims hold, in which they do not, in which claims about equal signs fail, and without effects."""
@@ -326,6 +328,7 @@ def test_bars_are_counted_and_averaged_window_by_window() -> None:
     assert list(mean_of([up, down]).values()) == pytest.approx([0.05] * 3, abs=1e-4)
 
 
+@pytest.mark.long
 def test_a_lightest_category_that_pays_is_spared_at_range_factor_1_alone() -> None:
     """M30 allows it and M31 does not; any other degraded category refutes both."""
 

@@ -133,6 +133,7 @@ def test_a_depth_of_one_is_easy(rows: Sequence[Row]) -> None:
     assert starts(rows, "depth?k=1") == starts(rows, "easy")
 
 
+@pytest.mark.long
 @quiet
 @given(rows_of_jobs)
 def test_without_waiting_jobs_every_rule_is_the_same(rows: Sequence[Row]) -> None:
@@ -176,6 +177,7 @@ KEYS: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 @dataclass(frozen=True)
 class Job:
     row: int
@@ -329,6 +331,7 @@ def test_per_event_does_not_count_the_cores_of_a_job_that_is_seen_to_go_on() -> 
     assert starts(rows, "conservative", instant="per-event", overrun="extend") == [0, 20]
 
 
+@pytest.mark.long
 @quiet
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=12))
 def test_where_no_two_things_happen_at_once_the_order_of_an_instant_does_not_matter(

@@ -29,6 +29,7 @@ def test_products_have_128_bits(one: int, other: int) -> None:
     assert (int(upper) << 64) + int(lower) == one * other
 
 
+@pytest.mark.long
 @given(one=WORDS, below=WORDS.filter(bool), other=WORDS, below_other=WORDS.filter(bool), near=st.booleans())
 @settings(max_examples=300)
 def test_fractions_are_compared_exactly(one: int, below: int, other: int, below_other: int, near: bool) -> None:

@@ -28,6 +28,7 @@ def starts(workload: Workload, platform: Platform, ordering: Any, rule: Any) -> 
     return list(record.start_us if record.tasks is None else record.tasks.start_us)
 
 
+@pytest.mark.long
 @dataclass
 class Asked:
     """Shortest remaining first, evaluated as often as *changes* defines."""
@@ -108,6 +109,7 @@ def test_p_slr_along_lines_is_that_of_its_formula(rule: Any, grid: tuple[Workloa
     assert starts(*grid, ProjectedSlr(), rule) == starts(*grid, Projected(), rule)
 
 
+@pytest.mark.long
 @given(workload=workloads(cores=8, estimates="exact"))
 @settings(max_examples=20)
 def test_rigid_jobs_are_dags_of_one_task(workload: Workload) -> None:

@@ -148,6 +148,7 @@ rows_of_jobs = st.lists(
 quiet = settings(deadline=None, max_examples=100)
 
 
+@pytest.mark.long
 @quiet
 @given(rows_of_jobs, st.sampled_from(["kill", "extend"]), st.sampled_from(["batched", "per-event"]))
 def test_what_compression_does_not_look_at_could_not_have_moved(
@@ -177,6 +178,7 @@ class Watched(Planned):
 WATCHED: list[Watched] = []
 
 
+@pytest.mark.long
 @quiet
 @given(rows_of_jobs, st.sampled_from([("planned", None), ("arrival", None), ("none", None), ("planned", "sjf")]))
 def test_no_promise_is_broken_while_runtimes_respect_the_estimates(

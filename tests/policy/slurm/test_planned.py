@@ -64,6 +64,7 @@ def test_intervals_follow_one_another_and_are_as_few_as_can_be(reservations: Any
             assert tuple(np.flatnonzero(plain[second]).tolist()) == nodes
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(RESERVATIONS, st.integers(0, LAST), st.integers(1, 12), SETS)
 def test_nodes_are_clear_where_nobody_has_planned_them(reservations: Any, start: int, length: int, nodes: Any) -> None:

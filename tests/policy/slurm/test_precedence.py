@@ -60,6 +60,7 @@ def queues(draw: st.DrawFn) -> tuple[Precedence, list[int]]:
     return queue, draw(st.permutations(range(count)))
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(queues())
 def test_the_order_is_that_of_merged_halves(drawn: tuple[Precedence, list[int]]) -> None:

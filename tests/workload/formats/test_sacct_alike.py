@@ -68,6 +68,7 @@ FIELD = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @given(
     st.lists(st.tuples(st.integers(100, 130), st.lists(FIELD, max_size=4), st.integers(0, 7)), min_size=9, max_size=30)
 )
