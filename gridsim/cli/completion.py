@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
     files = {"file": shtab.FILE, "directory": shtab.DIRECTORY}
     parser = build_parser(*VERBS, advanced=True)
     for action in _actions(parser):
-        if (completed := getattr(action, "completed", None)) is not None:
+        if (completed := vars(action).get("completed")) is not None:
             vars(action)["complete"] = files[completed]
     print(shtab.complete(parser, args.shell))
     return 0

@@ -19,7 +19,7 @@ def test_the_table_is_asked_for_and_goes_with_the_folder(tmp_path: Path, capsys:
     told = " ".join(capsys.readouterr().out.split())
     assert "under fcfs:" in told
     assert "77 cores (+20 %)" in told
-    assert "Going from fcfs to easy does more than" in told
+    assert "The change from fcfs to easy shortens waits more than" in told
     assert (tmp_path / "whatif.csv").is_file()
     assert 'id="what-if"' in (tmp_path / "report.html").read_text()
     assert main([*COMPARE, "--no-page", "--out", str(tmp_path)]) == 0
