@@ -105,12 +105,12 @@ class Promises:
     preempts_by: str = ""
 
     def __post_init__(self) -> None:
-        for name, count, nobody in (
+        for name, count, none in (
             ("killed_by", len(self.killed), -1),
             ("cancelled_by", len(self.granted_us), NEVER),
         ):
             if len(getattr(self, name)) != count:  # by default no entry for any job
-                object.__setattr__(self, name, np.full(count, nobody, dtype=np.int64))
+                object.__setattr__(self, name, np.full(count, none, dtype=np.int64))
 
     def __repr__(self) -> str:
         promised, cut = np.count_nonzero(self.granted_us < NEVER), len(self.killed)

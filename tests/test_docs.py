@@ -201,7 +201,6 @@ def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> 
                 pytest.fail(f"{page.name} line {block.line}: {step.command} prints\n{printed}\nnot\n{step.shown}")
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("page", cases(having("pycon")))
 def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from gridsim.cli.arguments import Help, add_arguments, check_names, declared
+from gridsim.cli.arguments import Help, add_arguments, add_command, check_names, declared
 from gridsim.errors import GridsimError
 
 __all__ = ["main"]
@@ -52,8 +52,7 @@ gridsim help COMMAND prints the options of a command.""",
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     verbs = parser.add_subparsers(title="commands", dest="verb", metavar="COMMAND", required=True)
     for name, summary in VERBS.items():
-        described = {"help": summary, "description": f"{summary[0].upper()}{summary[1:]}."}
-        below = verbs.add_parser(name, prog=f"gridsim {name}", **described)
+        below = add_command(verbs, name, summary)
         if name in loaded:
             module = importlib.import_module(f"gridsim.cli.{name}")
             add_arguments(below, name, advanced=advanced)

@@ -144,10 +144,14 @@ def add_arguments(parser: ArgumentParser, command: str, *, advanced: bool = True
     if names := [name for name in commands if name.startswith(f"{command} ")]:
         verbs = parser.add_subparsers(title="commands", dest="action", metavar="COMMAND", required=True)
         for name in names:
-            summary = commands[name]["summary"]
-            described = {"help": summary, "description": f"{summary[0].upper()}{summary[1:]}."}
-            below = verbs.add_parser(name.split()[1], prog=f"gridsim {name}", **described)
-            add_arguments(below, name, advanced=advanced)
+            add_arguments(add_command(verbs, name, commands[name]["summary"]), name, advanced=advanced)
+
+
+def add_command(commands: Any, name: str, summary: str) -> ArgumentParser:
+    """Add the parser of a command, such as ``compare`` or ``workload slice``, that its summary describes."""
+    described = {"help": summary, "description": f"{summary[0].upper()}{summary[1:]}."}
+    below: ArgumentParser = commands.add_parser(name.split()[-1], prog=f"gridsim {name}", **described)
+    return below
 
 
 def check_names(words: Sequence[str]) -> None:
@@ -163,11 +167,14 @@ def check_names(words: Sequence[str]) -> None:
     Examples
     --------
     >>> check_names(["quote", "--walltime", "2h", "--cores", "4"])
+    >>> check_names(["compare", "--", "--odd-name.swf"])
     >>> check_names(["compare", "--cores=4"])
     Traceback (most recent call last):
         ...
     gridsim.errors.InputError: the option --cores was renamed; give --machine N (see gridsim compare --help)
     """
+    if "--" in words:  # what follows are arguments
+        words = words[: words.index("--")]
     command = ""
     for name in [word for word in words if not word.startswith("-")][:2]:
         below = [it.split()[-1] for it in declared()["command"] if it.rpartition(" ")[0] == command]
@@ -175,12 +182,10 @@ def check_names(words: Sequence[str]) -> None:
             raise UnknownNameError(f"command of gridsim {command}" if command else "command", name, below)
         command = f"{command} {name}" if command and below else command or name
     known = [it.split("/")[0] for it in options_of(command)] + ["--help", "--help-all" if command else "--version"]
-    for name in [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]:
+    for name in [word.partition("=")[0] for word in words if word.startswith("--")]:
         if not any(it.startswith(name) for it in known):
-            new, near = (
-                _renamed(name, command, known),
-                nearest(name[2:], [it[2:] for it in known if it.startswith("--")]),
-            )
+            new = _renamed(name, command, known)
+            near = nearest(name[2:], [it[2:] for it in known if it.startswith("--")])
             hint = "" if near is None else f"; did you mean --{near}?"
             what = f"unknown option {name}{hint}" if new is None else f"the option {name} was renamed; give {new}"
             raise InputError(f"{what} (see {f'gridsim {command}'.strip()} --help)")

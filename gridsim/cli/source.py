@@ -33,12 +33,11 @@ def site_changes(args: Namespace) -> list[SiteChange]:
     """Return the values of ``--add-nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
     from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
 
-    found = []
-    for name, given in (("nodes", args.add_nodes), ("add_pool", args.add_pool)):
-        option = "add-pool" if name == "add_pool" else "add-nodes"
-        found += [SiteChange(**{name: text}) for text in parse_list(given, option)]
-    found += [SiteChange(set_limit=text) for text in parse_list(args.set_limit, "set-limit", separator=None)]
-    return found
+    return [
+        *(SiteChange(nodes=text) for text in parse_list(args.add_nodes, "add-nodes")),
+        *(SiteChange(add_pool=text) for text in parse_list(args.add_pool, "add-pool")),
+        *(SiteChange(set_limit=text) for text in parse_list(args.set_limit, "set-limit", separator=None)),
+    ]
 
 
 def parse_list(given: Iterable[str] | None, option: str, *, separator: str | None = ",") -> list[str]:

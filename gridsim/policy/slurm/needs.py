@@ -218,10 +218,10 @@ def machine_of(site: Site, requests: Requests, demands: Demands, requested: Node
     partitions = np.array([np.isin(names, each.nodes) for each in site.partitions], dtype=np.uint8)
     numbered = (demands["lane"], demands["part"], demands["user"], demands["association"], demands["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
-    nobody = np.zeros((1, len(cores)), dtype=np.uint8)
-    member = np.stack([each.member for each in requested.all]) if requested.all else nobody
+    no_nodes = np.zeros((1, len(cores)), dtype=np.uint8)
+    member = np.stack([each.member for each in requested.all]) if requested.all else no_nodes
     nodes = (cores, memory, gpus, weight, now, now.copy(), partitions)
-    return NodeColumns(*nodes, member, _packed(member), counts, *_kinds_of(requested, nobody))
+    return NodeColumns(*nodes, member, _packed(member), counts, *_kinds_of(requested, no_nodes))
 
 
 def empty_nodes(site: Site) -> IntArray:
@@ -232,7 +232,7 @@ def empty_nodes(site: Site) -> IntArray:
     return np.stack([cores, np.zeros_like(cores), memory, gpus, *capped])
 
 
-def _kinds_of(requested: NodeRequests, nobody: Bytes) -> tuple[IntArray, IntArray, Bytes]:
+def _kinds_of(requested: NodeRequests, no_nodes: Bytes) -> tuple[IntArray, IntArray, Bytes]:
     """Return the rows of the kinds of nodes of each group (`NodeColumns.first`, `wanted`, `among`)."""
     first, wanted, among = [0], list[int](), list[Bytes]()
     for node_request in requested.all:
@@ -241,7 +241,7 @@ def _kinds_of(requested: NodeRequests, nobody: Bytes) -> tuple[IntArray, IntArra
             among += [nodes for nodes, _ in rows]
             wanted += [many for _, many in rows]
         first.append(len(wanted))
-    rows_of = np.stack(among) if among else nobody[:0]
+    rows_of = np.stack(among) if among else no_nodes[:0]
     return np.array([*first, first[-1]], dtype=np.int64), np.array(wanted, dtype=np.int64), rows_of
 
 

@@ -108,21 +108,21 @@ class _Nodes:
         self._parsed: dict[str, Constraint | None] = {}
 
     def node_request(self, partition: int, text: str, gpu_type: str, nodelist: str, exclude: str) -> NodeRequest:
-        nobody = np.zeros(len(self._row), dtype=np.uint8)
+        no_nodes = np.zeros(len(self._row), dtype=np.uint8)
         if text not in self._parsed:
             self._parsed[text] = constraint(text)
         wanted = self._parsed[text]
         if wanted is None:
-            return NodeRequest(nobody, never=BAD_TEXT)
+            return NodeRequest(no_nodes, never=BAD_TEXT)
         plain = self._in(partition) & self._of_type(gpu_type) & (1 - self._named(exclude)[0])
         kinds = [self._kind_of(each, wanted, plain) for each in wanted.kinds]
         possible = [each for each in kinds if each.possible()]
         if not possible:
-            return NodeRequest(nobody, never=BAD_FEATURES)
+            return NodeRequest(no_nodes, never=BAD_FEATURES)
         listed, unknown = self._named(nodelist)
         with_all = [_with_nodes(each, listed) for each in possible if not (listed & ~each.member).any()]
         if unknown or not with_all:
-            return NodeRequest(nobody, never=BAD_NODES)
+            return NodeRequest(no_nodes, never=BAD_NODES)
         member = np.bitwise_or.reduce([each.member for each in with_all])
         fewest = min(each.fewest for each in with_all)
         if len(kinds) == 1 and not fewest:

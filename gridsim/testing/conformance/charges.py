@@ -75,9 +75,9 @@ def _agreed(job: Mapping[str, Any]) -> float | None:
 def _record(workload: Workload, end: IntArray, cores: int) -> Record:
     """Return a record of jobs with the given ends (without waits if no end is given) and their requested deadlines."""
     n = len(workload)
-    nothing, nobody = np.zeros(n, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    nothing, no_rows = np.zeros(n, dtype=np.int64), np.zeros(0, dtype=np.int64)
     end = np.where(end < NEVER, end, workload.submit + workload.runtime)
-    granted = Promises(workload.deadline, nothing + NEVER, nothing, nothing > 0, nobody, nobody, nobody)
+    granted = Promises(workload.deadline, nothing + NEVER, nothing, nothing > 0, no_rows, no_rows, no_rows)
     status = np.full(n, Status.completed, dtype=np.int8)
     return Record(workload, end - workload.runtime, end, status, nothing.astype(np.int16), cores, promises=granted)
 

@@ -79,15 +79,15 @@ def demands_of(
     least = np.clip(known(nodes), 1, count)
     most = np.where(known(most_nodes) > 0, np.maximum(known(most_nodes), least), known(nodes))
     per_node = np.where(known(cores_per_node) > 0, known(cores_per_node) // np.maximum(each["cores"], 1), NO_LIMIT)
-    nobody = WordSets.none(n)
+    no_words = WordSets.none(n)
     return Demands(
         plain=none,
         tasks=count,
         each={name: column for name, column in each.items() if name == "cores" or column.any()},
         gpu=gpu // count * WHOLE_GPU,
-        gpu_kinds=WordSets.made(gpu_kinds) if gpu_kinds else nobody,
-        features=WordSets.made(features) if features else nobody,
-        partitions=nobody,
+        gpu_kinds=WordSets.made(gpu_kinds) if gpu_kinds else no_words,
+        features=WordSets.made(features) if features else no_words,
+        partitions=no_words,
         min_nodes=least,
         max_nodes=np.where(most > 0, np.maximum(most, least), NO_LIMIT),
         tasks_per_node=np.where(known(cores_per_node) > 0, np.maximum(per_node, 1), NO_LIMIT),
