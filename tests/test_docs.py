@@ -63,7 +63,15 @@ _RUN = ("gridsim ", "cd ")
 _CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
 
-COMPILED = ("tutorial-sacct.md", "howto/", "background/moldable.md", "own-slurm", "campaign-higher-load")
+COMPILED = (
+    "tutorial-sacct.md",
+    "howto/",
+    "background/moldable.md",
+    "background/engines.md",
+    "background/deadlines.md",
+    "own-slurm",
+    "campaign-higher-load",
+)
 """Beginnings of the names of examples that need seconds, or loops that no other test of the default suite compiles."""
 
 
