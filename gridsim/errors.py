@@ -77,12 +77,12 @@ def located(
 class UnknownNameError(InputError):
     """Error for a name that is not registered; contains the nearest name and the list of names."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = nearest(name, names)
+        near = nearest(str(name), names)
         hint = f"did you mean '{near}'? " if near is not None else ""
         super().__init__(f"unknown {kind} '{name}'; {hint}known: {', '.join(names) or 'none'}")
-        self.kind, self.name, self.nearest = kind, name, near
+        self.kind, self.name, self.nearest = kind, str(name), near
 
 
 def check_keys(table: Iterable[str], keys: Collection[str], where: str, file: object) -> None:

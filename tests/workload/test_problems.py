@@ -65,3 +65,9 @@ def test_a_rule_that_a_kind_does_not_have_is_refused_with_those_it_has():
         InputError, match=r"unknown rule for never-ran 'repair'; did you mean 'keep'.* error, keep, skip"
     ):
         Problems({"never-ran": "repair"})
+
+
+@pytest.mark.parametrize("rule", [1, ["repair"], {"zero-runtime": "repair"}])
+def test_a_rule_of_a_recipe_that_is_not_text_is_an_error(rule):
+    with pytest.raises(UnknownNameError, match="unknown rule for zero-runtime"):
+        Problems({"zero-runtime": rule})
