@@ -153,6 +153,13 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Nodes of the kinds that the counts look at, in one walk."""
+    kinds = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom, ast.Call)
+    return [node for node in ast.walk(tree(path)) if isinstance(node, kinds)]
+
+
 def span(node: ast.stmt | ast.expr) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
@@ -161,7 +168,7 @@ def span(node: ast.stmt | ast.expr) -> range:
 def code_lines(path: Path) -> frozenset[int]:
     """Lines with a token that is neither comment nor docstring. A statement that is only a string is a docstring."""
     prose: set[int] = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             prose.update(span(node))
     lines: set[int] = set()
@@ -268,7 +275,7 @@ def import_lines(paths: Iterable[Path]) -> int:
     found = 0
     for path in paths:
         lines: set[int] = set()
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             names = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             exports = any(isinstance(name, ast.Name) and name.id == "__all__" for name in names)
             if isinstance(node, ast.Import | ast.ImportFrom) or exports:
@@ -281,7 +288,7 @@ def named_imports(path: Path) -> list[ast.expr]:
     """Names of modules of the package in calls of ``import_module``, constants and f-strings."""
     called = [
         node.args[0]
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args
     ]
     return [name for name in called if ast.unparse(name).lstrip("f")[1:].startswith("gridsim.")]
@@ -293,7 +300,7 @@ def imports(root: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name, path in modules.items():
         wanted = {each.value for each in named_imports(path) if isinstance(each, ast.Constant)}
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 wanted.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:

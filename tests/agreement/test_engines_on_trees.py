@@ -90,6 +90,7 @@ def first_of(workload: Workload) -> Workload:
     return workload.select(slice(0, max(1, int(np.searchsorted(ends, MOST, side="right")))))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("policy", POLICIES)
 @given(
     grid=grids(largest=8),

@@ -38,7 +38,7 @@ def differing(log: Path, site: str, moments: int) -> list[tuple[float, object, o
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("moments", [23, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [100])
 def test_jobs_run_and_wait_as_in_the_log(moments: int) -> None:
     site = f"{MINI}/slurm.conf&assoc={MINI}/assoc.cfg&qos={MINI}/qos.txt"
     assert differing(MINI / "sacct.txt", site, moments) == []
