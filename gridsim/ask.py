@@ -10,10 +10,10 @@ from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.presets import policy
+from gridsim.policy.presets import site_machine
 from gridsim.questions import compare as comparing
 from gridsim.questions import quote as quoting
-from gridsim.questions.labels import labelled
+from gridsim.questions.labels import policies_of
 from gridsim.questions.replicate import default_shakes, families
 from gridsim.report.comparison import Comparison
 from gridsim.report.quotation import Quotation
@@ -26,6 +26,7 @@ def compare(
     policies: Iterable[Any] | Mapping[str, Any] = comparing.DEFAULT_POLICIES,
     *,
     platform: Platform | None = None,
+    site: Any = None,
     options: Run | None = None,
     bound: float = BOUND,
     warmup: float = 0.0,
@@ -52,7 +53,10 @@ def compare(
         the comparison, else the first one. Labels are the keys of a mapping, or the part of a text before its first
         ``=`` (``today=slurm?conf=slurm.conf``).
     platform : Platform, optional
-        The machine; by default one cluster of the size that the workload's source states.
+        The machine; by default that of *site*, else one cluster of the size that the workload's source states.
+    site : str or mapping, optional
+        The site of the policy ``site``: its ``slurm.conf`` and other files, ``"slurm.conf,qos=qos.txt"`` or a mapping
+        (`gridsim.policy.presets.site_of`). The default policies are then ``site``, ``easy`` and ``conservative``.
     options : Run, optional
         Options of all runs: overrun, instant, seed, tick.
     bound : float
@@ -92,10 +96,11 @@ def compare(
     >>> compare(jobs, ["fcfs", "easy"], platform=Platform.single(4)).metrics["easy"]["wait_mean"]
     3.0
     """
+    policies = policies_of(policies, site, default=comparing.DEFAULT_POLICIES)
+    platform = site_machine(site) if platform is None and site is not None else platform
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
-    policies = {label: policy(what) for label, what in labelled(policies).items()}
     default = shake is None
     if shake is None:
         shake = default_shakes(workload, policies.values())
@@ -118,6 +123,7 @@ def quote(
     demand: Demand | None = None,
     owner: Mapping[str, str] | None = None,
     platform: Platform | None = None,
+    site: Any = None,
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Quotation:
@@ -144,7 +150,9 @@ def quote(
         Labels of the job by name (``user``, ``account``, ``partition``, ``qos``), as in the log or in the site of a
         policy. By default the job has no user and uses the default partition.
     platform : Platform, optional
-        The machine, one cluster; by default of the size that the workload's source states.
+        The machine, one cluster; by default that of *site*, else of the size that the workload's source states.
+    site : str or mapping, optional
+        The site of the policy ``site``, as for `compare`.
     options : Run, optional
         Options of all runs: overrun, instant, seed, tick.
     progress : callable, optional
@@ -168,10 +176,10 @@ def quote(
     28.0
     """
     how: dict[str, Any] = {
-        "policies": policies,
+        "policies": policies_of(policies, site, default=quoting.DEFAULT_POLICIES),
         "deadline": deadline,
         "owner": owner,
-        "platform": platform,
+        "platform": site_machine(site) if platform is None and site is not None else platform,
         "demand": demand,
     }
     how |= {"options": options, "progress": progress}

@@ -15,8 +15,7 @@ import importlib.util
 import re
 import sys
 import typing
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -107,7 +106,7 @@ class Spec:
         for name, value in self.parameters.items():
             if isinstance(value, Spec):
                 yield name, f"{value.name}({','.join(map('='.join, value._written()))})"
-            else:
+            elif not isinstance(value, Mapping):
                 yield name, str(value)
 
 
@@ -327,23 +326,34 @@ def parse(text: str) -> Spec:
     --------
     >>> parse("backfilling?ordering=wfp3&reserve=depth(k=4)").parameters["reserve"]
     Spec(name='depth', parameters={'k': 4})
+    >>> parse("site?SchedulerParameters+=bf_interval=10,defer").parameters
+    {'SchedulerParameters+': 'bf_interval=10,defer'}
     """
     name, mark, rest = text.partition("?")
     if not mark and text.endswith(")") and not text.partition("(")[0].endswith(".py"):
         name, _, rest = text[:-1].partition("(")
     if not name:
         raise InputError(f"'{text}' has no name before the parameters")
+    raw = name.strip() in RAW and bool(mark)
     parameters: dict[str, Any] = {}
-    for part in split(rest):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
+    for part in split(rest, raw=raw):
+        key, equals, value = map(str.strip, part.partition("="))
+        if not equals or not key:
             raise InputError(f"'{part}' in '{text}' is not parameter=value")
-        parameters[key.strip()] = _value(value.strip())
+        if key in parameters:
+            raise InputError(f"'{text}' gives {key} twice; expected one value", field=key)
+        parameters[key] = value if raw else _value(value)
     return Spec(name.strip(), parameters)
 
 
-def split(text: str) -> list[str]:
-    """Split the parameters of a spec at ``&`` or ``,`` outside brackets."""
+RAW = ("slurm", "site")
+"""Policies whose parameters are only separated by ``&`` and have raw text as values."""
+
+
+def split(text: str, *, raw: bool = False) -> list[str]:
+    """Split the parameters of a spec at ``&`` or ``,`` outside brackets; raw ones at each ``&``."""
+    if raw:
+        return [part for part in text.split("&") if part.strip()]
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")
@@ -368,7 +378,7 @@ def _value(text: str) -> Any:
     return parse(text) if text.endswith(")") and "(" in text else text
 
 
-def located(text: str, folder: Path) -> str | Spec:
+def located(text: str | Spec, folder: Path) -> str | Spec:
     """Return a spec with its file names relative to *folder*; unchanged if *folder* is None.
 
     This applies to plain files with classes, also of nested specs, and to parameters that name files.
@@ -380,7 +390,7 @@ def located(text: str, folder: Path) -> str | Spec:
     >>> str(located("easy?ordering=mine.py:Mine(tie=2)", Path("recipes")))
     'easy?ordering=recipes/mine.py:Mine(tie=2)'
     """
-    spec = parse(text)
+    spec = parse(text) if isinstance(text, str) else text
     placed = _placed(spec, lambda name: str(folder / name))
     return text if placed == spec else placed
 
@@ -405,7 +415,7 @@ def files_named(text: str) -> list[str]:
     return found
 
 
-_FILES = ("file", "conf", "assoc", "qos", "usage", "reservations")
+_FILES = ("file", "conf", "assoc", "qos", "usage", "groups", "reservations")
 """Parameters that name files."""
 
 
@@ -446,9 +456,13 @@ def make(kind: str, what: Any) -> Any:
     if not isinstance(what, Spec):
         return what
     thing = find(kind, what.name)
-    known, given = parameters(thing), {current_name(thing, name): value for name, value in what.parameters.items()}
-    for name in given:
-        if name not in known:
+    known, given = parameters(thing), dict(what.parameters)
+    others = getattr(thing, "other_keys", None)
+    for name, value in what.parameters.items():
+        check_current(thing, name)
+        if others and (name not in known or (name == others and isinstance(value, str))):
+            given[others] = {**given.get(others, {}), name: given.pop(name)}
+        elif name not in known:
             raise UnknownNameError(f"parameter of {what.name}", name, known)
     values = {name: _typed(thing, name, value, what.name) for name, value in given.items()}
     try:
@@ -461,18 +475,11 @@ def make(kind: str, what: Any) -> Any:
         raise InputError(f"{what.name}: {type(error).__name__}: {error}") from error
 
 
-def current_name(thing: type, parameter: str) -> str:
-    """Return the current name of a parameter; former names are listed in ``renamed`` of the class.
-
-    Warns
-    -----
-    DeprecationWarning
-        For a former name, which will be removed in the release after the next one.
-    """
-    now: str = getattr(thing, "renamed", {}).get(parameter, parameter)
-    if now != parameter:
-        warnings.warn(f"{name_of(thing)}: {parameter} is called {now} now", DeprecationWarning, stacklevel=2)
-    return now
+def check_current(thing: type, parameter: str) -> None:
+    """Raise `InputError` for a former name of a parameter; these are listed in ``renamed`` of the class."""
+    now = getattr(thing, "renamed", {}).get(parameter)
+    if now is not None:
+        raise InputError(f"{name_of(thing)}: {parameter} was renamed; give {now}", field=parameter)
 
 
 def parameters(thing: type) -> dict[str, Any]:
@@ -501,6 +508,8 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
         kind = kind_of(name)
         if kind is not None:
             return make(kind, value)
+    if isinstance(value, str) and {int, float} & {wanted, *(wanted if isinstance(wanted, tuple) else ())}:
+        value = number if type(number := _value(value)) in (int, float) else value
     if isinstance(value, int) and abs(value) > 2**53:
         raise InputError(f"{owner}: has an integer beyond 2**53", field=name)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
@@ -520,7 +529,6 @@ def _hints(thing: type) -> dict[str, Any]:
 _PARAMETER_KIND = {
     "reserve": "reservation",
     "others": "reservation",
-    "besides": "reservation",  # former name
     "order": "heuristic",
     "inner": "admission",
     "predict": "predictor",

@@ -19,7 +19,7 @@ from gridsim.model.streams import of_replica, stream
 from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
-from gridsim.policy.presets import label_of
+from gridsim.policy.presets import label_of, of_site, site_machine, site_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.site_policy import machine, machine_of
 from gridsim.registry import Spec
@@ -87,6 +87,9 @@ class Scenario:
         For a table: a TOML file or a preset that maps columns to properties of jobs.
     memory : {"requested", "used"} or None
         For a log in SWF: the field that is used as the memory request of jobs.
+    site : str, mapping, Spec or None
+        The site of the policy ``site`` (`gridsim.policy.presets.site_of`), and the machine if neither *platform* nor
+        *cores* is given.
 
     Examples
     --------
@@ -111,15 +114,23 @@ class Scenario:
     charges: Sequence[Any] = ()
     mapping: str | None = None
     memory: str | None = None
+    site: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "policy", of_site(self.policy, self.site))
+        if self.site is not None and self.platform is None and self.cores is None:
+            object.__setattr__(self, "platform", site_machine(self.site))
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Scenario:
+    def from_toml(cls, path: str | Path, *, site: Any = None) -> Scenario:
         """Return the scenario in a scenario file.
 
         Parameters
         ----------
         path : path
             The file.
+        site : str or mapping, optional
+            The site, instead of that in the file.
 
         Returns
         -------
@@ -132,10 +143,10 @@ class Scenario:
             With the file, the key and the expected value.
         """
         path = Path(path)
-        return cls.from_mapping(read_toml(path), path=path)
+        return cls.from_mapping(read_toml(path), path=path, site=site)
 
     @classmethod
-    def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None) -> Scenario:
+    def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None, site: Any = None) -> Scenario:
         """Return the scenario in a mapping with tables ``workload`` and ``options`` and key ``policy``.
 
         The machine may be defined as in a platform file (`gridsim.model.platform_file`), or by ``platform.file``.
@@ -146,6 +157,8 @@ class Scenario:
             The tables and keys.
         path : path, optional
             The scenario file: plain files are relative to it, and errors contain its name.
+        site : str or mapping, optional
+            The site, instead of that in the mapping.
 
         Returns
         -------
@@ -153,7 +166,10 @@ class Scenario:
             The scenario.
         """
         check_keys(
-            recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path or "the recipe"
+            recipe,
+            ("workload", "options", "policy", "site", "metric", "charge", *TABLES),
+            "recipe",
+            path or "the recipe",
         )
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         for key in workload:
@@ -168,13 +184,15 @@ class Scenario:
             check_cores(workload.get("cores"))
         with located(path, field="workload.on"):
             Problems(workload.get("on"))
-        label, policy = _policy(recipe.get("policy", "easy"), path)
+        site = _site(recipe, path) if site is None else site
+        label, policy = _policy(recipe.get("policy", "easy"), path, site)
         return cls(
             file=_relative_to(workload.get("file"), path),
             model=_part(workload, "model", path, lambda it: registry.make("model", it)),
             rules=workload.get("on", {}),
             transforms=_parts(workload.get("transforms", []), "workload.transforms", path, _transform),
             policy=policy,
+            site=site,
             options=_options(recipe, path),
             platform=platform,
             users=_part(workload, "users", path, lambda it: [_transform(each) for each in with_users(it, ())]),
@@ -314,13 +332,24 @@ def _folder(path: Path | None) -> Path:
     return Path() if path is None else path.parent
 
 
-def _policy(text: Any, path: Path | None) -> tuple[str | None, str | Spec]:
+def _site(recipe: Mapping[str, Any], path: Path | None) -> str | Spec | None:
+    """Return the site of a scenario file, as text or as a table, relative to the file."""
+    given = recipe.get("site")
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        _typed("site", given, str, path)
+    with located(path, field="site"):
+        return registry.located(site_of(given), _folder(path))
+
+
+def _policy(text: Any, path: Path | None, site: Any) -> tuple[str | None, str | Spec]:
     """Return label and policy of a scenario file; the policy is created once, so that errors are raised here."""
     _typed("policy", text, str, path)
     with located(path, field="policy"):
         label, spec = label_of(text)
         policy = registry.located(spec, _folder(path))
-        make_policy(policy)
+        make_policy(policy, site)
     return label, policy
 
 

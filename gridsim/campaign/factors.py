@@ -13,6 +13,7 @@ from typing import Any
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.policy.presets import label_of as policy_label
+from gridsim.policy.presets import site_of
 
 MOST_COMBINATIONS = 1_000_000
 """Largest number of scenarios of a sweep."""
@@ -174,6 +175,8 @@ def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
         yield workload["mapping"]
     balancer = recipe.get("options", {}).get("balancer")
     specs = (recipe.get("policy"), *map(workload.get, ("model", "format", "users")), balancer)
+    if recipe.get("site"):
+        yield from _files_of(str(site_of(recipe["site"])))
     parts = (*workload.get("transforms", ()), *recipe.get("metric", ()), *recipe.get("charge", ()))
     for spec in (*specs, *parts):
         if isinstance(spec, str):

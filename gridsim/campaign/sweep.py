@@ -314,7 +314,7 @@ class Sweep:
             new = {name for name, part in parts.items() if part not in met}
             if new:  # workload and machine affect each other; a policy or options alone do not
                 alone = new <= {"policy", "options"}
-                told = {name: value for name, value in recipe.items() if name in new or not alone}
+                told = {name: value for name, value in recipe.items() if name in new or name == "site" or not alone}
                 Scenario.from_mapping(told, path=self.path)
                 met.update(parts.values())
         if not met:

@@ -22,15 +22,14 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import JobsProgress, tell  # numpy and rich: not needed for --help
     from gridsim.files import plain
     from gridsim.options import Run
-    from gridsim.policy.presets import policy
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
-    from gridsim.questions.labels import labelled
+    from gridsim.questions.labels import policies_of
     from gridsim.report.trust import as_dict
 
     options = Run(
         overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions, engine=args.engine
     )
-    policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
+    policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), told)

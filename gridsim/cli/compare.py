@@ -40,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.metrics.summary import measures_asked
     from gridsim.options import Run
-    from gridsim.policy.presets import policy
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import (
         DEFAULT_POLICIES,
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         evidence_without_flurries,
         pending_changes,
     )
-    from gridsim.questions.labels import labelled
+    from gridsim.questions.labels import policies_of
     from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
@@ -65,14 +64,15 @@ def run(args: argparse.Namespace) -> int:
         limits=args.limits,
         engine=args.engine,
     )
-    policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
+    sited = source.site(args)
+    policies = policies_of(args.policy, sited, default=DEFAULT_POLICIES)
     own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
     if changes_of_site := source.site_changes(args):
-        policies = source.with_changes(policies, changes_of_site)
+        policies = source.with_changes(policies, changes_of_site, sited)
     if args.flurries == "drop":
         args.transform = ["without-flurries", *(args.transform or ())]
-    workload, platform = source.load(args, options, policies.values())
+    workload, platform = source.load(args, options, policies.values(), changes=changes_of_site)
     if changes_of_site:  # the log is of a different machine, so its schedule is not comparable
         workload = replace(workload, logged={})
     shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake

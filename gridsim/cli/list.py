@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.kind == "policies":
         console.print(
             "A policy is a preset, a scheduler with parameters (easy?ordering=sjf), an ordering without backfilling, "
-            "or a class in a Python file: --policy file.py:Class",
+            "a variant of --site (site?KEY=VALUE), or a class in a Python file: --policy file.py:Class",
             markup=False,
         )
     return 0

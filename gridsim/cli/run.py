@@ -19,20 +19,24 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.folder import Earlier, check_inputs  # numpy and rich: not needed for --help
     from gridsim.cli.terminal import JobsProgress
     from gridsim.files import plain
-    from gridsim.policy.presets import policy
+    from gridsim.policy.presets import SITE, policy, site_machine
     from gridsim.report import notices, pools
     from gridsim.result import FILES
     from gridsim.scenario import Scenario
     from gridsim.tables import require_table
 
     require_table(args.table)
-    scenario = Scenario.from_toml(args.recipe)
+    scenario = Scenario.from_toml(args.recipe, site=source.site(args))
     scenario = replace(scenario, metrics=(*scenario.metrics, *args.metric), charges=(*scenario.charges, *args.charge))
     if args.engine is not None:
         scenario = replace(scenario, options=replace(scenario.options, engine=args.engine))
     if changes := source.site_changes(args):
-        (changed,) = source.with_changes({"policy": policy(scenario.policy)}, changes).values()
-        scenario = replace(scenario, policy=changed)
+        (changed,) = source.with_changes({"policy": policy(scenario.policy)}, changes, scenario.site).values()
+        platform = scenario.platform
+        if scenario.site is not None and platform == site_machine(scenario.site):
+            (knowing,) = source.with_changes({SITE: policy(SITE, scenario.site)}, changes).values()
+            platform = knowing.on_nodes()
+        scenario = replace(scenario, policy=changed, platform=platform)
     logs = scenario.file if isinstance(scenario.file, list | tuple) else [scenario.file]
     check_inputs(args.out, filter(None, (args.recipe, scenario.mapping, *logs)))
     if args.stream:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gridsim.model.workload import Workload
     from gridsim.options import Run
     from gridsim.policy.site_policy import SiteChange
+    from gridsim.registry import Spec
     from gridsim.workers import Workers
 
 
@@ -34,10 +35,11 @@ def site_changes(args: Namespace) -> list[SiteChange]:
     """Return the values of ``--add-nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
     from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
 
+    limits = getattr(args, "set_limit", None)
     return [
-        *(SiteChange(nodes=text) for text in parse_list(args.add_nodes, "add-nodes")),
+        *(SiteChange(add_nodes=text) for text in parse_list(args.add_nodes, "add-nodes")),
         *(SiteChange(add_pool=text) for text in parse_list(args.add_pool, "add-pool")),
-        *(SiteChange(set_limit=text) for text in parse_list(args.set_limit, "set-limit", separator=None)),
+        *(SiteChange(set_limit=text) for text in parse_list(limits, "set-limit", separator=None)),
     ]
 
 
@@ -52,12 +54,25 @@ def parse_list(given: Iterable[str] | None, option: str, *, separator: str | Non
     return [text for text in found if text]
 
 
-def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
-    """Apply changes of the site to policies with a site configuration; there must be at least one."""
+def site(args: Namespace) -> Spec | None:
+    """Return the site in ``--site``, None without the option."""
+    from gridsim.policy.presets import site_of  # numpy: not needed for --help
+
+    if not args.site:
+        return None
+    if len(args.site) > 1:
+        raise InputError("is given twice; expected one site", field="site")
+    return site_of(args.site[0])
+
+
+def with_changes(
+    policies: Mapping[str, Any], changes: Sequence[SiteChange], sited: Spec | None = None
+) -> dict[str, Any]:
+    """Apply changes of the site to policies with a site configuration; without a site, there must be at least one."""
     from gridsim.policy.site_policy import SiteChange, changed, machine_of  # numpy: not needed for --help
 
     together = reduce(SiteChange.and_then, changes, SiteChange())
-    if machine_of(policies.values()) is None:
+    if sited is None and machine_of(policies.values()) is None:
         changed(next(iter(policies.values())), together)  # raises an error
     return {label: changed(it, together) if machine_of([it]) else it for label, it in policies.items()}
 
@@ -91,6 +106,7 @@ def load(
     policies: Iterable[Any] = (),
     *,
     usual: Mapping[str, str] | None = None,
+    changes: Sequence[SiteChange] = (),
 ) -> tuple[Workload, Platform]:
     """Return the transformed workload and the machine given by the options of `add_arguments`.
 
@@ -103,6 +119,8 @@ def load(
         cancellations, jobs that were cancelled before their start are kept.
     usual : mapping of str to str, optional
         Default rules for damaged lines.
+    changes : sequence of SiteChange
+        Changes of the machine of ``--site``.
 
     Raises
     ------
@@ -120,9 +138,7 @@ def load(
         from gridsim.cli.folder import check_inputs  # numpy: not needed for --help
 
         check_inputs(args.out, input_files(args))
-    platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
-    if platform is not None and args.cores is not None:
-        raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
+    platform, sites = _given_machine(args, changes)
     policies = list(policies)
     if platform is None and args.cores is None:
         platform = machine_of(policies)
@@ -146,7 +162,25 @@ def load(
     return workload, in_pools(workload, whole, [*policies, *sites], options.partitions)
 
 
-def _given_machine(path: str) -> tuple[Platform, list[Any]]:
+def _given_machine(args: Namespace, changes: Sequence[SiteChange] = ()) -> tuple[Platform | None, list[Any]]:
+    """Return the machine of ``--platform`` or of ``--site``, and the site if a slurm.conf describes it.
+
+    The machine is None if neither gives it.
+    """
+    from gridsim.policy.presets import SITE, policy
+
+    if args.platform is not None and args.cores is not None:
+        raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
+    if args.platform is not None:
+        return machine_in(args.platform)
+    described = site(args) if args.cores is None else None
+    if described is None:
+        return None, []
+    (knowing,) = with_changes({SITE: policy(described)}, changes).values()
+    return knowing.on_nodes(), [knowing]
+
+
+def machine_in(path: str) -> tuple[Platform, list[Any]]:
     """Return the machine of a file, and the site that a slurm.conf describes."""
     from gridsim.model.platform_file import read_platform  # numpy: not needed for --help
     from gridsim.policy.presets import policy
@@ -162,19 +196,17 @@ def capacities(path: str) -> list[Capacity]:
     """Return the capacities of the clusters of the machine in ``--platform``, with or without nodes."""
     from gridsim.model.capacity import Capacity  # numpy: not needed for --help
 
-    platform, sites = _given_machine(path)
+    platform, sites = machine_in(path)
     if sites:
         return [sites[0].capacity()]
     return [it.capacity or Capacity.of([], {"cores": it.cores}) for it in platform.clusters()]
 
 
 def nodes_given(args: Namespace) -> Capacity | None:
-    """Return the nodes of the machine in ``--platform``, which define its cores; None without nodes."""
-    if args.platform is None:
+    """Return the nodes of the machine in ``--platform`` or ``--site``, which define its cores; None without nodes."""
+    platform, sites = _given_machine(args)
+    if platform is None:
         return None
-    if args.cores is not None:
-        raise InputError(f"--machine and --platform {args.platform} both give the machine; leave out one of them")
-    platform, sites = _given_machine(args.platform)
     args.cores = platform.cores
     clusters = list(platform.clusters())
     found: Capacity | None = sites[0].capacity() if sites else clusters[0].capacity if len(clusters) == 1 else None
@@ -217,6 +249,10 @@ def input_files(args: Namespace) -> Iterator[Path]:
             yield from (Path(it) for it in (value if isinstance(value, list) else [value]) if isinstance(it, str))
     for folder in filter(Path.is_dir, map(Path, logs)):
         yield from folder.iterdir()
+    if getattr(args, "site", None):
+        from gridsim.registry import files_named
+
+        yield from map(Path, files_named(str(site(args))))
     if logs and getattr(args, "mapping", None):
         from gridsim.workload.formats.table.cells import joined_files  # numpy: not needed for --help
         from gridsim.workload.formats.table.mapping import mapping_of

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     workload = read_jobs(args.schedule) if args.log is None else source.read(args.log, args)
     args.log = args.log or str(workload.provenance["source"])
     cores, origin = machine_cores(workload, args.cores)
-    origin = args.platform or origin
+    origin = args.platform or (args.site[0] if args.site else origin)
     workload = transformed(workload, args.transform or (), cores=cores)
     overrun = args.overrun or overrun_of(args.schedule)
     found = violations_of(schedule, workload, cores=cores, capacity=capacity, overrun=overrun, tolerance=args.tolerance)

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
     from gridsim.options import Run
-    from gridsim.policy.presets import policy
+    from gridsim.policy.presets import SITE, of_site, policy
     from gridsim.policy.protocols import name_of
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.changes import NOW, changes_of, site_changes
@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.report.whatif_text import as_dict
     from gridsim.result import Result
 
-    label, asked = next(iter(labelled([args.policy]).items()))
+    sited = source.site(args)
+    label, asked = next(iter(labelled([args.policy or ("easy" if sited is None else SITE)]).items()))
+    asked = of_site(asked, sited)
     scheduler = policy(asked)
     if args.halve is not None and (args.halve not in METRICS or METRICS[args.halve].better != "lower"):
         raise UnknownNameError(
@@ -55,10 +57,10 @@ def run(args: argparse.Namespace) -> int:
     tell(source.summary_lines(workload, platform), where)
     sizes = [_part(text, platform.cores) for text in source.parse_list(args.add_cores, "add-cores")]
     changes = []
-    of_site = source.site_changes(args)
-    if args.together and of_site:
-        of_site = [reduce(type(of_site[0]).and_then, of_site)]
-    grown = site_changes(workload, platform, of_site, scheduler)
+    asked_of_site = source.site_changes(args)
+    if args.together and asked_of_site:
+        asked_of_site = [reduce(type(asked_of_site[0]).and_then, asked_of_site)]
+    grown = site_changes(workload, platform, asked_of_site, scheduler)
     asked_nothing = args.halve is None and not grown  # the default changes apply only without explicit ones
     if asked_nothing or sizes or loads or estimates:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])

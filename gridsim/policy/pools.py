@@ -236,8 +236,8 @@ def changed_platform(platform: Platform, change: SiteChange) -> Platform:
         For limits, which only a site has, and for nodes and pools that the machine does not have.
     """
     if change.set_limit:
-        raise InputError("sets a limit of a Slurm site; give --policy slurm?conf=…", field="set-limit")
-    for text in filter(None, change.nodes.split(";")):
+        raise InputError("sets a limit of a Slurm site; give --site FILE and the policy site", field="set-limit")
+    for text in filter(None, change.add_nodes.split(";")):
         platform = with_nodes_of(platform, text)
     if not change.add_pool:
         return platform

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.machine.njit import listen
+from gridsim.model.platform import Platform
 from gridsim.policy.capabilities import first_of
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
@@ -108,7 +110,65 @@ PRESETS = {
 }
 
 
-def policy(what: Any) -> Any:
+SITE = "site"
+"""Name of the policy of the site that ``--site`` describes, with its files and parameters."""
+
+_SITE_KEYS = ("assoc", "qos", "usage", "groups", "reservations", "boot", "epoch", "timezone")
+"""Parameters of `Slurm` that describe a site, besides its ``slurm.conf``."""
+
+
+def site_of(given: str | Mapping[str, Any] | Spec) -> Spec:
+    """Return the policy of a site, from ``FILE[,KEY=PATH…]`` as in ``--site``, or a mapping with key ``conf``.
+
+    Raises
+    ------
+    InputError
+        Without a file, for an unknown key, and for a key that is given twice.
+
+    Examples
+    --------
+    >>> site_of("slurm.conf,assoc=assoc.cfg").parameters
+    {'conf': 'slurm.conf', 'assoc': 'assoc.cfg'}
+    """
+    if isinstance(given, Spec):
+        return given
+    if isinstance(given, str):
+        found: dict[str, str] = {}
+        for part in f"conf={given}".split(","):
+            name, equals, value = map(str.strip, part.partition("="))
+            if not equals or not value or (not found and "=" in value):
+                message = f"'{value or part}' is not FILE[,KEY=PATH…]; expected for example slurm.conf,qos=qos.txt"
+                raise InputError(message, field=SITE)
+            if name in found:
+                raise InputError(f"gives {name} twice; expected one value", field=SITE)
+            found[name] = value
+        given = found
+    for name in given:
+        if name not in ("conf", *_SITE_KEYS):
+            raise UnknownNameError("key of the site", name, ("conf", *_SITE_KEYS))
+    if "conf" not in given:
+        raise InputError("has no conf; expected the path of a slurm.conf", field=SITE)
+    return Spec("slurm", dict(given))
+
+
+def site_machine(site: Any) -> Platform:
+    """Return the machine of a site with its nodes, as for `site_of`."""
+    found: Platform = policy(SITE, site).on_nodes()
+    return found
+
+
+def of_site(what: Any, site: Any = None) -> Any:
+    """Return the policy ``site`` of a site (`site_of`) as a spec that records its changed keys; others unchanged."""
+    spec = registry.parse(label_of(what)[1]) if isinstance(what, str) else what
+    if not isinstance(spec, Spec) or spec.name != SITE:
+        return what
+    if site is None:
+        raise InputError("needs a site: --site FILE, site=FILE in Python, or the key site of a recipe", field="site")
+    described = site_of(site)
+    return Spec(described.name, {**described.parameters, **spec.parameters, "changes": spec.parameters})
+
+
+def policy(what: Any, site: str | Mapping[str, Any] | Spec | None = None) -> Any:
     """Return a scheduler from a name, specification or object.
 
     Parameters
@@ -117,6 +177,8 @@ def policy(what: Any) -> Any:
         A preset (``easy``), a scheduler with parameters (``backfilling?ordering=sjf``), a bare ordering (that ordering
         without backfilling), ``file.py:Class`` of a scheduler or an ordering, or an object of one of these kinds. A
         label before a text (``today=slurm?conf=slurm.conf``, see `label_of`) is ignored here.
+    site : str, mapping or Spec, optional
+        The site of the policy ``site``, as for `site_of`.
 
     Raises
     ------
@@ -130,6 +192,7 @@ def policy(what: Any) -> Any:
     >>> policy("wfp3")
     Backfilling(ordering=Wfp3(), reserve=Strict())
     """
+    what = of_site(what, site)
     spec = registry.parse(label_of(what)[1]) if isinstance(what, str) else what
     if not isinstance(spec, Spec):
         return _as_scheduler(what)
@@ -140,7 +203,7 @@ def policy(what: Any) -> Any:
         return registry.make("scheduler", spec)
     if spec.name.endswith(".py") or ".py:" in spec.name or registry.knows("ordering", spec.name):
         return _as_scheduler(registry.make("ordering", spec))
-    known = {*PRESETS, *registry.spellings("scheduler"), *registry.spellings("ordering")}
+    known = {SITE, *PRESETS, *registry.spellings("scheduler"), *registry.spellings("ordering")}
     raise UnknownNameError("policy", spec.name, known)
 
 
@@ -206,9 +269,10 @@ def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spe
     *known* collects the accepted names.
     """
     thing = registry.find(kind, spec.name)
-    takes, own = registry.parameters(thing), registry.current_name(thing, name)
-    if own in takes:
-        return Spec(spec.name, {**spec.parameters, own: value})
+    takes = registry.parameters(thing)
+    registry.check_current(thing, name)
+    if name in takes:
+        return Spec(spec.name, {**spec.parameters, name: value})
     known += takes
     for slot in takes:
         part_kind, part = registry.kind_of(slot), spec.parameters.get(slot)

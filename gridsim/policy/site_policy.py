@@ -17,7 +17,7 @@ class SiteChange(NamedTuple):
 
     Attributes
     ----------
-    nodes : str
+    add_nodes : str
         Nodes added or removed: ``+10``, ``gpu:+10``.
     add_pool : str
         Licences, or units of other pools: ``matlab:4``.
@@ -25,7 +25,7 @@ class SiteChange(NamedTuple):
         Limits of a Slurm site: ``qos.gpu.GrpTRES=gres/gpu=14``.
     """
 
-    nodes: str = ""
+    add_nodes: str = ""
     add_pool: str = ""
     set_limit: str = ""
 
@@ -34,8 +34,8 @@ class SiteChange(NamedTuple):
 
         Examples
         --------
-        >>> SiteChange(nodes="+1").and_then(SiteChange(nodes="gpu:+2", add_pool="matlab:4"))
-        SiteChange(nodes='+1;gpu:+2', add_pool='matlab:4', set_limit='')
+        >>> SiteChange(add_nodes="+1").and_then(SiteChange(add_nodes="gpu:+2", add_pool="matlab:4"))
+        SiteChange(add_nodes='+1;gpu:+2', add_pool='matlab:4', set_limit='')
         """
         return SiteChange(*(";".join(filter(None, pair)) for pair in zip(self, other, strict=True)))
 
@@ -81,8 +81,10 @@ def changed(policy: Any, change: SiteChange) -> Any:
         If the policy has no site, and for an invalid change.
     """
     if not capabilities_of(policy).site:
-        name = next((name for name, text in change._asdict().items() if text), "nodes").replace("nodes", "add_nodes")
-        raise InputError("needs a policy that describes its site, slurm?conf=…", field=name.replace("_", "-"))
+        name = next((name for name, text in change._asdict().items() if text), "add_nodes")
+        raise InputError(
+            "needs a policy that describes its site: --site FILE, or slurm?conf=…", field=name.replace("_", "-")
+        )
     found = policy.changed(change)
     found.machine()  # refuses what is wrong
     return found

@@ -23,10 +23,9 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.site_policy import machine_of
 from gridsim.questions.explain import Explanation, explain
-from gridsim.questions.labels import labelled
+from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
@@ -49,6 +48,7 @@ def calibrate(
     platform: Platform,
     options: Run | None = None,
     own: str | None = None,
+    site: Any = None,
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Calibration:
@@ -62,6 +62,8 @@ def calibrate(
         Policies as for `gridsim.compare`: the site's own, or candidates for it.
     own : str, optional
         Label of the site's own policy; by default the first with a site configuration.
+    site : str or mapping, optional
+        The site of the policy ``site``, as for `gridsim.compare`.
     progress : callable, optional
         Called with the label and the number of jobs released so far.
     workers : int or Workers
@@ -72,7 +74,7 @@ def calibrate(
     InputError
         If the log has no starts, or *own* is not one of the labels.
     """
-    made = {label: make_policy(what) for label, what in labelled(policies).items()}
+    made = policies_of(policies, site, default=DEFAULT_POLICIES)
     own = own_policy(made, own)
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     records = {label: result.record for label, result in results.items()}
@@ -101,10 +103,10 @@ def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:
 
 
 def own_policy(policies: Mapping[str, Any], asked: str | None = None) -> str | None:
-    """Return the label of the site's own policy: *asked*, else the first with a site configuration (``conf``).
+    """Return the label of the site's own policy: *asked*, else the first with an unchanged site configuration.
 
-    Return None if there is none. The agreement with the log is not a criterion, since a variant may agree better by
-    chance.
+    Return None if there is none: a policy with changed keys is a variant. The agreement with the log is not a
+    criterion, since a variant may agree better by chance.
 
     Raises
     ------
@@ -112,7 +114,8 @@ def own_policy(policies: Mapping[str, Any], asked: str | None = None) -> str | N
         If *asked* is not one of the labels.
     """
     if asked is None:
-        return next((label for label, made in policies.items() if machine_of([made]) is not None), None)
+        known = [label for label, made in policies.items() if machine_of([made]) is not None]
+        return next((label for label in known if not getattr(policies[label], "changes", {})), None)
     if asked not in policies:
         raise UnknownNameError("policy in --own", asked, policies)
     return asked

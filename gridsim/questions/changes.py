@@ -365,7 +365,7 @@ def _pools(policy: Any, platform: Platform) -> Mapping[str, int]:
 
 def _nodes_words(change: SiteChange, before: int, after: int) -> Iterator[str]:
     """Return text such as "2 more nodes of gpu (+12 %)", with the share of all cores."""
-    texts = [text.strip().rpartition(":") for text in change.nodes.split(";") if text.strip()]
+    texts = [text.strip().rpartition(":") for text in change.add_nodes.split(";") if text.strip()]
     for place, (partition, _, count) in enumerate(texts):
         more = counted(abs(int(count)), "more node" if int(count) >= 0 else "fewer node")
         part = f" ({percent(after / before - 1, sign=True)} cores)" if place == len(texts) - 1 else ""

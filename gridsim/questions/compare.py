@@ -22,7 +22,7 @@ from gridsim.policy.site_policy import machine, own_machine
 from gridsim.questions.calibrate import own_policy, replay_of
 from gridsim.questions.changes import changes_beside
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.labels import labelled
+from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, with_replicas
 from gridsim.questions.whatif import Pending
@@ -58,7 +58,7 @@ def compare(
     The parameters are those of `gridsim.compare`, which adds a view of the result. *families* are derived workloads on
     which the same policies run.
     """
-    made = {label: policy(what) for label, what in labelled(policies).items()}
+    made = policies_of(policies)
     workload = kept(in_site_zone(workload, made.values()), flurries)
     own = own_policy(made, own)
     measures = measures_asked(metrics, charges)

@@ -16,7 +16,7 @@ from gridsim.model.site import Notice
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.presets import checked_label, label_of
+from gridsim.policy.presets import SITE, checked_label, label_of, policy
 from gridsim.run_setup import notices_of as notices_under
 
 _WHEN = frozenset({"boot", "timezone", "epoch"})
@@ -50,6 +50,20 @@ def labelled(policies: Any) -> dict[str, Any]:
     if not named:
         raise InputError("no policy is given", field="policy")
     return named
+
+
+SITE_POLICIES = (SITE, "easy", "conservative")
+"""Default policies if a site is given."""
+
+
+def policies_of(policies: Any, site: Any = None, *, default: Sequence[str] = ()) -> dict[str, Any]:
+    """Return schedulers by label (`labelled`), with the policy ``site`` of a site (`gridsim.policy.presets.site_of`).
+
+    Without policies, or with the default ones, these are `SITE_POLICIES` if a site is given.
+    """
+    if policies is None or policies is default:
+        policies = default if site is None else SITE_POLICIES
+    return {label: policy(what, site) for label, what in labelled(policies).items()}
 
 
 def _named(policies: Iterable[Any]) -> dict[str, Any]:
@@ -108,7 +122,7 @@ def _parts(text: str) -> tuple[str, list[str]]:
     """Return name and parameters of a spec; other text, such as the ``repr`` of an object, is a name as a whole."""
     name, mark, rest = text.partition("?")
     try:
-        return name, registry.split(rest) if mark else []
+        return name, registry.split(rest, raw=name in registry.RAW) if mark else []
     except InputError:  # reported when the policy is created
         return text, []
 
@@ -116,6 +130,8 @@ def _parts(text: str) -> tuple[str, list[str]]:
 def _without(text: str, leave_out: Callable[[str], bool]) -> str:
     """Return a spec without the parameters in *leave_out*, unchanged if there are none."""
     name, parameters = _parts(text)
+    if name == SITE:  # its parameters are what differs from the site
+        return text
     kept = [part for part in parameters if not leave_out(part)]
     if len(kept) == len(parameters):
         return text

@@ -31,12 +31,11 @@ from gridsim.policy.admission.quoting import (
     search,
 )
 from gridsim.policy.capabilities import capabilities_of, search_of
-from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.policy.site_policy import machine
 from gridsim.policy.slurm.pending import RECORDED_WAIT
 from gridsim.questions.forecast import Setup, expected_start, forecast
-from gridsim.questions.labels import labelled
+from gridsim.questions.labels import policies_of
 from gridsim.questions.quotation import Alternative, Answer, Price, Quoted, State
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
@@ -76,7 +75,7 @@ def quote(
 
     Parameters and errors are those of `gridsim.quote`, which adds a view of the result.
     """
-    made = {label: make_policy(what) for label, what in labelled(policies).items()}
+    made = policies_of(policies)
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}
     sited = any(capabilities_of(setup.scheduler).site for setup in setups.values())

@@ -24,6 +24,7 @@ from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.presets import SITE, of_site, site_machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.site_policy import fitted, machine, nodes_to
 from gridsim.questions.calibrate import own_policy
@@ -42,8 +43,9 @@ def whatif(
     workload: Workload,
     changes: Sequence[Change] | None = None,
     *,
-    policy: Any = "easy",
+    policy: Any = None,
     platform: Platform | None = None,
+    site: Any = None,
     options: Run | None = None,
     now: Record | None = None,
     label: str | None = None,
@@ -67,10 +69,12 @@ def whatif(
         The jobs.
     changes : sequence of Change, optional
         Changes from `changes_of`; by default the default changes.
-    policy : str or object
-        Policy of all runs.
+    policy : str or object, optional
+        Policy of all runs; by default ``site`` if *site* is given, else ``easy``.
     platform : Platform, optional
-        The unchanged machine; by default of the size that the workload's source states.
+        The unchanged machine; by default that of *site*, else of the size that the workload's source states.
+    site : str or mapping, optional
+        The site of the policy ``site``, as for `gridsim.compare`.
     now : Record, optional
         Record of the unchanged case, if it exists.
     label : str, optional
@@ -96,6 +100,10 @@ def whatif(
     ['as it is', '70 cores (+9.4 %)', '80 cores (+25 %)', '96 cores (+50 %)', 'load times 1.2',
      'estimates 2 times better']
     """
+    policy = policy or ("easy" if site is None else SITE)
+    label = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
+    policy = of_site(policy, site)
+    platform = site_machine(site) if platform is None and site is not None else platform
     options, cuts = options or Run(), {"bound": bound, "warmup": warmup, "cooldown": cooldown}
     asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
     replicated = families(**asked, resample_load=resample_load, seed=options.seed)
@@ -107,8 +115,7 @@ def whatif(
     with crew(workers, share=[whole]) as team:
         pending = Pending.of(whole, changes, team, now=now, **how)
         pending = pending.besides(whole, team, families=replicated, both=flurries == "both", cuts=cuts, **how)
-        called = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
-        return pending.whatif(called, lenient=lenient, **cuts)
+        return pending.whatif(label, lenient=lenient, **cuts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _MOST = 8
 
 
 def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
-    """Return sentences on unknown settings, settings outside the log, and ignored settings.
+    """Return sentences on changes without effect, unknown settings, settings outside the log, and ignored settings.
 
     Unknown settings have the nearest known name; ignored settings are sorted by effect.
 
@@ -31,12 +31,17 @@ def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
     >>> sentences({"a": [Notice("PriorityWeigthAge", unknown=True, nearest="PriorityWeightAge")], "b": []})
     ['Under a: unknown to Slurm and ignored: PriorityWeigthAge (did you mean PriorityWeightAge?).']
     """
-    kinds = (_unknown, lambda it: it.unknown), (_outside, lambda it: it.outside), (_not_followed, _is_not_followed)
+    kinds: tuple[tuple[Callable[[Sequence[Notice]], str], Callable[[Notice], bool]], ...] = (
+        (_changed, lambda it: it.changed),
+        (_unknown, lambda it: it.unknown),
+        (_outside, lambda it: it.outside),
+        (_not_followed, _is_not_followed),
+    )
     return [text for text_of, kind in kinds for text in _by_label(found, text_of, kind)]
 
 
 def _is_not_followed(notice: Notice) -> bool:
-    return not (notice.unknown or notice.outside)
+    return not (notice.changed or notice.unknown or notice.outside)
 
 
 def _by_label(
@@ -49,6 +54,10 @@ def _by_label(
         if notices:
             text = text_of(notices)
             yield text if len(groups) == 1 else f"Under {listed(labels)}: {text[0].lower()}{text[1:]}"
+
+
+def _changed(notices: Sequence[Notice]) -> str:
+    return f"Changed without effect, because they are not modelled: {listed([it.text for it in notices])}."
 
 
 def _outside(notices: Sequence[Notice]) -> str:
@@ -81,6 +90,7 @@ def facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for label, notices in list(found.items())[: 1 if equal else None]:
         whose = "" if equal else f" under {label}"
         kinds: dict[str, Callable[[Notice], bool]] = {
+            "Changed without effect": lambda it: it.changed,
             "Unknown to Slurm": lambda it: it.unknown,
             "Outside the period of the log": lambda it: it.outside,
             "Settings that are not modelled": _is_not_followed,

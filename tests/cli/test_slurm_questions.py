@@ -77,9 +77,9 @@ def test_what_if_of_a_comparison_asks_the_same_sizes_of_both_policies(
     assert {"1 more node of 4 cores (+12 %)"} <= {row["change"] for row in rows}
 
 
-def test_more_nodes_are_a_parameter_of_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", str(LOG), "--policy", f"{POLICY}&more_nodes=2", "--json"]) == 0
-    assert "machine: 40 cores (slurm.conf)" in capsys.readouterr().err
+def test_added_nodes_are_a_parameter_of_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", str(LOG), "--policy", f"{POLICY}&add_nodes=2", "--json"]) == 0
+    assert "machine: 40 cores (slurm.conf, nodes 2)" in capsys.readouterr().err
 
 
 def as_of(seconds: int, path: Path) -> Path:

@@ -27,8 +27,8 @@ def site() -> Path:
     return SITE
 
 
-def policy(site: Path, conf: str = "slurm.conf") -> str:
-    return f"slurm?conf={site}/{conf}&qos={site}/qos.txt"
+def policy(site: Path) -> str:
+    return f"slurm?conf={site}/slurm.conf&qos={site}/qos.txt"
 
 
 def asked(site: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[list[Any], str]:
@@ -149,7 +149,7 @@ def test_one_node_of_each_type_is_no_line(site: Path, tmp_path: Path, capsys: py
 def test_policies_of_different_sites_run_each_on_its_own_machine(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    now, bigger = f"now={policy(site)}", f"bigger={policy(site, 'bigger.conf')}"
+    now, bigger = f"now={policy(site)}", f"bigger={policy(site)}&add_nodes=gpu:2&Licenses=matlab:5"
     command = ["compare", str(site / "sacct.txt"), "--policy", now, "--policy", bigger, "--policy", "easy"]
     assert main([*command, "--shake", "2", "--no-page", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())

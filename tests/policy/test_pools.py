@@ -215,7 +215,7 @@ def test_nodes_are_added_to_a_group_or_to_the_largest() -> None:
 
 def test_nodes_of_a_platform_are_a_change_under_any_policy() -> None:
     machine = Platform.of_nodes([gs.NodeGroup(group="thin", count=4, capacity={"cores": 8})])
-    (found,) = site_changes(log(1), machine, [SiteChange(nodes="thin:+2")], policy("easy"))
+    (found,) = site_changes(log(1), machine, [SiteChange(add_nodes="thin:+2")], policy("easy"))
     assert (found.label, found.platform.cores, found.policy) == ("2 more nodes of thin (+50 % cores)", 48, None)
 
 

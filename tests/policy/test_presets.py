@@ -127,16 +127,17 @@ def test_what_is_wrong_with_a_text_is_said(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("earlier", "now"),
+    ("text", "told"),
     [
-        ("molding?reserve=xfactor(k=2,besides=category)", "molding?reserve=xfactor(k=2,others=category)"),
-        ("moldable-combined?besides=depth(k=3)", "moldable-combined?others=depth(k=3)"),
+        ("molding?reserve=xfactor(k=2,besides=category)", "xfactor: besides was renamed; give others"),
+        ("moldable-combined?besides=depth(k=3)", "xfactor: besides was renamed; give others"),
+        ("slurm?conf=slurm.conf&nodes=gpu:1", "slurm: nodes was renamed; give add_nodes"),
+        ("slurm?conf=slurm.conf&more_nodes=1", "slurm: more_nodes was renamed; give add_nodes"),
     ],
 )
-def test_the_earlier_name_of_a_parameter_is_taken_with_a_warning(earlier: str, now: str) -> None:
-    with pytest.warns(DeprecationWarning, match="xfactor: besides is called others now"):
-        old = policy(earlier)
-    assert old == policy(now)
+def test_the_former_name_of_a_parameter_is_an_error_with_the_new_name(text: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        policy(text)
 
 
 def test_a_class_is_no_policy_but_its_object_is() -> None:

@@ -78,7 +78,7 @@ def test_a_mean_wait_is_far_from_the_log_beyond_a_factor_of_two_however_short(
 
 
 def test_the_site_s_own_policy_is_the_one_asked_for_else_the_first_that_knows_its_site() -> None:
-    known = {"easy": policy("easy"), "b": policy(f"slurm?conf={MINI}"), "a": policy(f"slurm?conf={MINI}&more_nodes=2")}
+    known = {"easy": policy("easy"), "b": policy(f"slurm?conf={MINI}"), "a": policy(f"slurm?conf={MINI}&add_nodes=2")}
     assert own_policy(known) == "b"
     assert own_policy(known, "easy") == "easy"
     assert own_policy({"easy": policy("easy")}) is None

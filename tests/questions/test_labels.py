@@ -30,14 +30,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             ["slurm?conf=a.conf", "slurm?conf=b.conf"],
         ),
         (
-            ["slurm?conf=a.conf&more_nodes=1", "slurm?conf=a.conf&more_nodes=2"],
-            ["slurm?more_nodes=1", "slurm?more_nodes=2"],
+            ["slurm?conf=a.conf&add_nodes=1", "slurm?conf=a.conf&add_nodes=2"],
+            ["slurm?add_nodes=1", "slurm?add_nodes=2"],
         ),
         (["easy?ordering=sjf", "fcfs?ordering=sjf"], ["easy?ordering=sjf", "fcfs?ordering=sjf"]),
         (["slurm?conf=a.conf", "slurm?conf=b.conf"], ["slurm?conf=a.conf", "slurm?conf=b.conf"]),
         (
-            [f"slurm?conf=a.conf&timezone=UTC&epoch=0&boot=3{more}" for more in ("", "&preempt=no", "&more_nodes=2")],
-            ["slurm", "slurm?preempt=no", "slurm?more_nodes=2"],
+            [f"slurm?conf=a.conf&timezone=UTC&epoch=0&boot=3{more}" for more in ("", "&preempt=no", "&add_nodes=2")],
+            ["slurm", "slurm?preempt=no", "slurm?add_nodes=2"],
         ),
         (
             ["easy", "slurm?conf=a.conf&assoc=who.cfg&boot=3", "slurm?conf=b.conf&assoc=who.cfg&boot=3"],
@@ -45,6 +45,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["slurm?conf=a.conf&boot=3", "slurm?conf=b.conf&boot=4"], ["slurm?conf=a.conf", "slurm?conf=b.conf"]),
         (["slurm?conf=a.conf&boot=3", "slurm?conf=a.conf&boot=4"], ["slurm?boot=3", "slurm?boot=4"]),
+        (["site", "site?PriorityWeightAge=5", "easy"], ["site", "site?PriorityWeightAge=5", "easy"]),
+        (["site?qos=who.cfg", "easy"], ["site?qos=who.cfg", "easy"]),
+        (["slurm?conf=a.conf&SchedulerParameters+=a,b[(=1", "easy"], ["slurm?SchedulerParameters+=a,b[(=1", "easy"]),
         (["depth?k=2&ordering=sjf", "depth?k=4&ordering=sjf"], ["depth?k=2", "depth?k=4"]),
         (["easy?reserve=xfactor(k=4,others=category)&k=1"], ["easy?reserve=xfactor(k=4,others=category)&k=1"]),
     ],
@@ -73,8 +76,8 @@ def test_what_stands_before_the_first_equals_sign_is_the_label() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_the_others_are_shown_as_beside_a_policy_with_a_label() -> None:
-    specs = ["today=slurm?conf=a.conf&flags=x", "slurm?conf=a.conf&flags=x&more_nodes=2"]
-    assert list(labelled(specs)) == ["today", "slurm?more_nodes=2"]
+    specs = ["today=slurm?conf=a.conf&flags=x", "slurm?conf=a.conf&flags=x&add_nodes=2"]
+    assert list(labelled(specs)) == ["today", "slurm?add_nodes=2"]
     assert list(labelled(["slurm=slurm?conf=a.conf", "slurm?conf=b.conf"])) == ["slurm", "slurm?conf=b.conf"]
 
 

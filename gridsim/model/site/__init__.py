@@ -95,6 +95,8 @@ class Site:
         Number of licences by name (``Licenses``).
     ignored : mapping of str to int
         Number of occurrences of words in its files that the simulation does not model; `notices` describes them.
+    without_effect : tuple of str
+        Changed keywords and fields that the simulation does not model.
 
     Examples
     --------
@@ -124,6 +126,7 @@ class Site:
     least_loaded: bool = False
     members: Mapping[str, frozenset[str]] | None = None
     ignored: Mapping[str, int] = field(default_factory=dict)
+    without_effect: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.nodes:
@@ -155,7 +158,7 @@ class Site:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """Contents of its files that the simulation does not model: unknown words first, then by relevance."""
-        return notices(self.ignored)
+        return (*(Notice(text, changed=True) for text in self.without_effect), *notices(self.ignored))
 
     @property
     def cores(self) -> int:

@@ -10,9 +10,11 @@ import functools
 import importlib.resources
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+
+from gridsim.errors import UnknownNameError
 
 
 class Effect(IntEnum):
@@ -69,6 +71,8 @@ class Notice:
         Defined word most similar to an unknown one; empty if none is similar.
     outside : bool
         Whether it is outside the time of the log, so that it has no effect.
+    changed : bool
+        Whether a variant of the site changes it, which has no effect.
     """
 
     text: str
@@ -77,6 +81,7 @@ class Notice:
     unknown: bool = False
     nearest: str = ""
     outside: bool = False
+    changed: bool = False
 
 
 @functools.cache
@@ -110,6 +115,27 @@ def known(section: str, word: str) -> Word | None:
     ('PriorityWeightAge', None)
     """
     return _sections()[section].get(word.lower())
+
+
+def check_known(section: str, word: str, what: str, *, besides: Iterable[str] = ()) -> Word:
+    """Return a word of a section; *besides* are further names for the error.
+
+    Raises
+    ------
+    UnknownNameError
+        If Slurm does not define it; *what* names its kind. The error lists the modelled words.
+    """
+    found = known(section, word)
+    if found is None:
+        raise UnknownNameError(
+            what, word, [*besides, *(it.name for it in _sections()[section].values() if it.followed)]
+        )
+    return found
+
+
+def sections() -> Iterable[str]:
+    """Return the kinds of lines and lists; words that begin a line are under ''."""
+    return _sections()
 
 
 def matters(section: str, word: str, value: str = "") -> bool:

@@ -7,6 +7,7 @@ Each file has a separate module. Words that are unknown, or that are relevant bu
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from gridsim.model.site import Site
 from gridsim.model.site_file.associations import read_associations, read_groups, read_qos, with_usage
 from gridsim.model.site_file.conf import GROUPS, read_slurm_conf
 from gridsim.model.site_file.reservations import SiteClock, read_reservations
-from gridsim.model.site_file.set_limits import SetLimit, set_limits
+from gridsim.model.site_file.set_limits import SetLimit, set_limits, with_qos
+from gridsim.model.site_file.settings import Setting, settings_of
 from gridsim.model.site_file.words import expanded, minutes
 
 __all__ = [
     "SetLimit",
+    "Setting",
     "SiteClock",
     "expanded",
     "minutes",
@@ -29,6 +32,7 @@ __all__ = [
     "read_site",
     "read_slurm_conf",
     "set_limits",
+    "settings_of",
 ]
 
 
@@ -39,6 +43,7 @@ def read_site(
     qos: str | Path | None = None,
     usage: str | Path | None = None,
     groups: str | Path | None = None,
+    settings: Sequence[Setting] = (),
 ) -> Site:
     """Return the site of a ``slurm.conf`` and of the contents of the accounting database.
 
@@ -54,6 +59,8 @@ def read_site(
         Output of ``sshare -alP``: the decayed usage at the start of the simulation.
     groups : path, optional
         Output of ``getent group``: members of the groups of ``AllowGroups``, which is not modelled without it.
+    settings : sequence of Setting
+        Changed keywords, and changed fields of partitions and QOS.
 
     Raises
     ------
@@ -64,7 +71,7 @@ def read_site(
     -----
     Reservations have dates; `read_reservations` adds them when the start of the simulation is known.
     """
-    site = read_slurm_conf(conf)
+    site = read_slurm_conf(conf, settings)
     ignored = Counter(site.ignored)
     if assoc is not None:
         associations, more = read_associations(assoc)
@@ -79,4 +86,4 @@ def read_site(
     if groups is not None:
         site = replace(site, members=read_groups(groups))
         del ignored[GROUPS]
-    return replace(site, ignored=dict(ignored))
+    return with_qos(replace(site, ignored=dict(ignored)), settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from gridsim.errors import InputError, located
@@ -14,12 +15,13 @@ from gridsim.model.site import Allowed, Node, Site, SitePartition
 from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
+from gridsim.model.site_file.settings import Setting, change_keywords, change_partitions
 from gridsim.model.site_file.words import ConfLine, minutes, span, weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 
-def read_slurm_conf(path: str | Path) -> Site:
-    """Return the nodes, partitions and scheduling parameters of a ``slurm.conf``.
+def read_slurm_conf(path: str | Path, settings: Sequence[Setting] = ()) -> Site:
+    """Return the nodes, partitions and scheduling parameters of a ``slurm.conf``, with changed keywords and partitions.
 
     ``Include`` lines are followed. Raises `InputError` with file, line and field.
     """
@@ -53,15 +55,22 @@ def read_slurm_conf(path: str | Path) -> Site:
         raise InputError("has no node; expected at least one line NodeName=…", path=path, field="NodeName")
     if not partitions:
         raise InputError("has no partition; expected a line PartitionName=…", path=path, field="PartitionName")
-    made = [
-        partition_of(ConfLine(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions
-    ]
-    by_default = next((name for _, name, words in partitions if words.get("default", "").upper() == "YES"), None)
+    without_effect, changed_default = change_partitions(partitions, settings)
+    made = []
+    for line, name, words in partitions:
+        with nullcontext() if line.path else located(below=f"partition.{name}"):
+            made.append(partition_of(ConfLine(line.path, line.number, words), name, nodes, ignored))
+    by_default = changed_default or next(
+        (name for _, name, words in partitions if words.get("default", "").upper() == "YES"), None
+    )
+    without_effect += change_keywords(keys, settings)
     parts = general(keys, ignored)
     known = {_spelled(text, spelled): count for text, count in ignored.items()}
+    known = {text: count for text, count in known.items() if text not in without_effect}
+    parts |= {"ignored": known, "without_effect": tuple(dict.fromkeys(without_effect))}
     default = by_default or made[0].name
     with located(path):
-        return Site(tuple(nodes), tuple(made), default_partition=default, ignored=known, **parts)
+        return Site(tuple(nodes), tuple(made), default_partition=default, **parts)
 
 
 GROUPS = "PartitionName AllowGroups"

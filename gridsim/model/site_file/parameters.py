@@ -120,7 +120,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         if key.lower() not in keys:
             return default
         value, line = keys[key.lower()]
-        return ConfLine(line.path, line.number, {key.lower(): value}).number_of(key, default)
+        return ConfLine(line.path, line.number, {key.lower(): value}).number_of(canonical("", key), default)
 
     def memory(key: str) -> int:
         return 0 if text(key).upper() == "UNLIMITED" else number(key, 0)

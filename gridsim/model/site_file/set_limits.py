@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from gridsim.model.site.tres import gpu_type, licence
 from gridsim.model.site.vocabulary import canonical
 from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS, association_fields, qos_fields
 from gridsim.model.site_file.conf import partition_of
+from gridsim.model.site_file.settings import Setting
 from gridsim.model.site_file.words import ConfLine, named, with_limits, words
 
 _FIELD = "set-limit"
@@ -83,33 +84,55 @@ def set_limits(site: Site, text: str) -> Site:
     12
     """
     for each in filter(None, (part.strip() for part in text.split(";"))):
-        site = _changed(site, SetLimit.parsed(each))
+        ignored: Counter[str] = Counter()
+        it = SetLimit.parsed(each)
+        site = set_field(site, it, ignored)
+        if ignored:
+            raise InputError(f"'{next(iter(ignored))}' is not modelled", field=it.key)
     return site
 
 
-def _changed(site: Site, it: SetLimit) -> Site:
+def with_qos(site: Site, settings: Iterable[Setting]) -> Site:
+    """Return the site with changed fields of its QOS.
+
+    Raises
+    ------
+    InputError
+        For a QOS that does not exist, and for an invalid value.
+    """
+    for it in settings:
+        if it.section == "QOS":
+            ignored: Counter[str] = Counter()
+            with located(field=str(it)):
+                site = set_field(site, SetLimit("qos", it.owner, it.key, it.value), ignored)
+            more = (*it.without_effect(), *(text for text in ignored if text not in it.without_effect()))
+            site = replace(site, without_effect=(*site.without_effect, *more))
+    return site
+
+
+def set_field(site: Site, it: SetLimit, ignored: Counter[str]) -> Site:
+    """Return the site with one limit, or another field of a QOS; count what is not modelled."""
     if it.kind == "partition":
         site.partition(it.name)  # raises for an unknown partition
-        ignored: Counter[str] = Counter()
         with located(field=it.key):
             made = partition_of(ConfLine(Path(), 0, {it.key: it.value}), it.name, [], ignored)
         value = {(field := _PARTITION[it.key.lower()]): getattr(made, field)}
         partitions = (replace(each, **value) if each.name == it.name else each for each in site.partitions)
         return replace(site, partitions=tuple(partitions))
-    if not site.enforce:
+    if not site.enforce and (it.kind != "qos" or it.key.lower() in QOS_LIMITS):
         message = f"{it}: the site does not enforce limits (AccountingStorageEnforce has no limits)"
         raise InputError(message, field=_FIELD)
     _check_resources(site, it)
     if it.kind == "qos":
         _check_known("QOS", it.name, [each.name for each in site.qos], "qos=FILE")
         return replace(
-            site, qos=tuple(_with(each, it, qos_fields) if each.name == it.name else each for each in site.qos)
+            site, qos=tuple(_with(each, it, qos_fields, ignored) if each.name == it.name else each for each in site.qos)
         )
     named_ones = [each for each in site.associations if _is_of(each, it)]
     if not named_ones:
         known = {each.user if it.kind == "user" else each.account for each in site.associations}
         _check_known(it.kind, it.name, sorted(known - {""}), "assoc=FILE")
-    changed = (_with(each, it, association_fields) if _is_of(each, it) else each for each in site.associations)
+    changed = (_with(each, it, association_fields, ignored) if _is_of(each, it) else each for each in site.associations)
     return replace(site, associations=tuple(changed))
 
 
@@ -120,11 +143,8 @@ def _is_of(each: Association, it: SetLimit) -> bool:
     return bool(each.user) and it.name in (each.user, f"{each.user}@{each.account}")
 
 
-def _with(owner: Any, it: SetLimit, fields_of: Any) -> Any:
-    ignored: Counter[str] = Counter()
+def _with(owner: Any, it: SetLimit, fields_of: Any, ignored: Counter[str]) -> Any:
     found = fields_of({it.key.lower(): it.value}, ignored)
-    if ignored:
-        raise InputError(f"'{next(iter(ignored))}' is not modelled", field=it.key)
     return replace(owner, **with_limits(found, owner.tres))
 
 

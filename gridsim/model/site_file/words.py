@@ -96,10 +96,10 @@ def span(text: str) -> range:
 class ConfLine:
     """Words of a line by key, with keys in lower case; words that are not read stay in `rest`.
 
-    `spelled` has the original spelling of the keys.
+    `spelled` has the original spelling of the keys. Without a path, the words are not from a file.
     """
 
-    def __init__(self, path: Path, number: int, words: Mapping[str, str]) -> None:
+    def __init__(self, path: Path | None, number: int | None, words: Mapping[str, str]) -> None:
         self.path, self.number = path, number
         self.rest = {key.lower(): value for key, value in words.items()}
         self.spelled = {key.lower(): key for key in words}

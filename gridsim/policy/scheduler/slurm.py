@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
 from gridsim.model.site.vocabulary import Effect
-from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits
+from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits, settings_of
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
@@ -93,12 +93,9 @@ class Slurm:
         Instant from which the periods of the scheduler are counted (``BOOT_TIME`` in ``scontrol show config``): s of
         the simulation, may be negative, or a date, which needs *epoch*. If omitted, 0; on logs with whole seconds half
         a second before, since an event of a second happened within it, not at its beginning.
-    more_nodes : int
-        Nodes added to those of the configuration, like the most frequent ones of the default partition
-        (`gridsim.model.site.Site.with_nodes`); if negative, removed.
-    nodes : str or None
-        The same by partition: ``gpu:+10`` adds nodes like the most frequent ones of that partition, ``+10`` of the
-        default one; several separated by semicolons.
+    add_nodes : str or None
+        Nodes added or, if negative, removed: ``gpu:10`` adds nodes like the most frequent ones of that partition,
+        ``10`` of the default one (`gridsim.model.site.Site.with_nodes`); several separated by semicolons.
     add_pool : str or None
         Licences added or removed: ``matlab:4``, ``matlab:-2``; several separated by semicolons.
     set_limit : str or None
@@ -108,6 +105,9 @@ class Slurm:
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
         Time zone of dates without one, such as ``Europe/Berlin``; if omitted, that of the log.
+    changes : mapping of str to str
+        Changed keywords of ``slurm.conf`` and fields of partitions and QOS, by key as in the policy ``site``
+        (`gridsim.model.site_file.settings`). Names of parameters are only recorded as changed.
     site : Site or None
         The site itself, instead of files.
 
@@ -124,31 +124,43 @@ class Slurm:
     groups: str | None = None
     reservations: str | None = None
     boot: float | str | None = None
-    more_nodes: int = 0
-    nodes: str | None = None
+    add_nodes: str | None = None
     add_pool: str | None = None
     set_limit: str | None = None
     epoch: float | None = None
     timezone: str | None = None
+    changes: Mapping[str, str] = field(default_factory=dict)
     site: Site | None = None
     _gives_way = False
+    other_keys: ClassVar[str] = "changes"
+    renamed: ClassVar[Mapping[str, str]] = {"nodes": "add_nodes", "more_nodes": "add_nodes"}
     source: ClassVar[str] = "slurm.schedmd.com: sched_config, priority_multifactor, fair_tree, cons_tres, preempt"
 
     def __post_init__(self) -> None:
+        if isinstance(self.site, str):
+            raise InputError("is not a text; give conf, the path of a slurm.conf", field="site")
         if self.site is None:
+            if self.conf is not None and "," in self.conf and not Path(self.conf).exists():
+                raise InputError(f"no file '{self.conf}'; parameters of slurm are separated by & only", field="conf")
             if self.conf is None:
                 raise InputError("is not given; slurm?conf=slurm.conf&assoc=assoc.cfg is needed", field="conf")
-            self.site = read_site(self.conf, assoc=self.assoc, qos=self.qos, usage=self.usage, groups=self.groups)
+            settings = settings_of(self.changes, [it.name for it in fields(self) if it.name not in ("changes", "site")])
+            files = {name: getattr(self, name) for name in ("assoc", "qos", "usage", "groups")}
+            self.site = read_site(self.conf, **files, settings=settings)
+        elif self.changes and self.conf is None:
+            raise InputError("change the files of a site; give conf instead of site", field="changes")
         if self.reservations is not None and not Path(self.reservations).is_file():
             raise InputError("no such file; expected the output of 'scontrol show reservation'", path=self.reservations)
 
     def __repr__(self) -> str:
         names = ("conf", "assoc", "qos", "usage", "groups", "reservations", *SiteChange._fields, "epoch", "timezone")
         given = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
-        given = given or ["site=…"]
+        given = given if self.conf else ["site=…", *given]
         if self.boot is not None:
             given.append(f"boot={self.boot!r}" if isinstance(self.boot, str) else f"boot={self.boot:g}")
-        return f"Slurm({', '.join([*given, *([f'more_nodes={self.more_nodes}'] if self.more_nodes else [])])})"
+        if self.changes:
+            given.append(f"changes={'&'.join(map('='.join, self.changes.items()))!r}")
+        return f"Slurm({', '.join(given)})"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -176,15 +188,15 @@ class Slurm:
         return self._changed(site)
 
     def _changed(self, site: Site) -> Site:
-        site = (site.changed(self.nodes) if self.nodes else site).with_nodes(self.more_nodes)
+        site = site.changed(self.add_nodes) if self.add_nodes else site
         site = site.with_licences(self.add_pool) if self.add_pool else site
         return set_limits(site, self.set_limit) if self.set_limit else site
 
     def changed(self, change: SiteChange) -> Slurm:
         """Return the policy with changed nodes, licences and limits, given as for the parameters of these names."""
-        before = SiteChange(self.nodes or "", self.add_pool or "", self.set_limit or "")
-        nodes, add_pool, set_limit = (text or None for text in before.and_then(change))
-        return replace(self, nodes=nodes, add_pool=add_pool, set_limit=set_limit)
+        before = SiteChange(self.add_nodes or "", self.add_pool or "", self.set_limit or "")
+        add_nodes, add_pool, set_limit = (text or None for text in before.and_then(change))
+        return replace(self, add_nodes=add_nodes, add_pool=add_pool, set_limit=set_limit)
 
     def binding_limits(self, record: Record) -> list[BindingLimit]:
         """Return the limits that held jobs back in a run under this policy, and are below the totals of the site."""
@@ -245,7 +257,7 @@ class Slurm:
         """Return the machine of its nodes as one cluster of cores."""
         assert self.site is not None
         found = self._changed(self.site).platform()
-        return replace(found, origin=f"{found.origin}, nodes {self.nodes}") if self.nodes else found
+        return replace(found, origin=f"{found.origin}, nodes {self.add_nodes}") if self.add_nodes else found
 
     def on_nodes(self) -> Platform:
         """Return the same machine with its nodes and licences."""
@@ -272,7 +284,8 @@ class Slurm:
         """Return the policy with more or fewer nodes, for about *cores* cores."""
         assert self.site is not None
         now = self._changed(self.site)
-        return replace(self, more_nodes=self.more_nodes + now.nodes_to(cores))
+        more = now.nodes_to(cores)
+        return self.changed(SiteChange(add_nodes=f"{more:+}")) if more else self
 
     def _booted(self, requests: Requests) -> int:
         """Return the boot, whole microseconds of the simulation."""
@@ -303,7 +316,7 @@ class Slurm:
         """
         site = self.resolved()
         if cluster.cores != site.cores:
-            why = f"has {cluster.cores} cores; the nodes of the site have {site.cores} (more_nodes=1 adds one)"
+            why = f"has {cluster.cores} cores; the nodes of the site have {site.cores} (add_nodes=1 adds one)"
             raise InputError(why, field="cluster")
         requests = cluster.requests
         self._site, self._requests, self._boot = site, requests, self._booted(requests)

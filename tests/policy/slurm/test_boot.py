@@ -39,5 +39,5 @@ def test_one_job_between_the_seconds_moves_nothing() -> None:
 
 def test_what_was_given_is_told_and_the_default_is_not() -> None:
     assert repr(Slurm(site=SITE)) == "Slurm(site=…)"
-    assert repr(Slurm(site=SITE, boot=-3, more_nodes=2)) == "Slurm(site=…, boot=-3, more_nodes=2)"
+    assert repr(Slurm(site=SITE, boot=-3, add_nodes="2")) == "Slurm(site=…, add_nodes='2', boot=-3)"
     assert isinstance(policy(Slurm(site=SITE)), Slurm)
