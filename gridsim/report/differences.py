@@ -163,6 +163,8 @@ def shortage(it: Difference) -> str:
         return f"too few jobs ({it.jobs}, at least {FEWEST_JOBS} are needed)"
     if math.isnan(it.p):
         return "all waiting falls in one eighth of the log"
+    if change.is_undetermined(it.ratio_low, it.ratio_high):
+        return f"the 95 % interval is {change.UNDETERMINED}"
     return f"the 95 % interval reaches from {_factor(it.ratio_low)} to {_factor(it.ratio_high)}"
 
 
