@@ -10,10 +10,14 @@ import numpy as np
 
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
+from gridsim.metrics.groups import by_label
 from gridsim.metrics.load_performance import Joint, joint, midnight
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
+from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.time import FloatArray, seconds
+from gridsim.model.workload import UNKNOWN
+from gridsim.questions.replay import LOG, recorded_schedule
 from gridsim.record import Record
 from gridsim.report import admission
 
@@ -95,12 +99,29 @@ class DeadlineRow:
     jobs: int
 
 
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """Jobs of a user or account; a row of ``usage.csv``. The policy ``recorded log`` is the log's own schedule.
+
+    Hours are those of the runs; ``wait_mean`` is in seconds.
+    """
+
+    kind: str
+    group: str
+    policy: str
+    jobs: int
+    core_hours: float
+    gpu_hours: float
+    wait_mean: float
+
+
 FILES: Mapping[str, type] = {
     "distributions.csv": DistributionRow,
     "over_time.csv": OverTimeRow,
     "fairness.csv": FairnessRow,
     "load.csv": LoadRow,
     "deadlines.csv": DeadlineRow,
+    "usage.csv": UsageRow,
 }
 """Files that may exist next to a page, with their row types."""
 
@@ -196,6 +217,7 @@ def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[An
         "fairness.csv": _periods(comparison),
         "load.csv": _days(comparison),
         "deadlines.csv": _deadlines(comparison),
+        "usage.csv": usage(comparison),
     }
     for name, rows in found.items():
         columns = [field.name for field in fields(FILES[name])]
@@ -244,3 +266,38 @@ def _deadlines(comparison: Evidence) -> Iterator[DeadlineRow]:
     for label, record in comparison.records.items():
         for outcome, jobs in outcomes(record, rows).items():
             yield DeadlineRow(label, outcome, int(jobs))
+
+
+def usage(comparison: Evidence) -> Iterator[UsageRow]:
+    """Yield jobs, core-hours, GPU-hours and mean wait of each account and user under each policy and in the log."""
+    record = comparison.records[comparison.baseline]
+    if comparison.of_dags:
+        return
+    log = recorded_schedule(record)
+    schedules = {**comparison.records, **({LOG: log} if log is not None else {})}
+    gpus = _gpus(record)
+    for label in ("account", "user"):
+        column = record.workload.labels.get(label)
+        if column is None or len(np.unique(column[column != UNKNOWN])) < 2:
+            continue
+        found = by_label(record, label)
+        for place, name in enumerate(found.names):
+            rows = (found.index == place) & comparison.kept
+            if not rows.any():
+                continue
+            for policy, each in schedules.items():
+                ran = rows & each.ran
+                hours = each.held[ran] / 3600
+                wait = float(each.wait[ran].mean()) if ran.any() else np.nan
+                core_hours, gpu_hours = float(each.area[ran].sum() / 3600), float((gpus[ran] * hours).sum())
+                yield UsageRow(label, name, policy, int(ran.sum()), core_hours, gpu_hours, wait)
+
+
+def _gpus(record: Record) -> FloatArray:
+    """Return the requested GPUs of each job."""
+    asked: Any = record.requested or record.workload.demands
+    total = None if asked is None else asked.total(GPU)
+    if total is not None:
+        return np.asarray(total / WHOLE_GPU, dtype=np.float64)
+    label = record.workload.labels.get("gpus")
+    return np.zeros(len(record)) if label is None else np.maximum(label, 0).astype(np.float64)

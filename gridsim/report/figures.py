@@ -247,9 +247,8 @@ def _distribution(
         for index, (label, (x, share)) in enumerate(found.items()):
             if len(x):
                 panels[label].step([x[0], *x], [0, *share], where="post", label=label, **_line(index))
-        for other in dict.fromkeys(panels.values()).keys() - {axes}:
-            x, share = found[next(iter(records))]
-            other.step(x, share, where="post", color=INK, linewidth=0.8, alpha=0.5)
+        for other in (it for it in panels.values() if it is not axes):
+            other.step(*found[next(iter(records))], where="post", color=INK, linewidth=0.8, alpha=0.5)
         if linear_to is None:
             axes.set_xscale("log")
             axes.set_xlim(1.0, max(10.0, largest))

@@ -15,9 +15,9 @@ from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
 from gridsim.report import admission, curves, figures
 from gridsim.report.differences import group_name
-from gridsim.report.markup import texts
+from gridsim.report.markup import text_table, texts
 from gridsim.report.users import inequality, large_users_held
-from gridsim.words import duration, listed, number, percent
+from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,17 +37,19 @@ class Drawing(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Figure on the page, with its caption and data file."""
+    """Figure on the page, with its text for readers who do not see it, its data file and its caption."""
 
     title: str
     text: str
     drawing: Drawing
     file: str
+    caption: str = ""
 
     def shown(self) -> Shown:
         """Return the figure in the form for the page."""
         svg = Markup(figures.svg(*self.drawing))  # matplotlib escapes its texts
-        return Shown(self.title, self.text, svg, self.file)
+        caption = self.caption or text_table("pictures", "captions").get(self.drawing.name, self.text)
+        return Shown(self.title, self.text, svg, self.file, caption)
 
 
 class Shown(NamedTuple):
@@ -57,6 +59,7 @@ class Shown(NamedTuple):
     text: str
     svg: Markup
     file: str
+    caption: str
 
 
 def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
@@ -229,11 +232,11 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
     if len(comparison.records[base]) < _FEWEST:
         return
     shares = [comparison.difference(metric, *pair) for pair in _pairs_shown(comparison)]
-    text = "Shares of jobs that finish sooner, at the same time and later; " + _shares_text(shares)
+    caption = "Shares of jobs that finish sooner, at the same time and later"
+    text = f"{caption}; {_shares_text(shares)}"
     words = ("finish sooner", "at the same time", "finish later")
-    yield Picture(
-        "Job by job", f"{text}.", Drawing(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
-    )
+    drawing = Drawing(figures.job_by_job(shares, words=words), "job-by-job")
+    yield Picture("Job by job", f"{text}.", drawing, "differences.csv", f"{caption}.")
 
 
 _FEWEST = 10
@@ -282,15 +285,24 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
                 "Intervals may exceed the figure."
             )
             picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
-            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv")
+            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv", _counts(rows, gains, loses))
     shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
-    if responses:
-        text = "Shares of jobs that end sooner, at the same time and later; " + _shares_text(shares)
-        bars = figures.job_by_job(shares, words=("end sooner", "at the same time", "end later"))
-    else:
-        text = "Shares of jobs that wait less, equally long and longer; " + _shares_text(shares)
-        bars = figures.job_by_job(shares)
-    yield Picture("Job by job", f"{text}.", Drawing(bars, "job-by-job"), "differences.csv")
+    words = (gains, "at the same time" if responses else "the same", loses)
+    caption = f"Shares of jobs that {gains}, {'at the same time and later' if responses else 'equally long and longer'}"
+    drawing = Drawing(figures.job_by_job(shares, words=words), "job-by-job")
+    text = f"{caption}; {_shares_text(shares)}."
+    yield Picture("Job by job", text, drawing, "differences.csv", f"{caption}.")
+
+
+def _counts(rows: Sequence[GroupRow], gains: str, loses: str) -> str:
+    """Return the caption of a figure of groups: how many of its comparisons have each verdict."""
+    counts = {
+        verdict: sum(row.verdict == verdict for row in rows) for verdict in ("better", "worse", "too little data")
+    }
+    found = (f"{counts['better']} significantly {gains}", f"{counts['worse']} significantly {loses}")
+    few = f"; {counts['too little data']} have too little data" if counts["too little data"] else ""
+    kind = LABELLED[rows[0].kind][1] if rows[0].kind in LABELLED else "groups"
+    return f"Of {counted(len(rows), 'comparison')} of {kind}, {found[0]} and {found[1]}{few}."
 
 
 MOST = 4
