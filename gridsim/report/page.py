@@ -140,7 +140,6 @@ def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, dr
     main = headline(comparison)
     usage = list(curves.usage(comparison))
     waits_of = tables.columns(comparison)[: tables.MOST_WAITS]
-    waits_of += [LOG] if LOG in tables.columns(comparison) and LOG not in waits_of else []
     templates = environment(
         duration=duration,
         number=number,

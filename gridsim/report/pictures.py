@@ -161,7 +161,7 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     calendar = calendar_of(comparison.records[comparison.baseline].workload.provenance)
     yield Picture(
         "Inequality of slowdowns between users",
-        _text("inequality", inequality=inequality(found)),
+        inequality(found),
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )

@@ -162,8 +162,8 @@ def page_rows(comparison: Evidence) -> list[Row]:
     return [row for row in found if not row.is_empty and row.metric.partition("[")[0] not in _OF_WAITS]
 
 
-MOST_WAITS = 4
-"""Largest number of policies in the tables of users and accounts."""
+MOST_WAITS = 5
+"""Largest number of columns of waits in the tables of users and accounts."""
 
 _OF_LOG = ("wait_", "response_", "bounded_slowdown_", "queue_length_", "utilisation", "makespan")
 """Prefixes of metrics that a recorded schedule has."""
@@ -175,9 +175,9 @@ def _logged(metric: str, numbers: Mapping[str, float]) -> Cell:
 
 
 def columns(comparison: Evidence) -> list[str]:
-    """Return the policies in the order of columns, which begin with the best one and the baseline; the log is last."""
+    """Return the policies in the order of columns: the best one, the baseline, the log if it has starts, the others."""
     log = [LOG] if recorded_schedule(comparison.records[comparison.baseline]) is not None else []
-    return [*dict.fromkeys((comparison.best, comparison.baseline, *comparison.labels)), *log]
+    return list(dict.fromkeys((comparison.best, comparison.baseline, *log, *comparison.labels)))
 
 
 def reasons(comparison: Evidence) -> tuple[list[str], list[tuple[str, list[str]]]]:

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from gridsim.record import Record
-from gridsim.report import gantt, page
+from gridsim.report import gantt, page, sentences
+from gridsim.report.caveats import caveats
 from gridsim.report.comparison import Comparison
+from gridsim.report.headline import headline
 
 JOBS = 50_000
 
@@ -32,7 +34,9 @@ def words(markup: str) -> str:
 
 def test_every_sentence_and_every_policy_is_on_the_page(comparison: Comparison, text: str) -> None:
     read = words(text)
-    for sentence in comparison.sentences():
+    main = headline(comparison)
+    assert main is not None
+    for sentence in (main.sentence, main.interval, *sentences.answer(comparison, but=main.other), *caveats(comparison)):
         assert " ".join(sentence.split()) in read
     for policy in comparison.labels:
         assert comparison.metrics[policy]["wait_mean"] > 0

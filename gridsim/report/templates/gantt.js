@@ -59,6 +59,7 @@
       whole: !pack.note,
       sizes: pack.sizes,
       shown: pack.shown,
+      opens: pack.opens,
       origin: pack.origin,
       names: pack.users || {},
       places: {},
