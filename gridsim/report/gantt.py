@@ -216,7 +216,8 @@ def _opening(record: Record, clock: _Clock, workload: Workload) -> dict[str, lis
     edges = whole(days[""].times_s)
     first, last = int(workload.submit.min()), int(workload.submit.max())
     shown = (edges[1:] > first) & (edges[:-1] <= last)
-    day = int(np.argmax(np.where(shown, days[""].values[:-1], -1.0)))
+    used = days[""].values[:-1] * np.diff(edges)  # the first and the last day may be short
+    day = int(np.argmax(np.where(shown, used, -1.0)))
     return {"opens": [max(0, int(tick)) for tick in clock.ticks(edges[day : day + 2])]}
 
 
