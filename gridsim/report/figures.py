@@ -145,6 +145,10 @@ def _thin(axes: Axes) -> None:
 
 
 _NARROW_TICKS = 4
+"""Largest number of labels of a narrow chart."""
+
+_EVERY = 4
+"""One of so many points of the first policy is drawn in the charts of the others, which keeps pages small."""
 
 
 def svg(figure: Figure, name: str) -> str:
@@ -251,7 +255,8 @@ def _distribution(
             if len(x):
                 panels[label].step([x[0], *x], [0, *share], where="post", label=label, **_line(index))
         for other in (it for it in panels.values() if it is not axes):
-            other.step(*found[next(iter(records))], where="post", color=INK, linewidth=0.8, alpha=0.5)
+            first = found[next(iter(records))]
+            other.step(first.value[::_EVERY], first.share[::_EVERY], where="post", color=INK, linewidth=0.8, alpha=0.5)
         if linear_to is None:
             axes.set_xscale("log")
             axes.set_xlim(1.0, max(10.0, largest))

@@ -285,7 +285,7 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
                 "Intervals may exceed the figure."
             )
             picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
-            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv", _counts(rows, gains, loses))
+            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv", _counts(rows))
     shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
     words = (gains, "at the same time" if responses else "the same", loses)
     caption = f"Shares of jobs that {gains}, {'at the same time and later' if responses else 'equally long and longer'}"
@@ -294,15 +294,11 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
     yield Picture("Job by job", text, drawing, "differences.csv", f"{caption}.")
 
 
-def _counts(rows: Sequence[GroupRow], gains: str, loses: str) -> str:
+def _counts(rows: Sequence[GroupRow]) -> str:
     """Return the caption of a figure of groups: how many of its comparisons have each verdict."""
-    counts = {
-        verdict: sum(row.verdict == verdict for row in rows) for verdict in ("better", "worse", "too little data")
-    }
-    found = (f"{counts['better']} significantly {gains}", f"{counts['worse']} significantly {loses}")
-    few = f"; {counts['too little data']} have too little data" if counts["too little data"] else ""
+    better, worse, few = (sum(row.verdict == it for row in rows) for it in ("better", "worse", "too little data"))
     kind = LABELLED[rows[0].kind][1] if rows[0].kind in LABELLED else "groups"
-    return f"Of {counted(len(rows), 'comparison')} of {kind}, {found[0]} and {found[1]}{few}."
+    return _text("counts", comparisons=counted(len(rows), "comparison"), kind=kind, better=better, worse=worse, few=few)
 
 
 MOST = 4
