@@ -15,7 +15,7 @@ from gridsim.metrics.load_performance import Joint, joint, midnight
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
 from gridsim.model.capacity import GPU, WHOLE_GPU
-from gridsim.model.time import FloatArray, seconds
+from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.replay import LOG, recorded_schedule
 from gridsim.record import Record
@@ -281,16 +281,21 @@ def usage(comparison: Evidence) -> Iterator[UsageRow]:
         if column is None or len(np.unique(column[column != UNKNOWN])) < 2:
             continue
         found = by_label(record, label)
+        of = np.where(comparison.kept, found.index, len(found))  # jobs that are not counted are a group at the end
+        totals = {policy: _totals(each, of, len(found), gpus) for policy, each in schedules.items()}
         for place, name in enumerate(found.names):
-            rows = (found.index == place) & comparison.kept
-            if not rows.any():
-                continue
-            for policy, each in schedules.items():
-                ran = rows & each.ran
-                hours = each.held[ran] / 3600
-                wait = float(each.wait[ran].mean()) if ran.any() else np.nan
-                core_hours, gpu_hours = float(each.area[ran].sum() / 3600), float((gpus[ran] * hours).sum())
-                yield UsageRow(label, name, policy, int(ran.sum()), core_hours, gpu_hours, wait)
+            if (of == place).any():
+                for policy, (jobs, core_hours, gpu_hours, wait) in totals.items():
+                    mean = float(wait[place] / jobs[place]) if jobs[place] else np.nan
+                    hours = float(core_hours[place]), float(gpu_hours[place])
+                    yield UsageRow(label, name, policy, int(jobs[place]), *hours, mean)
+
+
+def _totals(record: Record, of: IntArray, groups: int, gpus: FloatArray) -> tuple[FloatArray, ...]:
+    """Return jobs that ran, core-hours, GPU-hours and total wait by group."""
+    ran = record.ran
+    columns = (np.ones(int(ran.sum())), record.area[ran] / 3600, gpus[ran] * record.held[ran] / 3600, record.wait[ran])
+    return tuple(np.bincount(of[ran], weights=it, minlength=groups) for it in columns)
 
 
 def _gpus(record: Record) -> FloatArray:

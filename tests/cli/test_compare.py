@@ -264,12 +264,13 @@ def test_files_of_numbers_that_a_later_compare_has_not_go(log: Path, tmp_path: P
 
 
 @pytest.mark.long
-def test_the_page_links_to_the_numbers_of_its_pictures(tmp_path: Path) -> None:
+def test_the_page_contains_the_numbers_of_its_pictures(tmp_path: Path) -> None:
     assert compare("--jobs", "300", "--policy", "easy", "--policy", "fcfs", out=tmp_path) == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    linked = set(re.findall(r'<a href="([^"]*)"', text))
-    assert {"distributions.csv", "over_time.csv", "groups.csv"} <= linked <= names(tmp_path)
-    assert text.count("Numbers: <a") == text.count("<figcaption>")
+    linked = set(re.findall(r'<a class="numbers" href="#data-([^"]*)"', text))
+    embedded = set(re.findall(r'<a id="data-([^"]*)" download', text))
+    assert {"distributions.csv", "over_time.csv", "groups.csv"} <= linked <= embedded <= names(tmp_path)
+    assert len(re.findall('<a class="numbers"[^>]*>[^<]*</a></figcaption>', text)) == text.count("<figcaption>")
 
 
 @pytest.mark.long
