@@ -47,7 +47,7 @@ def is_far(wait: float, logged: float) -> bool:
 
 
 LOG = "recorded log"
-"""Label of the recorded schedule beside the policies."""
+"""Label of the recorded schedule in tables of policies."""
 
 
 def recorded_schedule(record: Record) -> Record | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
@@ -291,7 +292,7 @@ def usage(comparison: Evidence) -> Iterator[UsageRow]:
                     yield UsageRow(label, name, policy, int(jobs[place]), *hours, mean)
 
 
-def _totals(record: Record, of: IntArray, groups: int, gpus: FloatArray) -> tuple[FloatArray, ...]:
+def _totals(record: Record, of: IntArray, groups: int, gpus: FloatArray) -> tuple[npt.NDArray[Any], ...]:
     """Return jobs that ran, core-hours, GPU-hours and total wait by group."""
     ran = record.ran
     columns = (np.ones(int(ran.sum())), record.area[ran] / 3600, gpus[ran] * record.held[ran] / 3600, record.wait[ran])

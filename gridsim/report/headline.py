@@ -69,8 +69,8 @@ def _higher(it: Difference) -> str:
 def _interval(comparison: Evidence, it: Difference, mean: str) -> str:
     """Return the interval of the change, or why there is none, and the means with their number of jobs."""
     shown = amount_of(it)
-    values = {"policy_mean": shown(it.policy_mean), "baseline_mean": shown(it.baseline_mean)}
-    means = _text("means", mean=f"{mean[0].upper()}{mean[1:]}", it=it, **values)
+    one, other = shown(it.policy_mean), shown(it.baseline_mean)
+    means = _text("means", mean=f"{mean[0].upper()}{mean[1:]}", it=it, one=one, other=other)
     if it.same == 1:
         return means
     if math.isnan(it.p) or it.jobs < FEWEST_JOBS:
@@ -94,7 +94,7 @@ def _recommendation(comparison: Evidence, it: Difference) -> str:
             return _text("keep", base=base, mean=sentences.terms_of(comparison).mean)
         return _text("keep_for_now", base=base) if own else ""
     losing = sentences.losing_groups(comparison, best)
-    advice = _text("use_but" if losing else "use", best=best, base=base, groups=len(losing))
+    advice = _text("use_but", best=best, base=base) if losing else _text("use", best=best, base=base)
     equivalent = _equivalent(comparison)
     return f"{advice} {equivalent}" if equivalent else advice
 

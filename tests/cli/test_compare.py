@@ -251,8 +251,8 @@ def test_a_run_and_a_compare_in_the_same_folder_do_not_mix(tmp_path: Path) -> No
     assert main(["run", str(tmp_path / "recipe.toml"), "--out", str(out)]) == 0
     assert names(out) == {"jobs.csv", "metrics.json", "run.json"}
     assert compare(*SMALL, "--policy", "easy", out=out) == 0
-    tables = {"metrics.csv", "differences.csv", "groups.csv", "distributions.csv", "over_time.csv", "fairness.csv"}
-    assert names(out) == {"easy", "metrics.json", "run.json", *tables}
+    tables = ("metrics", "differences", "groups", "distributions", "over_time", "fairness", "usage")
+    assert names(out) == {"easy", "metrics.json", "run.json", *(f"{name}.csv" for name in tables)}
 
 
 def test_files_of_numbers_that_a_later_compare_has_not_go(log: Path, tmp_path: Path) -> None:

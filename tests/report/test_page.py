@@ -184,7 +184,8 @@ def test_keys_move_and_zoom(chart: Any) -> None:
     canvas.send_keys("\ue014")  # arrow right
     assert chart.execute_script("return gridsimGantt.view()")["from"] > near["from"]
     canvas.send_keys("0")
-    assert chart.execute_script("return gridsimGantt.view()") == whole
+    view = chart.execute_script("const it = gridsimGantt; return [it.view().from, it.view().to - it.data.last]")
+    assert view == [0, 0]
 
 
 def test_a_zoom_draws_a_bounded_number_of_pieces(chart: Any) -> None:
