@@ -36,7 +36,7 @@ PACKAGES = {
 CORE = ("machine", "policy", "policy/scheduler", "policy/admission", "policy/slurm", "engine", "entities")
 
 BOUNDS = {
-    "machine": 2_729,
+    "machine": 2_741,
     "policy": 2_556,
     "policy/scheduler": 2_802,
     "policy/admission": 1_627,
@@ -44,12 +44,12 @@ BOUNDS = {
     "engine": 1_713,
     "entities": 2_249,
     "workload": 9_931,
-    "model": 4_223,
-    "report, questions, cli": 10_871,
-    "metrics, campaign, top level": 8_073,
+    "model": 4_224,
+    "report, questions, cli": 11_273,
+    "metrics, campaign, top level": 8_078,
     "testing": 4_453,
-    "core": 17_985,
-    "all without testing": 51_083,
+    "core": 17_997,
+    "all without testing": 51_503,
     "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -17,7 +17,7 @@ from gridsim.report import admission, curves, figures
 from gridsim.report.differences import group_name
 from gridsim.report.markup import text_table, texts
 from gridsim.report.users import inequality, large_users_held
-from gridsim.words import counted, duration, listed, number, percent
+from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,38 +73,33 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         return
     yield Picture(
         "Waits",
-        caption_by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
-        + _text("wait_distribution", names=names),
+        _text("wait_distribution", names=names),
         Drawing(figures.waits(records, rows), "waits"),
         "distributions.csv",
     )
     if comparison.of_moldable:
         yield Picture(
             "Response times",
-            caption_by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
-            + f"Cumulative share of jobs by response, under {names}. Higher is better.",
+            f"Cumulative share of jobs by response, under {names}. Higher is better.",
             Drawing(figures.responses(records, rows), "responses"),
             "distributions.csv",
         )
     else:
         yield Picture(
             "Bounded slowdowns",
-            caption_by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
-            + f"Cumulative share of jobs by bounded slowdown, under {names}. Higher is better.",
+            f"Cumulative share of jobs by bounded slowdown, under {names}. Higher is better.",
             Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
             "distributions.csv",
         )
     yield Picture(
         "Utilisation",
-        caption_by_policy(comparison, "utilisation", "The mean utilisation is {}.", percent)
-        + f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
+        f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
         "Waiting jobs",
-        caption_by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
-        + f"Waiting jobs over time, as means of {curves.BINS} equal bins, under {names}.",
+        f"Waiting jobs over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
@@ -145,11 +140,6 @@ def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
 
 _MOST_DAYS = 1_500
 """Number of points per policy above which only some are drawn, to keep the figure readable and the file small."""
-
-
-def _few(value: float) -> str:
-    """Return a mean with three digits."""
-    return number(value) if value >= 100 else f"{value:.3g}"
 
 
 def over_users(comparison: Evidence) -> Iterator[Picture]:
@@ -301,33 +291,8 @@ def _counts(rows: Sequence[GroupRow]) -> str:
     return _text("counts", comparisons=counted(len(rows), "comparison"), kind=kind, better=better, worse=worse, few=few)
 
 
-MOST = 4
-"""Largest number of policies described individually; of more, only the first and the best."""
-
 NAMED = 3
 """Largest number of named groups; more are counted."""
-
-
-def caption_by_policy(comparison: Evidence, metric: str, text: str, shown: Callable[[float], str]) -> str:
-    """Return a sentence with a metric of each policy; empty if it is unknown.
-
-    Parameters
-    ----------
-    text : str
-        The sentence, with ``{}`` for the numbers.
-    shown : callable
-        Formats a number.
-    """
-    labels = comparison.labels
-    if len(labels) > MOST:
-        labels = list(dict.fromkeys((comparison.baseline, comparison.best)))
-    values = {label: comparison.metrics[label].get(metric, float("nan")) for label in labels}
-    if any(value != value for value in values.values()):
-        return ""
-    texts = {label: shown(value) for label, value in values.items()}
-    if len(texts) > 1 and len(set(texts.values())) == 1 and len(labels) == len(comparison.labels):
-        return text.format(f"{texts[labels[0]]} under every policy") + " "
-    return text.format(listed([f"{value} under {label}" for label, value in texts.items()])) + " "
 
 
 def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
