@@ -284,7 +284,13 @@ class Result:
         }
 
     def without_names(self) -> Result:
-        """Return the same result without names of users, accounts, jobs and tasks, which have numbers instead."""
+        """Return the same result without names of users, accounts, jobs and tasks, which have numbers instead.
+
+        Returns
+        -------
+        Result
+            A result with the names of partitions, QOS and other parts of the machine only.
+        """
         workload = self.record.workload
         names = {label: texts for label, texts in workload.names.items() if label in MACHINE_NAMES}
         tasks = None if workload.tasks is None else replace(workload.tasks, names=None)
