@@ -26,7 +26,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
-from gridsim.model.workload import Workload, frame_of_jobs
+from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
 from gridsim.record import Predictions, Record
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
@@ -282,6 +282,19 @@ class Result:
             "unit": np.array([each.unit for each in why]),
             "rule": np.array([each.rule for each in why]),
         }
+
+    def without_names(self) -> Result:
+        """Return the same result without names of users, accounts, jobs and tasks, which have numbers instead.
+
+        Returns
+        -------
+        Result
+            A result with the names of partitions, QOS and other parts of the machine only.
+        """
+        workload = self.record.workload
+        names = {label: texts for label, texts in workload.names.items() if label in MACHINE_NAMES}
+        tasks = None if workload.tasks is None else replace(workload.tasks, names=None)
+        return replace(self, record=replace(self.record, workload=replace(workload, names=names, tasks=tasks)))
 
     def to_pandas(self) -> Any:
         """Return the jobs as a pandas data frame with the columns of `jobs`, times in seconds.

@@ -91,14 +91,19 @@ def run(args: argparse.Namespace) -> int:
         near = {label: answers[label].result() for label in (policies if own is None else [own])}
         replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
+        named = {label: result.record for label, result in results.items()}
+        if args.no_names:
+            results = {label: result.without_names() for label, result in results.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, own=own, policies=policies, command=source.command(), **cuts)
+        asked = {"options": options, "own": own, "command": source.command(), "title": args.title}
+        evidence = evidence_of(results, policies=policies, **asked, **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
         cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
-        changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}
+        simulated = replace(evidence, records=named)  # sites look up users by their names
+        changes = pending_changes(simulated, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
         whatifs = tuple(each.whatif(label, **cuts, lenient=True) for label, each in changes.items())
         evidence = with_replicas(replace(evidence, replay=replay.result(), whatifs=whatifs), pending)

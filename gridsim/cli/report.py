@@ -27,12 +27,12 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.report.comparison import PAGE, Comparison
 
     folder = Path(args.out)
-    found = recorded(args.folders)
+    found = recorded(args.folders, names=not args.no_names)
     if (folder / "jobs.parquet").is_file() or (folder / "jobs.csv").is_file():
         raise InputError("is a result directory; expected another folder for the page", path=folder, field="out")
     earlier = Earlier.of(folder)
     made = _Made(folder / f".{PAGE}.parts", found)
-    comparison = Comparison.view(_evidence(found, source.command(), made))
+    comparison = Comparison.view(_evidence(found, source.command(), made, args.title))
     drawn = comparison.draw(made)
     numbers = comparison.write(folder)
     page = comparison.page(folder / PAGE, drawn=drawn)
@@ -47,13 +47,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _evidence(found: Recorded, command: str, made: _Made) -> Evidence:
+def _evidence(found: Recorded, command: str, made: _Made, title: str | None) -> Evidence:
     from gridsim.metrics.compare import Difference
     from gridsim.questions.compare import evidence_of
     from gridsim.questions.evidence import GroupRow
 
     def numbers(**there: Any) -> Evidence:
-        return evidence_of(found.results, options=found.options, command=command, **there)
+        return evidence_of(found.results, options=found.options, command=command, title=title, **there)
 
     evidence: list[Evidence] = []
 
@@ -84,7 +84,8 @@ class _Made:
         of_what: list[Any] = [versions()]
         for label, it in found.results.items():
             at = it.record.table.path.stat()  # type: ignore[attr-defined]
-            of_what.append([label, plain(it.provenance()), at.st_size, at.st_mtime_ns])
+            names = {name: list(texts) for name, texts in it.workload.names.items()}
+            of_what.append([label, plain(it.provenance()), names, at.st_size, at.st_mtime_ns])
         self._folder = folder
         self._key = hashlib.sha256(json.dumps(of_what, sort_keys=True).encode()).hexdigest()
 

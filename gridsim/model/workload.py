@@ -21,6 +21,9 @@ from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns of names as integers of the source; `UNKNOWN` if the source has no value."""
 
+MACHINE_NAMES = frozenset({"partition", "qos", "queue", "gpu_type", "licenses", "constraint", "logged_reason"})
+"""Labels whose names are those of the machine and its scheduler, not of users, accounts or jobs."""
+
 UNKNOWN = -1
 """Label of jobs without a value."""
 

@@ -113,6 +113,7 @@ def evidence_of(
     command: str = "",
     replay: Replay | None = None,
     policies: Mapping[str, Any] | None = None,
+    title: str | None = None,
     **there: Any,
 ) -> Evidence:
     """Return the comparison of existing results, with their provenance and agreement with the log.
@@ -123,6 +124,8 @@ def evidence_of(
         Policies of the results; if they have different site configurations, the comparison reports the differences.
     own : str, optional
         Label of the site's own policy, the baseline of every comparison.
+    title : str, optional
+        Title of the page; by default the name of the log.
     **there
         Existing metrics, as for `Evidence.of`.
     """
@@ -132,7 +135,7 @@ def evidence_of(
     platform = next((it for it in platforms if it.by is not None or it.pooled), first.platform)
     provenance = first.workload.provenance
     info: dict[str, Any] = {
-        "title": Path(str(provenance.get("source", "workload"))).name,
+        "title": title or Path(str(provenance.get("source", "workload"))).name,
         "workload": dict(provenance),
         "platform": _platform(platform),
         "policies": {label: result.policy for label, result in results.items()},

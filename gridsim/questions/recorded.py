@@ -17,7 +17,7 @@ from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import ALL_METRICS
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import whole
-from gridsim.model.workload import Workload
+from gridsim.model.workload import MACHINE_NAMES, Workload
 from gridsim.options import Run
 from gridsim.policy.presets import label_of
 from gridsim.record import Status
@@ -55,13 +55,15 @@ class Recorded(NamedTuple):
     versions: Mapping[str, str]
 
 
-def recorded(places: Sequence[str]) -> Recorded:
+def recorded(places: Sequence[str], *, names: bool = True) -> Recorded:
     """Return the runs in result directories; for `gridsim compare` one per policy.
 
     Parameters
     ----------
     places : sequence of str
         Folders, each with an optional label (``today=out/easy``).
+    names : bool
+        Whether to read the names of users and accounts.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def recorded(places: Sequence[str]) -> Recorded:
     held: OrderedDict[Any, npt.NDArray[Any]] = OrderedDict()
     results: dict[str, Result] = {}
     for label, folder in folders.items():
-        results[label] = _result(folder, stored[label], held, list(results.values()))
+        results[label] = _result(folder, stored[label], held, list(results.values()), named=names)
     first, *others = stored
     options = _options(stored[first], folders[first])
     for other in others:
@@ -104,7 +106,12 @@ def _labelled(places: Sequence[str], stored: dict[str, Mapping[str, Any]]) -> di
 
 
 def _result(
-    folder: Path, stored: Mapping[str, Any], held: OrderedDict[Any, npt.NDArray[Any]], earlier: Sequence[Result]
+    folder: Path,
+    stored: Mapping[str, Any],
+    held: OrderedDict[Any, npt.NDArray[Any]],
+    earlier: Sequence[Result],
+    *,
+    named: bool,
 ) -> Result:
     """Return a run, with the jobs of an earlier one if they come from the same source."""
     if "folders" in stored:
@@ -122,7 +129,7 @@ def _result(
                          field=beyond[0])  # fmt: skip
     same = next((it.workload for it in earlier if plain(it.workload.provenance) == plain(provenance)), None)
     if same is None or len(same) != table.jobs:
-        known = read_names(folder)
+        known = {label: each for label, each in read_names(folder).items() if named or label in MACHINE_NAMES}
         texts = {label: tuple(known[label].get(value, "") for value in range(max(known[label]) + 1)) for label in known}
         same = StoredWorkload(table, replace(nothing, names=texts), [name for name in names if name in _LABELS])
     return Result(StoredRecord(table, same, platform.cores), platform, stored["policy"], stored["options"])

@@ -14,8 +14,10 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.metrics.agreement import Agreement, Disagreement, ModelFailures, start_error
 from gridsim.metrics.preemption import LoggedRuns
+from gridsim.model.time import NEVER
 from gridsim.questions.explain import Explanation
 from gridsim.questions.schedules import JobSchedule
+from gridsim.record import Record, Status
 from gridsim.run_folder import read_run
 from gridsim.words import duration
 
@@ -42,6 +44,27 @@ def is_far(wait: float, logged: float) -> bool:
     """
     low, high = sorted((wait, logged))
     return high > FAR * low and high >= RESOLUTION
+
+
+LOG = "recorded log"
+"""Label of the recorded schedule in tables of policies."""
+
+
+def recorded_schedule(record: Record) -> Record | None:
+    """Return the recorded schedule of the jobs of a record; None if the log has none, or for DAG jobs.
+
+    A job that ran several times is one run from its first start to its last end.
+    """
+    workload = record.workload_given
+    start, end = workload.logged_start, workload.logged_end
+    if start is None or end is None or not workload.has_recorded_schedule or record.tasks is not None:
+        return None
+    ran = (start < NEVER) & (end < NEVER)
+    if not ran.any():
+        return None
+    status = np.where(ran, Status.completed, Status.rejected).astype(np.int8)
+    times = (np.where(ran, start, NEVER), np.where(ran, end, NEVER))
+    return Record(workload, *times, status, np.zeros(len(ran), dtype=np.int16), record.cores)
 
 
 def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:

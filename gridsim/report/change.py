@@ -21,6 +21,14 @@ EXTREME = 100.0
 ABOVE, BELOW = f"more than {times(EXTREME)}", f"less than {1 / EXTREME:g} times"
 """Texts of such bounds."""
 
+WIDE = 10.0
+"""Factor whose inverse and itself are both in intervals that are undetermined."""
+
+UNDETERMINED = "undetermined"
+"""Text of such intervals."""
+
+_ROUNDING = 1e-9
+
 _TIMES = 9.0
 """Increase relative to the base from which on it is given as a multiple of the base."""
 
@@ -36,6 +44,11 @@ class Words(NamedTuple):
 MORE = Words("less", "more", "as much")
 LONGER = Words("shorter", "longer", "as long")
 HIGHER = Words("lower", "higher", "as high")
+
+
+def is_undetermined(low: float, high: float) -> bool:
+    """Return whether an interval of a ratio contains both a reduction by 90 % and an increase by a factor of 10."""
+    return low <= (1 + _ROUNDING) / WIDE and high >= WIDE * (1 - _ROUNDING)
 
 
 def threshold(*, timed: bool = True) -> str:
@@ -75,11 +88,13 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     --------
     >>> span(-0.7, -0.5), span(-0.14, 0.1), span(0.0, 0.12, LONGER), span(3.0, 25.0)
     ('50 to 70 % less', '14 % less to 10 % more', '0 to 12 % longer', '300 % more to 26 times as much')
-    >>> span(-0.9999, 1e4), span(111, 310)
-    ('more than 99 % less to more than 100 times as much', '112 to 311 times as much')
+    >>> span(-0.9999, 8.0), span(111, 310), span(-0.9, 9.0)
+    ('more than 99 % less to 800 % more', '112 to 311 times as much', 'undetermined')
     """
     if math.isnan(low) or math.isnan(high):
         return "unknown"
+    if shown is percent and is_undetermined(1 + low, 1 + high):
+        return UNDETERMINED
     if low < 0 < high:
         return f"{_end(low, words, shown)} to {_end(high, words, shown)}"
     near, far = sorted((low, high), key=abs)
@@ -110,9 +125,11 @@ def signed_span(low: float, high: float) -> str:
 
     Examples
     --------
-    >>> signed_span(0.366, 1.032), signed_span(4e-8, 1e4)
-    ('-63 % to +3.2 %', 'below -99 % to above 100 times')
+    >>> signed_span(0.366, 1.032), signed_span(4e-8, 5.0), signed_span(0.09, 1e4)
+    ('-63 % to +3.2 %', 'below -99 % to +400 %', 'undetermined')
     """
+    if is_undetermined(low, high):
+        return UNDETERMINED
     least = f"below {signed(1 / EXTREME)}" if low < 1 / EXTREME <= high else signed(low)
     return f"{least} to {f'above {signed(EXTREME)}' if low <= EXTREME < high else signed(high)}"
 
@@ -125,6 +142,8 @@ def times_span(low: float, high: float) -> str:
     >>> times_span(1.43, 12.3), times_span(12.0, 7e6), times_span(112, 311)
     ('1.4 to 12 times', '12 to more than 100 times', '112 to 311 times')
     """
+    if is_undetermined(low, high):
+        return UNDETERMINED
     far = ABOVE if low <= EXTREME < high else times(high)
     return f"{times(low).removesuffix(' times')} to {far}"
 

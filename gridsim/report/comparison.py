@@ -175,7 +175,7 @@ class Comparison(Evidence):
     def page(self, path: str | Path, *, drawn: PageParts | None = None) -> Path:
         """Write the self-contained HTML page, atomically; return its path.
 
-        Captions name the file with the numbers of a figure, with a link if `write` has created it in the same folder.
+        The data files that `write` has created in the same folder are embedded, so that the page works alone.
 
         Parameters
         ----------
@@ -191,7 +191,8 @@ class Comparison(Evidence):
         """
         from gridsim.report.page import render  # matplotlib and Jinja2: only if a page is made
 
-        write_text(path, render(self, files={file.name for file in Path(path).parent.glob("*.csv")}, drawn=drawn))
+        files = {file.name: file.read_bytes() for file in Path(path).parent.glob("*.csv") if file.name in FILES}
+        write_text(path, render(self, files=files, drawn=drawn))
         return Path(path)
 
     def write(self, folder: str | Path) -> set[str]:

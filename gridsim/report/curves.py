@@ -7,13 +7,18 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
+from gridsim.metrics.groups import by_label
 from gridsim.metrics.load_performance import Joint, joint, midnight
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
-from gridsim.model.time import FloatArray, seconds
+from gridsim.model.capacity import GPU, WHOLE_GPU
+from gridsim.model.time import FloatArray, IntArray, seconds
+from gridsim.model.workload import UNKNOWN
+from gridsim.questions.replay import LOG, recorded_schedule
 from gridsim.record import Record
 from gridsim.report import admission
 
@@ -95,12 +100,29 @@ class DeadlineRow:
     jobs: int
 
 
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """Jobs of a user or account; a row of ``usage.csv``. The policy ``recorded log`` is the log's own schedule.
+
+    Hours are those of the runs; ``wait_mean`` is in seconds.
+    """
+
+    kind: str
+    group: str
+    policy: str
+    jobs: int
+    core_hours: float
+    gpu_hours: float
+    wait_mean: float
+
+
 FILES: Mapping[str, type] = {
     "distributions.csv": DistributionRow,
     "over_time.csv": OverTimeRow,
     "fairness.csv": FairnessRow,
     "load.csv": LoadRow,
     "deadlines.csv": DeadlineRow,
+    "usage.csv": UsageRow,
 }
 """Files that may exist next to a page, with their row types."""
 
@@ -196,6 +218,7 @@ def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[An
         "fairness.csv": _periods(comparison),
         "load.csv": _days(comparison),
         "deadlines.csv": _deadlines(comparison),
+        "usage.csv": usage(comparison),
     }
     for name, rows in found.items():
         columns = [field.name for field in fields(FILES[name])]
@@ -244,3 +267,43 @@ def _deadlines(comparison: Evidence) -> Iterator[DeadlineRow]:
     for label, record in comparison.records.items():
         for outcome, jobs in outcomes(record, rows).items():
             yield DeadlineRow(label, outcome, int(jobs))
+
+
+def usage(comparison: Evidence) -> Iterator[UsageRow]:
+    """Yield jobs, core-hours, GPU-hours and mean wait of each account and user under each policy and in the log."""
+    record = comparison.records[comparison.baseline]
+    if comparison.of_dags:
+        return
+    log = recorded_schedule(record)
+    schedules = {**comparison.records, **({LOG: log} if log is not None else {})}
+    gpus = _gpus(record)
+    for label in ("account", "user"):
+        column = record.workload.labels.get(label)
+        if column is None or len(np.unique(column[column != UNKNOWN])) < 2:
+            continue
+        found = by_label(record, label)
+        of = np.where(comparison.kept, found.index, len(found))  # jobs that are not counted are a group at the end
+        totals = {policy: _totals(each, of, len(found), gpus) for policy, each in schedules.items()}
+        for place, name in enumerate(found.names):
+            if (of == place).any():
+                for policy, (jobs, core_hours, gpu_hours, wait) in totals.items():
+                    mean = float(wait[place] / jobs[place]) if jobs[place] else np.nan
+                    hours = float(core_hours[place]), float(gpu_hours[place])
+                    yield UsageRow(label, name, policy, int(jobs[place]), *hours, mean)
+
+
+def _totals(record: Record, of: IntArray, groups: int, gpus: FloatArray) -> tuple[npt.NDArray[Any], ...]:
+    """Return jobs that ran, core-hours, GPU-hours and total wait by group."""
+    ran = record.ran
+    columns = (np.ones(int(ran.sum())), record.area[ran] / 3600, gpus[ran] * record.held[ran] / 3600, record.wait[ran])
+    return tuple(np.bincount(of[ran], weights=it, minlength=groups) for it in columns)
+
+
+def _gpus(record: Record) -> FloatArray:
+    """Return the requested GPUs of each job."""
+    asked: Any = record.requested or record.workload.demands
+    total = None if asked is None else asked.total(GPU)
+    if total is not None:
+        return np.asarray(total / WHOLE_GPU, dtype=np.float64)
+    label = record.workload.labels.get("gpus")
+    return np.zeros(len(record)) if label is None else np.maximum(label, 0).astype(np.float64)

@@ -60,24 +60,27 @@ def no_common_job(comparison: Evidence) -> list[str]:
     return [f"No job ran under {every}, so there is nothing to compare."]
 
 
-def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Findings:
+def findings(comparison: Evidence, winner: str, terms: Terms, mean: str, *, but: str | None = None) -> Findings:
     """Compare the policy with the lowest mean with each other one, in the order of comparisons.
 
     The policy is called the best only if it is significantly better than every other policy with different results.
+    The comparison with the policy *but* is left out, if it is given elsewhere.
     """
     order = [comparison.baseline, *comparison.others]
     against = [comparison.difference(comparison.headline, winner, other) for other in order if other != winner]
     clear = [it for it in against if it.verdict == "better"]
     rest = [it for it in against if it.verdict not in ("better", "equal")]
     shown, others = [], []
+    form = terms.plain if rest else terms.least
+    clear, rest = ([it for it in found if it.baseline != but] for found in (clear, rest))
     if rest and rest[0] is against[0]:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if clear:
-        lead = (terms.plain if rest else terms.least).format(policy=winner, mean=mean)
+        lead = form.format(policy=winner, mean=mean)
         shown.append(_claim(comparison, clear, terms, [] if shown else [lead]))
     elif rest and not shown:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
-    if equal := [it.baseline for it in against if it.verdict == "equal"]:
+    if equal := [it.baseline for it in against if it.verdict == "equal" and it.baseline != but]:
         others.append(f"{terms.equal} under {listed(equal)} as under {winner}.")
     others += [_not_shown(comparison, it, terms) for it in rest[:MOST]]
     if len(rest) > MOST:
@@ -133,7 +136,7 @@ def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
             f"Over all jobs that ran under both, the {terms.mean} under {it.baseline} is "
             f"{changed(turned, terms.words)} than under {it.policy} ({sure(turned, terms.words)})."
         )
-    shown = _amount_of(it)
+    shown = amount_of(it)
     means = f"({shown(it.policy_mean)} against {shown(it.baseline_mean)})"
     here = f"{changed(it, terms.words)} under {it.policy} in this log {means}"
     if it.verdict == "too little data":
@@ -163,6 +166,8 @@ def shortage(it: Difference) -> str:
         return f"too few jobs ({it.jobs}, at least {FEWEST_JOBS} are needed)"
     if math.isnan(it.p):
         return "all waiting falls in one eighth of the log"
+    if change.is_undetermined(it.ratio_low, it.ratio_high):
+        return f"the 95 % interval is {change.UNDETERMINED}"
     return f"the 95 % interval reaches from {_factor(it.ratio_low)} to {_factor(it.ratio_high)}"
 
 
@@ -178,7 +183,7 @@ def _factor(ratio: float) -> str:
 def changed(it: Difference, words: change.Words = change.MORE) -> str:
     """Return the change of the mean relative to the baseline; an amount if the ratio is undefined."""
     if math.isnan(it.ratio):
-        return change.text(it.mean, words, _amount_of(it))
+        return change.text(it.mean, words, amount_of(it))
     return change.text(it.ratio - 1, words)
 
 
@@ -191,11 +196,11 @@ def sure(it: Difference, words: change.Words = change.MORE) -> str:
 
 def _interval(it: Difference, words: change.Words) -> str:
     if math.isnan(it.ratio):
-        return change.span(it.low, it.high, words, _amount_of(it))
+        return change.span(it.low, it.high, words, amount_of(it))
     return change.span(it.ratio_low - 1, it.ratio_high - 1, words)
 
 
-def _amount_of(it: Difference) -> Callable[[float], str]:
+def amount_of(it: Difference) -> Callable[[float], str]:
     """Return the format of an amount of the metric."""
     return duration if it.metric in ("wait", "response") else "{:.3g}".format
 

@@ -42,6 +42,9 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 """Dashes of lines in the order of policies, used cyclically."""
 
+SHARED = 5
+"""Largest number of policies whose lines share a chart; more have a chart each."""
+
 INK = "#010203"
 """Colour of text and similar elements."""
 
@@ -104,6 +107,50 @@ def drawing(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
         yield figure, figure.add_subplot()
 
 
+@contextmanager
+def _panels(labels: Sequence[str]) -> Iterator[tuple[Figure, dict[str, Axes]]]:
+    """Return a figure of lines and the axes of each policy: one for at most `SHARED` policies, else one for each.
+
+    Scales are set on the first axes and apply to all. The legend, titles and outer labels are added at the end.
+    """
+    if len(labels) <= SHARED:
+        with drawing() as (figure, axes):
+            yield figure, dict.fromkeys(labels, axes)
+            legend(axes, labels)
+        return
+    rows = -(-len(labels) // 2)
+    with drawing(height=0.7 + 1.2 * rows) as (figure, axes):
+        axes.remove()
+        grid = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).flatten().tolist()
+        panels = dict(zip(labels, grid, strict=False))
+        yield figure, panels
+        for label, title in short_labels(labels).items():
+            panels[label].set_title(title, loc="left", fontsize=9.0, pad=3.0)
+        for spare in grid[len(labels) :]:
+            spare.remove()
+            grid[len(labels) - 2].tick_params(axis="x", labelbottom=True)
+        _thin(grid[0])
+        figure.supxlabel(grid[0].get_xlabel(), fontsize=10.0)
+        figure.supylabel(grid[0].get_ylabel(), fontsize=10.0)
+        grid[0].set(xlabel="", ylabel="")
+
+
+def _thin(axes: Axes) -> None:
+    """Keep every second label of the horizontal axis of a narrow chart, from the first one, if there are many."""
+    from matplotlib.ticker import FixedLocator
+
+    ticks, shown = axes.get_xticks(), axes.xaxis.get_major_formatter()
+    if isinstance(axes.xaxis.get_major_locator(), FixedLocator) and len(ticks) > _NARROW_TICKS:
+        axes.set_xticks(ticks, ["" if place % 2 else shown(tick, place) for place, tick in enumerate(ticks)])
+
+
+_NARROW_TICKS = 4
+"""Largest number of labels of a narrow chart."""
+
+_EVERY = 4
+"""One of so many points of the first policy is drawn in the charts of the others, which keeps pages small."""
+
+
 def svg(figure: Figure, name: str) -> str:
     """Return the figure as an ``<svg>`` element for the page: deterministic, with colours as CSS variables.
 
@@ -121,6 +168,9 @@ def svg(figure: Figure, name: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :].rstrip()
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"font-family: [^;\"]*; ?", "", text)  # the page has its own
+    text = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+    text = re.sub(r"\s*\n\s*", "\n", text)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'\bid="', f'id="{name}-', text)
@@ -138,67 +188,75 @@ def _variables() -> Iterator[tuple[str, str]]:
 
 def waits(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
     """Draw the share of jobs by wait, on a logarithmic axis that begins at "none"."""
-    figure = _distribution(records, lambda record: record.wait[rows], linear_to=10.0)
-    axes = figure.axes[0]
-    axes.set_xlabel("wait")
-    _duration_ticks(axes, (0, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400), linear_to=10.0)
-    return figure
+
+    def finish(axes: Axes, _: float) -> None:
+        axes.set_xlabel("wait")
+        _duration_ticks(axes, (0, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400), linear_to=10.0)
+
+    return _distribution(records, lambda record: record.wait[rows], finish, linear_to=10.0)
 
 
 def responses(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
     """Draw the share of jobs by response time, on a logarithmic axis."""
-    figure = _distribution(records, lambda record: record.response[rows], linear_to=None)
-    axes = figure.axes[0]
-    axes.set_xlabel("response")
-    known = [
-        tick for tick in (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400) if tick <= axes.get_xlim()[1]
-    ]
-    axes.set_xticks(known, [duration(tick) for tick in known])
-    axes.minorticks_off()
-    return figure
+
+    def finish(axes: Axes, _: float) -> None:
+        axes.set_xlabel("response")
+        every = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)
+        known = [tick for tick in every if tick <= axes.get_xlim()[1]]
+        axes.set_xticks(known, [duration(tick) for tick in known])
+
+    return _distribution(records, lambda record: record.response[rows], finish)
 
 
 def slowdowns(records: Mapping[str, Record], rows: Any = slice(None), *, bound: float = 10.0) -> Figure:
     """Draw the share of jobs by bounded slowdown."""
-    figure = _distribution(records, lambda record: measure(record, "bounded_slowdown", bound)[rows], linear_to=None)
-    axes = figure.axes[0]
-    axes.set_xlabel(f"bounded slowdown (bound {bound:g} s)")
-    ticks = [tick for tick in 10.0 ** np.arange(0, 9) if tick <= axes.get_xlim()[1]]
-    axes.set_xticks(ticks, ["1", *(f"{tick:,.0f}" for tick in ticks[1:])])
-    axes.minorticks_off()
-    return figure
+
+    def finish(axes: Axes, _: float) -> None:
+        axes.set_xlabel(f"bounded slowdown (bound {bound:g} s)")
+        ticks = [tick for tick in 10.0 ** np.arange(0, 9) if tick <= axes.get_xlim()[1]]
+        axes.set_xticks(ticks, ["1", *(f"{tick:,.0f}" for tick in ticks[1:])])
+
+    return _distribution(records, lambda record: measure(record, "bounded_slowdown", bound)[rows], finish)
 
 
 def schedule_lengths(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
     """Draw the share of DAG jobs by SLR."""
-    figure = _distribution(records, lambda record: measure(record, "slr")[rows], linear_to=None)
-    axes = figure.axes[0]
-    largest = axes.get_xlim()[1]
-    top = max(float(np.nanmax(line.get_xdata(), initial=1.0)) for line in axes.lines) if axes.lines else largest
-    axes.set_xlim(1.0, max(1.1, top * 1.02))
-    axes.set_xlabel("schedule length ratio (SLR)")
-    ticks = [tick for tick in (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, *10.0 ** np.arange(2, 9)) if tick <= top * 1.02]
-    if len(ticks) > _MOST_TICKS:
-        ticks = [tick for tick in 10.0 ** np.arange(0, 9) if tick <= top * 1.02]
-    axes.set_xticks(ticks, [f"{tick:,.10g}" for tick in ticks])
-    axes.minorticks_off()
-    return figure
+
+    def finish(axes: Axes, top: float) -> None:
+        axes.set_xlim(1.0, max(1.1, top * 1.02))
+        axes.set_xlabel("schedule length ratio (SLR)")
+        ticks = [tick for tick in (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, *10.0 ** np.arange(2, 9)) if tick <= top * 1.02]
+        if len(ticks) > _MOST_TICKS:
+            ticks = [tick for tick in 10.0 ** np.arange(0, 9) if tick <= top * 1.02]
+        axes.set_xticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+
+    return _distribution(records, lambda record: measure(record, "slr")[rows], finish)
 
 
 _MOST_TICKS = 9
 
 
 def _distribution(
-    records: Mapping[str, Record], values: Callable[[Record], FloatArray], *, linear_to: float | None
+    records: Mapping[str, Record],
+    values: Callable[[Record], FloatArray],
+    finish: Callable[[Axes, float], None],
+    *,
+    linear_to: float | None = None,
 ) -> Figure:
-    with drawing() as (figure, axes):
-        lowest, largest = 1.0, 1.0
-        for index, (label, record) in enumerate(records.items()):
-            x, share = distribution(values(record))
-            if not len(x):
-                continue
-            axes.step([x[0], *x], [0, *share], where="post", label=label, **_line(index))
-            lowest, largest = min(lowest, float(x[0])), max(largest, float(x[-1]))
+    """Draw the cumulative shares; *finish* labels the first axes, for the largest value.
+
+    In separate charts, a thin line is the first policy.
+    """
+    found = {label: distribution(values(record)) for label, record in records.items()}
+    largest = max((float(it.value[-1]) for it in found.values() if len(it.value)), default=1.0)
+    with _panels(list(records)) as (figure, panels):
+        axes = panels[next(iter(records))]
+        for index, (label, (x, share)) in enumerate(found.items()):
+            if len(x):
+                panels[label].step([x[0], *x], [0, *share], where="post", label=label, **_line(index))
+        for other in (it for it in panels.values() if it is not axes):
+            first = found[next(iter(records))]
+            other.step(first.value[::_EVERY], first.share[::_EVERY], where="post", color=INK, linewidth=0.8, alpha=0.5)
         if linear_to is None:
             axes.set_xscale("log")
             axes.set_xlim(1.0, max(10.0, largest))
@@ -208,14 +266,17 @@ def _distribution(
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of jobs")
         _share_ticks(axes)
-        legend(axes)
+        finish(axes, largest)
+        axes.minorticks_off()
         return figure
 
 
 def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | None = None) -> Figure:
     """Draw the busy share of the machine over time, as means of equal bins or given *courses* by policy."""
-    with drawing() as (figure, axes):
-        _over_time(axes, list(records), busy_share(records) if courses is None else courses, _calendar(records))
+    with _panels(list(records)) as (figure, panels):
+        axes = _over_time(
+            panels, list(records), busy_share(records) if courses is None else courses, _calendar(records)
+        )
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("busy share of the cores")
         _share_ticks(axes)
@@ -224,9 +285,9 @@ def utilisation(records: Mapping[str, Record], courses: Mapping[str, Steps] | No
 
 def queue(records: Mapping[str, Record]) -> Figure:
     """Draw the waiting jobs (ready tasks) over time, as means of equal bins."""
-    with drawing() as (figure, axes):
-        _over_time(axes, list(records), waiting(records), _calendar(records))
-        _count_axis(axes)
+    with _panels(list(records)) as (figure, panels):
+        axes = _over_time(panels, list(records), waiting(records), _calendar(records))
+        _count_axis(axes, figure)
         of_dags = next(iter(records.values())).tasks is not None
         axes.set_ylabel("waiting tasks" if of_dags else "waiting jobs")
         return figure
@@ -268,8 +329,8 @@ def inequality(
     calendar : Calendar, optional
         Calendar that converts seconds to dates.
     """
-    with drawing() as (figure, axes):
-        _over_time(axes, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()}, calendar)
+    with _panels(labels) as (figure, panels):
+        axes = _over_time(panels, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()}, calendar)
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("inequality between users (Gini)")
         return figure
@@ -279,8 +340,10 @@ def largest_share(
     found: Mapping[str, FairnessOverTime], labels: Sequence[str], calendar: Calendar | None = None
 ) -> Figure:
     """Draw the share of the machine held by the largest users over time; parameters as for `inequality`."""
-    with drawing() as (figure, axes):
-        _over_time(axes, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()}, calendar)
+    with _panels(labels) as (figure, panels):
+        axes = _over_time(
+            panels, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()}, calendar
+        )
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of the cores")
         _share_ticks(axes)
@@ -295,7 +358,11 @@ def _steps(edges_s: FloatArray, values: FloatArray) -> Steps:
     return Steps(edges_s, np.append(values, values[-1]))
 
 
-def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps], calendar: Calendar | None) -> None:
+def _over_time(
+    panels: Mapping[str, Axes], labels: Sequence[str], courses: Mapping[str, Steps], calendar: Calendar | None
+) -> Axes:
+    """Draw a step line per policy; return the first axes, which share their scales with the others."""
+    axes = panels[labels[0]]
     first = min((float(steps.times_s[0]) for steps in courses.values()), default=0.0)
     last = max((float(steps.times_s[-1]) for steps in courses.values()), default=1.0)
     unit, name = (1.0, "") if calendar else _time_unit(last - first)
@@ -303,13 +370,13 @@ def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps], 
         values = np.append(steps.values[:-1], steps.values[-2])
         index = labels.index(label)
         style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.4, "alpha": 0.85}
-        axes.step((steps.times_s - first) / unit, values, where="post", label=label, **style)
+        panels[label].step((steps.times_s - first) / unit, values, where="post", label=label, **style)
     axes.set_xlim(0, (last - first) / unit)
     if calendar:
         _date_ticks(axes, calendar, first, last)
     else:
         axes.set_xlabel(f"{name} since the first submission")
-    legend(axes, labels)
+    return axes
 
 
 def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> None:
@@ -330,7 +397,7 @@ def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> No
 def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores", what: str = "mean wait") -> Figure:
     """Draw the ratio of mean waits to the baseline's by group, with interval; ratios below 1 are better.
 
-    Intervals are clipped at the edges of the figure.
+    Groups without a significant difference are hollow. Intervals are clipped at the edges of the figure.
 
     Parameters
     ----------
@@ -356,7 +423,11 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
             known = np.isfinite(low) & np.isfinite(high)
             axes.hlines(y[known], np.maximum(low[known], 1e-4), high[known], color=colour, linewidth=2.4, alpha=0.55)
             marker = "osD^vP"[labels.index(policy) % 6]
-            axes.plot([row.ratio for row in own], y, marker, color=colour, markersize=5.5, label=policy)
+            clear = np.array([row.verdict in ("better", "worse") for row in own], dtype=bool)
+            ratios = np.array([row.ratio for row in own], dtype=float)
+            style: dict[str, Any] = {"color": colour, "markersize": 5.5, "linestyle": "none", "marker": marker}
+            axes.plot(ratios[clear], y[clear], label=policy, **style)
+            axes.plot(ratios[~clear], y[~clear], markerfacecolor="none", markeredgewidth=1.3, **style)
         axes.axvline(1.0, color=INK, linewidth=1)
         axes.set_xscale("log")
         _ratio_ticks(axes, rows)
@@ -501,9 +572,10 @@ def _printable(name: str) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in name)
 
 
-def _count_axis(axes: Axes) -> None:
+def _count_axis(axes: Axes, figure: Figure) -> None:
     """Scale an axis from 0; logarithmic above 10 if one line would compress the others."""
-    tops = [float(np.max(np.asarray(line.get_ydata()), initial=0.0)) for line in axes.lines]
+    lines = [line for each in figure.axes for line in each.lines]
+    tops = [float(np.max(np.asarray(line.get_ydata()), initial=0.0)) for line in lines]
     if max(tops, default=0) > 10 * max(min(tops, default=0), 10):
         axes.set_yscale("symlog", linthresh=10, linscale=0.6)
         ticks = [tick for tick in (0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if tick <= 2 * max(tops)]

@@ -29,7 +29,7 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.questions.parts import parts_of
@@ -37,6 +37,7 @@ from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.calendar import embedded
 from gridsim.report.core_assignment import CoreAssignment, assign_cores
+from gridsim.report.curves import busy_share_by
 from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
 from gridsim.report.markup import texts
 from gridsim.words import between, duration
@@ -197,10 +198,27 @@ def pack(
         **({} if bands is None else {"bands": _bands(bands), "sized": bands.sized}),
         **({"axes": nodes, "nodes": _node_names(record)} if axes else {}),
         **_dates(workload, origin, parts),
+        **_opening(records[first or next(iter(records))], clock, workload),
         "statuses": [status.name for status in Status],
         "columns": columns,
         "policies": policies,
     }
+
+
+def _opening(record: Record, clock: _Clock, workload: Workload) -> dict[str, list[int]]:
+    """Return the day with the highest utilisation as ticks, among those in which shown jobs are submitted.
+
+    Empty if the log is shorter than two days.
+    """
+    days = busy_share_by("day", {"": record})
+    if not days or not len(workload):
+        return {}
+    edges = whole(days[""].times_s)
+    first, last = int(workload.submit.min()), int(workload.submit.max())
+    shown = (edges[1:] > first) & (edges[:-1] <= last)
+    used = days[""].values[:-1] * np.diff(edges)  # the first and the last day may be short
+    day = int(np.argmax(np.where(shown, used, -1.0)))
+    return {"opens": [max(0, int(tick)) for tick in clock.ticks(edges[day : day + 2])]}
 
 
 def _of_jobs(
@@ -553,6 +571,7 @@ def _pack_tasks(
         "note": note,
         "sizes": _size_classes(record.cores),
         **_dates(record.workload, origin, [each.select(shown) for each in rigid.values()]),
+        **_opening(records[first or next(iter(records))], clock, common.workload),
         "clusters": [{"name": cluster.name, "cores": cluster.cores} for cluster in clusters],
         "levels": [[between[one.name, other.name] for other in clusters] for one in clusters],
         "power": network.delay_levels_power or 0,

@@ -6,8 +6,9 @@ For the figures see `gridsim.report.pictures`.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,16 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.pools import PARTITION
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.questions.explain import explain, waits
+from gridsim.questions.replay import LOG
 from gridsim.questions.schedules import JobSchedule
 from gridsim.report import (
     admission,
     caveats,
     change,
+    curves,
     differences,
     explain_text,
+    figures,
     flurries_text,
     gantt,
     notices,
@@ -34,7 +38,19 @@ from gridsim.report import (
     tables,
     whatif_text,
 )
-from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style, texts
+from gridsim.report.headline import headline
+from gridsim.report.markup import (
+    TEMPLATES,
+    breakable,
+    environment,
+    p_shown,
+    prose,
+    ratio_shown,
+    style,
+    text_table,
+    texts,
+)
+from gridsim.report.policy_descriptions import base_names, descriptions
 from gridsim.report.trust import trust
 from gridsim.words import between, counted, duration, listed, number, percent, together
 from gridsim.workload.problems import KINDS, Problem, option
@@ -95,7 +111,7 @@ def draw(comparison: Evidence, made: Callable[[str, Callable[[], Any]], Any] | N
 
     def drawn(name: str, every: Callable[[], Iterable[pictures.Picture]]) -> list[pictures.Shown]:
         found = made(name, lambda: [one.shown() for one in every()])
-        return [pictures.Shown(title, text, Markup(svg), file) for title, text, svg, file in found]
+        return [pictures.Shown(title, text, Markup(svg), *rest) for title, text, svg, *rest in found]
 
     return PageParts(
         drawn("pictures", lambda: pictures.pictures(comparison, rows)),
@@ -110,17 +126,20 @@ def _at_once(_: str, work: Callable[[], Any]) -> Any:
     return work()
 
 
-def render(comparison: Evidence, *, files: Collection[str] = (), drawn: PageParts | None = None) -> str:
+def render(comparison: Evidence, *, files: Mapping[str, bytes] | None = None, drawn: PageParts | None = None) -> str:
     """Return the text of the page.
 
     Parameters
     ----------
-    files : collection of str
-        Data files in the folder of the page, which are linked; others are only named.
+    files : mapping of str to bytes
+        Data files by name, which are embedded; others are only named.
     drawn : PageParts, optional
         Result of `draw`, if it exists.
     """
     drawn, known = drawn or draw(comparison), trust(comparison)
+    main = headline(comparison)
+    usage = list(curves.usage(comparison))
+    waits_of = tables.columns(comparison)[: tables.MOST_WAITS]
     templates = environment(
         duration=duration,
         number=number,
@@ -140,10 +159,12 @@ def render(comparison: Evidence, *, files: Collection[str] = (), drawn: PagePart
         comparison=comparison,
         title=str(comparison.info.get("title") or "comparison"),
         lead=list(_lead(comparison)),
+        policies=descriptions(comparison.info),
+        main=main,
         differences=better_first(comparison.differences),
         warnings=() if known is None else known.warnings,
         answer=[
-            *sentences.answer(comparison),
+            *sentences.answer(comparison, but=None if main is None else main.other),
             *replicas_text.answer(comparison),
             *flurries_text.answer(comparison),
         ],
@@ -154,7 +175,14 @@ def render(comparison: Evidence, *, files: Collection[str] = (), drawn: PagePart
         ],
         replicas_head=replicas_text.HEAD,
         caveats=caveats.caveats(comparison),
-        table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, measures=comparison.measures),
+        table=tables.page_rows(comparison),
+        columns=tables.columns(comparison),
+        log=LOG,
+        reasons=tables.reasons(comparison),
+        usage=tables.usage(usage, waits_of),
+        waits_of=waits_of,
+        with_gpus=any(row.gpu_hours > 0 for row in usage),
+        notes=_notes(comparison),
         by_weight=robustness.categories(comparison),
         of_deadlines=admission.of_deadlines(comparison),
         same_jobs=comparison.comparable,
@@ -168,7 +196,7 @@ def render(comparison: Evidence, *, files: Collection[str] = (), drawn: PagePart
         what_if_columns=list(whatif_text.SHOWN.values()),
         what_if_note=whatif_text.NOTE,
         example=drawn.example,
-        files=files,
+        files=embedded_files(files or {}),
         clear_groups=_clear_groups(comparison),
         facts=list(_facts(comparison.info)),
         problems=list(_problems(comparison.info.get("workload", {}))),
@@ -182,9 +210,36 @@ def render(comparison: Evidence, *, files: Collection[str] = (), drawn: PagePart
     )
 
 
+MOST_EMBEDDED = 500_000
+"""Size of a compressed data file above which it is not embedded, bytes."""
+
+
+def embedded_files(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the data files compressed (gzip) as base64 text; an empty text for those that are too large."""
+    packed = {name: gzip.compress(data, 9, mtime=0) for name, data in sorted(files.items())}
+    return {
+        name: base64.b64encode(data).decode("ascii") if len(data) <= MOST_EMBEDDED else ""
+        for name, data in packed.items()
+    }
+
+
+def _notes(comparison: Evidence) -> dict[str, str]:
+    """Return the notes that apply to all figures of a section."""
+    notes = text_table("pictures", "notes")
+    labels = comparison.labels
+    what = sentences.terms_of(comparison).mean
+    less = "finishes sooner" if comparison.of_dags else "ends sooner" if comparison.of_moldable else "waits less"
+    separate = notes["separate"].format(first=labels[0]) if len(labels) > figures.SHARED else ""
+    return {
+        "pictures": notes["pictures"].format(bins=curves.BINS, separate=separate),
+        "groups": notes["groups"].format(what=what, base=comparison.baseline, less=less),
+    }
+
+
 def _lead(comparison: Evidence) -> Iterator[str]:
-    """Return the subject of the comparison in a few pieces."""
+    """Return the site, the subject and the period of the comparison in a few pieces."""
     record = comparison.records[comparison.baseline]
+    yield from _site(comparison)
     yield counted(len(record), "job")
     if record.workload.tasks is not None:
         yield counted(len(record.workload.tasks), "task")
@@ -200,6 +255,16 @@ def _lead(comparison: Evidence) -> Iterator[str]:
     load = comparison.metrics[comparison.baseline]["offered_load"]
     if load == load and record.logged_submit_us is None:  # differs between policies if users react
         yield f"offered load {percent(load)}"
+
+
+def _site(comparison: Evidence) -> Iterator[str]:
+    """Return the installation and the computer of the log's header, or the name of the cluster."""
+    header: Mapping[str, Sequence[str]] = comparison.info.get("workload", {}).get("header") or {}
+    named = [header[name][0].partition("\n")[0] for name in ("Installation", "Computer") if header.get(name)]
+    clusters = [] if comparison.platform is None else list(comparison.platform.clusters())
+    if not named and len(clusters) == 1 and clusters[0].name != "cluster":
+        named = [f"cluster {clusters[0].name}"]
+    yield from named
 
 
 def _parts(comparison: Evidence) -> str:
@@ -256,14 +321,15 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     workload = info.get("workload", {})
     if "jobs_read" in workload:
         jobs = f"{number(workload['jobs_kept'])} of {number(workload['jobs_read'])} jobs"
-        yield "Log", f"{workload.get('source', 'unknown')}: {jobs}"
+        yield "Log", f"{base_names(str(workload.get('source', 'unknown')))}: {jobs}"
         if "sha256" in workload:
             yield "SHA-256 of the log", str(workload["sha256"])
         fields = workload.get("cores_field") or {}
         if fields.get("allocated"):
             yield "Cores of a job", _cores_of_jobs(fields, str(workload.get("cores_rule", "")))
     elif workload:
-        yield "Workload", f"{workload.get('source') or workload.get('model') or 'created in Python'}"
+        source = workload.get("source")
+        yield "Workload", base_names(str(source)) if source else str(workload.get("model") or "created in Python")
         if workload.get("parameters"):
             yield "Parameters", _pairs(workload["parameters"])
         if "seed" in workload:
@@ -272,10 +338,8 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Transform", _pairs(transform)
     platform = info.get("platform", {})
     if platform:
-        yield (
-            "Machine",
-            f"{counted(platform.get('cores', 0), 'core')} ({_origin(str(platform.get('origin', 'given')))})",
-        )
+        origin = _origin(base_names(str(platform.get("origin", "given"))))
+        yield "Machine", f"{counted(platform.get('cores', 0), 'core')} ({origin})"
     apart = platform.get("by") == PARTITION
     if platform.get("clusters"):
         yield (
@@ -285,13 +349,13 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if platform.get("network") and not apart:
         yield "Network", _pairs(platform["network"])
     for label, policy in info.get("policies", {}).items():
-        yield f"Policy {label}", str(policy)
+        yield f"Policy {label}", base_names(str(policy))
     yield from notices.facts(info)
     yield from _options(info.get("options", {}))
     if info.get("versions"):
         yield "Versions", _pairs(info["versions"], " ")
     if info.get("command"):
-        yield "Command", str(info["command"])
+        yield "Command", base_names(str(info["command"]))
 
 
 def _cores_of_jobs(fields: Mapping[str, int], rule: str) -> str:

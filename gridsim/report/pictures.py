@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
@@ -15,9 +15,9 @@ from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
 from gridsim.report import admission, curves, figures
 from gridsim.report.differences import group_name
-from gridsim.report.markup import texts
+from gridsim.report.markup import text_table, texts
 from gridsim.report.users import inequality, large_users_held
-from gridsim.words import duration, listed, number, percent
+from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,17 +37,19 @@ class Drawing(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Figure on the page, with its caption and data file."""
+    """Figure on the page, with its text for readers who do not see it, its data file and its caption."""
 
     title: str
     text: str
     drawing: Drawing
     file: str
+    caption: str = ""
 
     def shown(self) -> Shown:
         """Return the figure in the form for the page."""
         svg = Markup(figures.svg(*self.drawing))  # matplotlib escapes its texts
-        return Shown(self.title, self.text, svg, self.file)
+        caption = self.caption or text_table("pictures", "captions").get(self.drawing.name, self.text)
+        return Shown(self.title, self.text, svg, self.file, caption)
 
 
 class Shown(NamedTuple):
@@ -57,6 +59,7 @@ class Shown(NamedTuple):
     text: str
     svg: Markup
     file: str
+    caption: str
 
 
 def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
@@ -70,38 +73,33 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         return
     yield Picture(
         "Waits",
-        caption_by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
-        + _text("wait_distribution", names=names),
+        _text("wait_distribution", names=names),
         Drawing(figures.waits(records, rows), "waits"),
         "distributions.csv",
     )
     if comparison.of_moldable:
         yield Picture(
             "Response times",
-            caption_by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
-            + f"Cumulative share of jobs by response, under {names}. Higher is better.",
+            f"Cumulative share of jobs by response, under {names}. Higher is better.",
             Drawing(figures.responses(records, rows), "responses"),
             "distributions.csv",
         )
     else:
         yield Picture(
             "Bounded slowdowns",
-            caption_by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
-            + f"Cumulative share of jobs by bounded slowdown, under {names}. Higher is better.",
+            f"Cumulative share of jobs by bounded slowdown, under {names}. Higher is better.",
             Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
             "distributions.csv",
         )
     yield Picture(
         "Utilisation",
-        caption_by_policy(comparison, "utilisation", "The mean utilisation is {}.", percent)
-        + f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
+        f"Busy share of the cores over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
         "Waiting jobs",
-        caption_by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
-        + f"Waiting jobs over time, as means of {curves.BINS} equal bins, under {names}.",
+        f"Waiting jobs over time, as means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
@@ -144,11 +142,6 @@ _MOST_DAYS = 1_500
 """Number of points per policy above which only some are drawn, to keep the figure readable and the file small."""
 
 
-def _few(value: float) -> str:
-    """Return a mean with three digits."""
-    return number(value) if value >= 100 else f"{value:.3g}"
-
-
 def over_users(comparison: Evidence) -> Iterator[Picture]:
     """Return the figures of fairness between users over time, if the log has users."""
     found = curves.fairness(comparison)
@@ -158,7 +151,7 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     calendar = calendar_of(comparison.records[comparison.baseline].workload.provenance)
     yield Picture(
         "Inequality of slowdowns between users",
-        _text("inequality", inequality=inequality(found)),
+        inequality(found),
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
@@ -229,11 +222,11 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
     if len(comparison.records[base]) < _FEWEST:
         return
     shares = [comparison.difference(metric, *pair) for pair in _pairs_shown(comparison)]
-    text = "Shares of jobs that finish sooner, at the same time and later; " + _shares_text(shares)
+    caption = "Shares of jobs that finish sooner, at the same time and later"
+    text = f"{caption}; {_shares_text(shares)}"
     words = ("finish sooner", "at the same time", "finish later")
-    yield Picture(
-        "Job by job", f"{text}.", Drawing(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
-    )
+    drawing = Drawing(figures.job_by_job(shares, words=words), "job-by-job")
+    yield Picture("Job by job", f"{text}.", drawing, "differences.csv", f"{caption}.")
 
 
 _FEWEST = 10
@@ -282,44 +275,24 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
                 "Intervals may exceed the figure."
             )
             picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
-            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv")
+            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv", _counts(rows))
     shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
-    if responses:
-        text = "Shares of jobs that end sooner, at the same time and later; " + _shares_text(shares)
-        bars = figures.job_by_job(shares, words=("end sooner", "at the same time", "end later"))
-    else:
-        text = "Shares of jobs that wait less, equally long and longer; " + _shares_text(shares)
-        bars = figures.job_by_job(shares)
-    yield Picture("Job by job", f"{text}.", Drawing(bars, "job-by-job"), "differences.csv")
+    words = (gains, "at the same time" if responses else "the same", loses)
+    caption = f"Shares of jobs that {gains}, {'at the same time and later' if responses else 'equally long and longer'}"
+    drawing = Drawing(figures.job_by_job(shares, words=words), "job-by-job")
+    text = f"{caption}; {_shares_text(shares)}."
+    yield Picture("Job by job", text, drawing, "differences.csv", f"{caption}.")
 
 
-MOST = 4
-"""Largest number of policies described individually; of more, only the first and the best."""
+def _counts(rows: Sequence[GroupRow]) -> str:
+    """Return the caption of a figure of groups: how many of its comparisons have each verdict."""
+    better, worse, few = (sum(row.verdict == it for row in rows) for it in ("better", "worse", "too little data"))
+    kind = LABELLED[rows[0].kind][1] if rows[0].kind in LABELLED else "groups"
+    return _text("counts", comparisons=counted(len(rows), "comparison"), kind=kind, better=better, worse=worse, few=few)
+
 
 NAMED = 3
 """Largest number of named groups; more are counted."""
-
-
-def caption_by_policy(comparison: Evidence, metric: str, text: str, shown: Callable[[float], str]) -> str:
-    """Return a sentence with a metric of each policy; empty if it is unknown.
-
-    Parameters
-    ----------
-    text : str
-        The sentence, with ``{}`` for the numbers.
-    shown : callable
-        Formats a number.
-    """
-    labels = comparison.labels
-    if len(labels) > MOST:
-        labels = list(dict.fromkeys((comparison.baseline, comparison.best)))
-    values = {label: comparison.metrics[label].get(metric, float("nan")) for label in labels}
-    if any(value != value for value in values.values()):
-        return ""
-    texts = {label: shown(value) for label, value in values.items()}
-    if len(texts) > 1 and len(set(texts.values())) == 1 and len(labels) == len(comparison.labels):
-        return text.format(f"{texts[labels[0]]} under every policy") + " "
-    return text.format(listed([f"{value} under {label}" for label, value in texts.items()])) + " "
 
 
 def caption_of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:

@@ -212,7 +212,7 @@ def _of_common(comparison: Evidence, part: str, metric: str | None = None) -> Ma
     return found
 
 
-def answer_of_dags(comparison: Evidence) -> list[str]:
+def answer_of_dags(comparison: Evidence, but: str | None = None) -> list[str]:
     """Return sentences on the lowest schedule length ratio, inconclusive results, and losing groups."""
     if none := no_common_job(comparison):
         return none
@@ -231,7 +231,7 @@ def answer_of_dags(comparison: Evidence) -> list[str]:
         ]
     if counted == 1:
         return [_one_job(comparison, winner, against), _ONE_JOB]
-    found = findings(comparison, winner, _SLR, _slr(means[winner]))
+    found = findings(comparison, winner, _SLR, _slr(means[winner]), but=but)
     return [
         *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, _GROUPS_OF_DAGS),
@@ -312,8 +312,20 @@ _GROUPS_WAIT = GroupTerms("wait", "waited", change.LONGER)
 _GROUPS_TAKE = GroupTerms("take", "took", change.LONGER)
 
 
-def answer(comparison: Evidence) -> list[str]:
+def terms_of(comparison: Evidence) -> Terms:
+    """Return the terms of the main metric."""
+    return _SLR if comparison.of_dags else _RESPONSES if comparison.of_moldable else _WAITS
+
+
+def losing_groups(comparison: Evidence, winner: str) -> list[GroupRow]:
+    """Return the groups of jobs that lose significantly under a policy."""
+    return _losses(comparison, winner).significant
+
+
+def answer(comparison: Evidence, *, but: str | None = None) -> list[str]:
     """Return the policy with the lowest mean wait (DAG jobs: SLR; moldable jobs: response), and exceptions.
+
+    The comparison of that policy with the policy *but* is left out, if it is given elsewhere.
 
     The first sentences are on policies that reject notably more jobs, and on guaranteed deadlines; the last ones on
     categories of moldable jobs that lose, and on clusters without jobs.
@@ -321,13 +333,13 @@ def answer(comparison: Evidence) -> list[str]:
     return [
         *refusals.answer(comparison),
         *admission.answer(comparison),
-        *(answer_of_dags if comparison.of_dags else _of_times)(comparison),
+        *(answer_of_dags if comparison.of_dags else _of_times)(comparison, but),
         *robustness.answer(comparison),
         *pools.answer(comparison),
     ]
 
 
-def _of_times(comparison: Evidence) -> list[str]:
+def _of_times(comparison: Evidence, but: str | None = None) -> list[str]:
     if none := no_common_job(comparison):
         return none
     waits = comparison.means
@@ -338,8 +350,8 @@ def _of_times(comparison: Evidence) -> list[str]:
             return ["The jobs that ran under every policy do not wait under any of them."]
         return ["No job waits under any policy: on this machine the policy makes no difference to these jobs."]
     winner = comparison.best
-    terms, groups = (_RESPONSES, _GROUPS_TAKE) if comparison.of_moldable else (_WAITS, _GROUPS_WAIT)
-    found = findings(comparison, winner, terms, duration(waits[winner]))
+    terms, groups = terms_of(comparison), _GROUPS_TAKE if comparison.of_moldable else _GROUPS_WAIT
+    found = findings(comparison, winner, terms, duration(waits[winner]), but=but)
     return [
         *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, groups),

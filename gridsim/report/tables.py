@@ -6,11 +6,14 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from gridsim.metrics.measures import Metric
-from gridsim.metrics.summary import described
+from gridsim.metrics.summary import described, metrics
+from gridsim.questions.replay import LOG, recorded_schedule
 from gridsim.report.markup import text_table
 from gridsim.report.sheet import WIDTH, fits, sheet
 from gridsim.words import duration, number, percent
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
+    from gridsim.questions.evidence import Evidence
+    from gridsim.report.curves import UsageRow
     from gridsim.report.robustness import WeightCategory
 
 
@@ -88,6 +93,12 @@ class Row:
     description: str
     cells: Mapping[str, Cell]
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no policy has a value, or if a count or share is 0 everywhere."""
+        values = [cell.value for cell in self.cells.values() if not math.isnan(cell.value)]
+        return not values or (not any(values) and described(self.metric).unit != "s")
+
 
 def shown(metric: str, value: float, measures: Mapping[str, Metric] | None = None) -> str:
     """Return a formatted value of a metric.
@@ -137,6 +148,101 @@ def rows(
     return found + [
         _row(name, name.replace("_", " ").replace("(", " (", 1), values(name), measures=measures) for name in more
     ]
+
+
+def page_rows(comparison: Evidence) -> list[Row]:
+    """Return the rows of the page: with the recorded log, without empty rows and shares of waits by reason."""
+    found = rows(comparison.metrics, moldable=comparison.of_moldable, measures=comparison.measures)
+    record = comparison.records[comparison.baseline]
+    log = recorded_schedule(record)
+    if log is not None:
+        cuts: Any = {"bound": comparison.bound, "warmup": comparison.warmup, "cooldown": comparison.cooldown}
+        numbers = {name: value for name, value in metrics(log, **cuts).items() if name.startswith(_OF_LOG)}
+        found = [replace(row, cells={**row.cells, LOG: _logged(row.metric, numbers)}) for row in found]
+    return [row for row in found if not row.is_empty and row.metric.partition("[")[0] not in _OF_WAITS]
+
+
+MOST_WAITS = 5
+"""Largest number of columns of waits in the tables of users and accounts."""
+
+_OF_LOG = ("wait_", "response_", "bounded_slowdown_", "queue_length_", "utilisation", "makespan")
+"""Prefixes of metrics that a recorded schedule has."""
+
+
+def _logged(metric: str, numbers: Mapping[str, float]) -> Cell:
+    value = numbers.get(metric, math.nan)
+    return Cell(value, shown(metric, value), best=False)
+
+
+def columns(comparison: Evidence) -> list[str]:
+    """Return the policies in the order of columns: the best one, the baseline, the log if it has starts, the others."""
+    log = [LOG] if recorded_schedule(comparison.records[comparison.baseline]) is not None else []
+    return list(dict.fromkeys((comparison.best, comparison.baseline, *log, *comparison.labels)))
+
+
+def reasons(comparison: Evidence) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Return policies, and rows with the shares of their waiting time by reason, the most frequent reason first.
+
+    Policies that do not report reasons are omitted; the log is last if it has any.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for label in columns(comparison):
+        numbers = comparison.metrics.get(label, {})
+        named = [name for base in _OF_WAITS for name in numbers if name.startswith(f"{base}[")]
+        if named:
+            found[label] = {_reason(name): numbers[name] for name in named}
+    if shares := _logged_reasons(comparison):
+        found[LOG] = shares
+    words = dict.fromkeys(word for shares in found.values() for word, share in shares.items() if share > 0)
+    order = sorted(words, key=lambda word: -sum(shares.get(word, 0.0) for shares in found.values()))
+    cells = [(word, [percent(shares.get(word, 0.0)) for shares in found.values()]) for word in order[:_MOST_REASONS]]
+    return list(found), cells
+
+
+_MOST_REASONS = 8
+"""Largest number of reasons in a table."""
+
+
+def _reason(metric: str) -> str:
+    base, _, word = metric.removesuffix("]").partition("[")
+    if base == "waits_by_reason":
+        meaning = {**text_table("explain", "reasons"), **text_table("metrics", "no_reason")}.get(word)
+        return f"{word}: {meaning}" if meaning else word
+    return str(text_table("explain", "lacked").get(word, f"too few free {word}"))
+
+
+def _logged_reasons(comparison: Evidence) -> dict[str, float]:
+    """Return the shares of recorded waiting time by recorded reason; empty if most of it has no reason."""
+    logged = comparison.records[comparison.baseline].logged
+    if "reason" not in logged:
+        return {}
+    waits, reason = np.where(comparison.kept, np.nan_to_num(logged["wait"]), 0.0), logged["reason"]
+    total = float(waits.sum())
+    if total <= 0 or waits[np.isin(reason, ("", "None"))].sum() > total / 2:
+        return {}
+    words, of = np.unique(reason, return_inverse=True)
+    pairs = zip(words.tolist(), np.bincount(of, weights=waits).tolist(), strict=True)
+    return {_reason(f"waits_by_reason[{word or 'None'}]"): share / total for word, share in pairs if share > 0}
+
+
+def usage(found: Iterable[UsageRow], labels: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Return rows for each kind of group: name, jobs, core-hours, GPU-hours if any, and mean waits by policy."""
+    by_group: dict[tuple[str, str], dict[str, UsageRow]] = {}
+    for row in found:
+        by_group.setdefault((row.kind, row.group), {})[row.policy] = row
+    tables: dict[str, list[list[str]]] = {}
+    with_gpus = any(row.gpu_hours > 0 for each in by_group.values() for row in each.values())
+    for (kind, group), each in by_group.items():
+        first = each[labels[0]]
+        hours = [first.core_hours, *([first.gpu_hours] if with_gpus else [])]
+        waits = [shown("wait_mean", each[label].wait_mean) for label in labels]
+        name = group.removeprefix(f"{kind} ")
+        tables.setdefault(kind, []).append([name, number(first.jobs), *map(_hours, hours), *waits])
+    return tables
+
+
+def _hours(value: float) -> str:
+    return number(value) if value >= 100 else f"{value:.3g}"
 
 
 def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:

@@ -251,8 +251,8 @@ def test_a_run_and_a_compare_in_the_same_folder_do_not_mix(tmp_path: Path) -> No
     assert main(["run", str(tmp_path / "recipe.toml"), "--out", str(out)]) == 0
     assert names(out) == {"jobs.csv", "metrics.json", "run.json"}
     assert compare(*SMALL, "--policy", "easy", out=out) == 0
-    tables = {"metrics.csv", "differences.csv", "groups.csv", "distributions.csv", "over_time.csv", "fairness.csv"}
-    assert names(out) == {"easy", "metrics.json", "run.json", *tables}
+    tables = ("metrics", "differences", "groups", "distributions", "over_time", "fairness", "usage")
+    assert names(out) == {"easy", "metrics.json", "run.json", *(f"{name}.csv" for name in tables)}
 
 
 def test_files_of_numbers_that_a_later_compare_has_not_go(log: Path, tmp_path: Path) -> None:
@@ -264,12 +264,13 @@ def test_files_of_numbers_that_a_later_compare_has_not_go(log: Path, tmp_path: P
 
 
 @pytest.mark.long
-def test_the_page_links_to_the_numbers_of_its_pictures(tmp_path: Path) -> None:
+def test_the_page_contains_the_numbers_of_its_pictures(tmp_path: Path) -> None:
     assert compare("--jobs", "300", "--policy", "easy", "--policy", "fcfs", out=tmp_path) == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    linked = set(re.findall(r'<a href="([^"]*)"', text))
-    assert {"distributions.csv", "over_time.csv", "groups.csv"} <= linked <= names(tmp_path)
-    assert text.count("Numbers: <a") == text.count("<figcaption>")
+    linked = set(re.findall(r'<a class="numbers" href="#data-([^"]*)"', text))
+    embedded = set(re.findall(r'<a id="data-([^"]*)" download', text))
+    assert {"distributions.csv", "over_time.csv", "groups.csv"} <= linked <= embedded <= names(tmp_path)
+    assert len(re.findall('<a class="numbers"[^>]*>[^<]*</a></figcaption>', text)) == text.count("<figcaption>")
 
 
 @pytest.mark.long

@@ -82,6 +82,7 @@ def test_the_files_are_tidy_and_say_the_same(comparison: Comparison, tmp_path: P
         "metrics.csv",
         "metrics.json",
         "over_time.csv",
+        "usage.csv",
     ]
     with (tmp_path / "metrics.csv").open(encoding="utf-8") as file:
         values = {(row["policy"], row["metric"]): row for row in csv.DictReader(file)}

@@ -91,3 +91,25 @@ def test_axes_of_time_have_dates_where_the_log_has(records: dict[str, Record]) -
     assert label == "1996, US/Eastern"
     assert 3 <= len(texts) <= 9
     assert all(re.fullmatch(r"\d+ (Jun|Jul|Aug)", text) for text in texts)
+
+
+def test_at_most_five_policies_share_a_chart_of_steps(records: dict[str, Record]) -> None:
+    made = list(records.values())
+    several = {f"policy {place}": made[place % 3] for place in range(7)}
+    few = dict(list(several.items())[:5])
+    for draw in (figures.waits, figures.slowdowns, figures.utilisation, figures.queue):
+        assert len(draw(few).axes) == 1
+        many = draw(several)
+        assert [axes.get_title(loc="left") for axes in many.axes] == list(several)
+        assert len({(*axes.get_xlim(), *axes.get_ylim()) for axes in many.axes}) == 1
+        assert many.get_supylabel() == draw(few).axes[0].get_ylabel()
+
+
+def test_groups_without_a_significant_difference_are_hollow(comparison: Comparison) -> None:
+    rows = [row for row in comparison.groups if row.kind == "size" and row.policy == "greedy"][:3]
+    verdicts = ("better", "no clear difference", "too little data")
+    given = [replace(row, verdict=verdict) for row, verdict in zip(rows, verdicts, strict=True)]
+    filled, hollow = (line for line in figures.groups(given, comparison.labels).axes[0].lines[:2])
+    assert filled.get_markerfacecolor() != "none"
+    assert hollow.get_markerfacecolor() == "none"
+    assert [len(line.get_xdata()) for line in (filled, hollow)] == [1, 2]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import html
+import io
 import json
 import re
 from collections.abc import Callable
@@ -164,13 +167,20 @@ def test_every_picture_is_told_in_words(tree: Tree) -> None:
 
 
 def test_pictures_answer_in_words_before_they_explain(tree: Tree, comparison: Comparison) -> None:
-    texts = [" ".join(one.text.split()) for one in tree.of("figcaption")]
-    captions = {text.split()[0]: text for text in texts}
-    assert captions["Half"].startswith("Half of the jobs wait at most ")
-    assert captions["Waiting"].startswith("Waiting jobs on average: ")
+    pictures = [one for one in tree.of("div") if one.attributes.get("class") == "picture"]
+    texts = [one.attributes["aria-label"] or "" for one in pictures]
+    assert all(", ".join(comparison.labels) in text for text in texts[:4])
     own = [text for text in texts if "with 95 % intervals" in text]
     assert own
     assert all(text.startswith(f"Under {comparison.labels[1]}") for text in own)
+
+
+def test_captions_are_short_and_no_text_is_below_several_charts(tree: Tree, written: Path) -> None:
+    texts = [" ".join(one.text.split()) for one in tree.of("figcaption")]
+    assert all(0 < len(text.split()) <= 25 for text in (*texts, *(one.text for one in tree.of("caption"))))
+    names = {path.name for path in written.iterdir()}
+    told = [" ".join(word for word in text.split() if word not in names) for text in texts]
+    assert len(set(told)) == len(told)
 
 
 def test_the_answers_about_a_job_are_read_out_and_every_control_has_a_name(tree: Tree) -> None:
@@ -196,22 +206,39 @@ def test_nothing_moves_for_those_who_do_not_want_it() -> None:
     assert "scrollIntoView({ behavior" not in SCRIPTS
 
 
-def test_no_references_leave_the_page_but_to_files_beside_it(tree: Tree, written: Path) -> None:
+def test_no_references_leave_the_page(tree: Tree) -> None:
     links = [one.attributes["href"] or "" for one in tree.of("a")]
-    assert {link for link in links if not link.startswith("#")} <= {path.name for path in written.iterdir()}
+    ids = {one.attributes["id"] for one in tree.elements if one.attributes.get("id")}
+    inside = {link[1:] for link in links if link.startswith("#")}
+    assert inside <= ids
+    assert all(link.startswith(("#", "data:application/gzip;base64,")) for link in links)
     assert not [one for one in tree.elements if "src" in one.attributes or one.tag in ("link", "iframe", "img")]
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(|EventSource", SCRIPTS)
     assert "url(" not in STYLE
 
 
-def test_every_picture_names_the_file_of_its_numbers(tree: Tree, written: Path) -> None:
-    for one in tree.of("figcaption"):
-        name = re.search(r"Numbers: (\S+\.csv)\.", one.text)
-        assert name is not None, one.text
-        with (written / name[1]).open(newline="") as file:
-            rows = list(csv.reader(file))
+def test_every_file_of_numbers_is_part_of_the_page(tree: Tree, written: Path) -> None:
+    linked = {one.attributes["id"]: one for one in tree.of("a") if (one.attributes.get("id") or "").startswith("data-")}
+    assert {name.removeprefix("data-") for name in linked} == {path.name for path in written.glob("*.csv")}
+    for name, link in linked.items():
+        packed = (link.attributes["href"] or "").partition(",")[2]
+        text = gzip.decompress(base64.b64decode(packed))
+        assert text == (written / name.removeprefix("data-")).read_bytes()
+        rows = list(csv.reader(io.StringIO(text.decode())))
         assert len(rows) > 1
         assert {len(row) for row in rows} == {len(rows[0])}
+    inside = [one for one in tree.of("a") if "figcaption" in one.within]
+    assert len(inside) == len(tree.of("figure"))
+    assert {(one.attributes["href"] or "")[1:] for one in inside} <= set(linked)
+
+
+def test_a_file_that_is_too_large_is_not_part_of_the_page(
+    comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "MOST_EMBEDDED", 100)
+    found = page.embedded_files({"a.csv": b"a,b\n1,2\n", "b.csv": bytes(range(256))})
+    assert found["a.csv"]
+    assert found["b.csv"] == ""
 
 
 # ---- hostile names ----------------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@
       whole: !pack.note,
       sizes: pack.sizes,
       shown: pack.shown,
+      opens: pack.opens,
       origin: pack.origin,
       names: pack.users || {},
       places: {},
@@ -383,7 +384,8 @@
     const bandsOf = data.axes ? data.axes.flatMap((axis) => axis.bands.map((band) => amountOf(axis, band.amount))) : data.bands.map((band) => gridsimWhy.words.number(band.cores));
     margin.left = Math.max(margin.left, 28 + Math.max(...bandsOf.map((text) => ruler.measureText(text).width)));
     let axisAt = 0; // resource shown by the rows
-    let view = { from: 0, to: data.last };
+    const [opens, closes] = data.opens || [0, data.last];
+    let view = { from: opens, to: Math.min(closes, data.last) };
     let pinned = -1;
     let asked = 0;
 
@@ -1129,6 +1131,26 @@
       console.error(error);
     }
   }
+
+  // Data files of the page are compressed; a click on their name anywhere saves them as plain text.
+  async function save(link) {
+    const [, text] = link.href.split(",", 2);
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const plain = document.createElement("a");
+    plain.download = link.download.replace(/\.gz$/, "");
+    plain.href = URL.createObjectURL(new Blob([await new Response(stream).blob()], { type: "text/csv" }));
+    plain.click();
+    setTimeout(() => URL.revokeObjectURL(plain.href), 1000);
+  }
+
+  document.addEventListener("click", (event) => {
+    const named = event.target.closest("a[href^='#data-'], a[id^='data-']");
+    const link = named && document.getElementById(named.id || named.hash.slice(1));
+    if (!link || !("DecompressionStream" in window)) return;
+    event.preventDefault();
+    save(link);
+  });
 
   main();
 })();
