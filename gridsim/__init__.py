@@ -12,19 +12,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridsim.ask import compare, quote
+    from gridsim.ask import compare, explain, quote, sweep
+    from gridsim.campaign.paper import reproduce
     from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
     from gridsim.model.capacity import NodeGroup
     from gridsim.model.demand import Demand, Demands
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
+    from gridsim.questions.calibrate import calibrate
+    from gridsim.questions.whatif import whatif
     from gridsim.record import Record
     from gridsim.report.comparison import Comparison
     from gridsim.report.quotation import Quotation
     from gridsim.result import Result
     from gridsim.scenario import Scenario
     from gridsim.simulation import simulate
+    from gridsim.testing.conformance import verify
+    from gridsim.testing.schedules import validate
     from gridsim.workload.read import read_workload
     from gridsim.workload.synthetic.lublin import Lublin, default_workload
     from gridsim.world import World
@@ -47,11 +52,18 @@ __all__ = [
     "Scenario",
     "Workload",
     "World",
+    "calibrate",
     "compare",
     "default_workload",
+    "explain",
     "quote",
     "read_workload",
+    "reproduce",
     "simulate",
+    "sweep",
+    "validate",
+    "verify",
+    "whatif",
 ]
 
 _HOME = {
@@ -72,11 +84,18 @@ _HOME = {
     "Scenario": "scenario",
     "Workload": "model.workload",
     "World": "world",
+    "calibrate": "questions.calibrate",
     "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
+    "explain": "ask",
     "quote": "ask",
     "read_workload": "workload.read",
+    "reproduce": "campaign.paper",
     "simulate": "simulation",
+    "sweep": "ask",
+    "validate": "testing.schedules",
+    "verify": "testing.conformance",
+    "whatif": "questions.whatif",
 }
 """Modules of the public names, imported on first access so that ``gridsim --help`` loads none of them."""
 
