@@ -123,6 +123,9 @@ class Reproduced:
     failed: int = 0
     page: Path | None = None
 
+    def __repr__(self) -> str:
+        return f"<Reproduced {self.name}: {len(self.drawn)} figures, {len(self.claims)} claims>"
+
     @property
     def not_made(self) -> list[Drawn]:
         """Number of figures that could not be made."""
