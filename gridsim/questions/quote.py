@@ -76,6 +76,7 @@ def quote(
 
     Parameters and errors are those of `gridsim.quote`, which adds a view of the result.
     """
+    workload.require_rigid("only a rigid job can be added", field="workload")
     made = {label: make_policy(what) for label, what in labelled(policies).items()}
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}
