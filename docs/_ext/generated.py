@@ -23,6 +23,7 @@ from sphinx.application import Sphinx
 from gridsim import registry
 from gridsim.cli.arguments import add_arguments
 from gridsim.cli.list import KINDS as LISTED
+from gridsim.cli.terminal import LOOPS
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import (
     COMPARISON_METRICS,
@@ -226,6 +227,12 @@ def slurm_keywords() -> Iterator[nodes.Node]:
     yield table(("line or list", "modelled", "not modelled, and reported"), rows, (20, 10, 70))
 
 
+def compile_times() -> Iterator[nodes.Node]:
+    """CPU time to compile each group of loops, as the message before it says."""
+    rows = ((what, f"{seconds} s") for what, seconds in LOOPS.values())
+    yield table(("loops", "about"), rows, (40, 20))
+
+
 def counts() -> Iterator[nodes.Node]:
     """Kinds of plug-ins, each with the names of its members."""
     rows = (
@@ -315,6 +322,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "not-modelled": not_modelled,
     "slurm-keywords": slurm_keywords,
     "counts": counts,
+    "compile-times": compile_times,
     **{
         kind: lambda kind=kind: registered(kind[:-1])
         for kind in LISTED

@@ -52,7 +52,7 @@ _IMPOSSIBLE = {
     "features": "no node has all the requested features",
     "gpu-kind": "no node has GPUs of the requested type",
 }
-"""Reasons from the specification of machines, 2.5."""
+"""Reasons for a job that cannot run on the machine."""
 
 _PARTS = 4
 """Number of steps between the tightest possible deadline and the one without cost."""
