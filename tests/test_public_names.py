@@ -48,7 +48,7 @@ def test_a_simulation_does_not_import_pictures_pages_or_statistics() -> None:
 
 
 class Called(Exception):
-    """Raised by a function in place of its work."""
+    """Raised instead of the work of a function."""
 
 
 SITE = str(Path(__file__).resolve().parents[1] / "scenarios" / "examples" / "site.swf")

@@ -1,10 +1,12 @@
-"""What is not modelled is refused, with a pointer to the page that lists it."""
+"""Features that are not modelled are refused, with a pointer to the page that lists them."""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -57,3 +59,31 @@ def test_a_name_with_a_word_of_a_missing_feature_points_to_the_page(word: str) -
 def test_other_unknown_names_are_only_unknown() -> None:
     error = UnknownNameError("ordering", "sfj", ["sjf"])
     assert str(error) == "unknown ordering 'sfj'; did you mean 'sjf'? known: sjf"
+
+
+@pytest.fixture(scope="module")
+def modelled() -> ModuleType:
+    """The module that makes the lists of the page."""
+    spec = importlib.util.spec_from_file_location("modelled", ROOT / "docs" / "_ext" / "modelled.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_only_guaranteed_deadlines_for_workflows_are_refused(modelled: ModuleType) -> None:
+    policies = list(modelled.POLICIES)
+    refused = {
+        (jobs, machine, policies[place])
+        for jobs, machine, results in modelled.combinations()
+        for place, result in enumerate(results)
+        if result == "–"
+    }
+    assert refused == {("workflows", machine, "guaranteed deadlines") for machine in modelled.MACHINES}
+
+
+def test_keywords_that_are_modelled_are_not_listed_as_missing(modelled: ModuleType) -> None:
+    for section, known, reported in modelled.keywords():
+        assert known or reported, section
+        assert not set(known) & set(reported), section
