@@ -169,7 +169,7 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
     if len(clusters) == 1 and platform.by is None:
         return replace(Platform.single(cores, origin=platform.origin), pooled=platform.pooled)
     if platform.by is None:
-        raise InputError(not_modelled("a change of a machine of several clusters; give another --platform"))
+        raise InputError(not_modelled("more cores for a machine of several clusters"))
     knowing = next((policy for policy in policies if capabilities_of(policy).site), None)
     if knowing is not None and platform.by == PARTITION:
         named = [cluster.name for cluster in clusters if cluster.name != NO_PARTITION]
