@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import shlex
 import sys
 from argparse import Namespace
@@ -334,7 +335,12 @@ def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progres
     count = args.workers
     if count is None:
         count = min(usable_cores(), runs) if requests * runs >= _WORTH else 1
-    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling, preload=preload)
+
+    def load() -> None:
+        preload()
+        gc.freeze()  # collections of garbage in all processes then skip the compiler's objects
+
+    return Workers(count, share=[workload], say=progress.say, prepare=hear_compiling, preload=load)
 
 
 def command(words: Sequence[str] | None = None) -> str:

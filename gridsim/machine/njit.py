@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import getpass
 import hashlib
 import importlib
@@ -229,13 +230,27 @@ def _compiler() -> Any:
 def preload() -> None:
     """Import numba and all modules for the first loop, so that forked processes have them."""
     if not _is_plain():
-        _load()
-        _compiler().load_target()
+        with _uncollected():
+            _load()
+            _compiler().load_target()
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Suspend garbage collection while the compiler creates many objects and hardly any garbage; saves a fifth."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _load() -> None:
     """Import numba and replace previously defined loops by its dispatchers, which are faster to call."""
-    with _LOADING:
+    with _LOADING, _uncollected():
         compiler = _compiler()
         while _NOTICES:
             warn(_NOTICES.pop(0))
