@@ -12,47 +12,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridsim.ask import compare, quote
-    from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
-    from gridsim.model.capacity import NodeGroup
-    from gridsim.model.demand import Demand, Demands
-    from gridsim.model.platform import Platform
-    from gridsim.model.workload import Workload
-    from gridsim.options import Run
-    from gridsim.record import Record
-    from gridsim.report.comparison import Comparison
-    from gridsim.report.quotation import Quotation
-    from gridsim.result import Result
-    from gridsim.scenario import Scenario
-    from gridsim.simulation import simulate
-    from gridsim.workload.read import read_workload
-    from gridsim.workload.synthetic.lublin import Lublin, default_workload
-    from gridsim.world import World
-
-__all__ = [
-    "CheckFailed",
-    "Comparison",
-    "Demand",
-    "Demands",
-    "GridsimError",
-    "InputError",
-    "Lublin",
-    "NodeGroup",
-    "Platform",
-    "PolicyError",
-    "Quotation",
-    "Record",
-    "Result",
-    "Run",
-    "Scenario",
-    "Workload",
-    "World",
-    "compare",
-    "default_workload",
-    "quote",
-    "read_workload",
-    "simulate",
-]
+    from gridsim.ask import compare as compare
+    from gridsim.ask import explain as explain
+    from gridsim.ask import quote as quote
+    from gridsim.ask import sweep as sweep
+    from gridsim.campaign.paper import reproduce as reproduce
+    from gridsim.errors import CheckFailed as CheckFailed
+    from gridsim.errors import GridsimError as GridsimError
+    from gridsim.errors import InputError as InputError
+    from gridsim.errors import PolicyError as PolicyError
+    from gridsim.model.capacity import NodeGroup as NodeGroup
+    from gridsim.model.demand import Demand as Demand
+    from gridsim.model.demand import Demands as Demands
+    from gridsim.model.platform import Platform as Platform
+    from gridsim.model.workload import Workload as Workload
+    from gridsim.options import Run as Run
+    from gridsim.questions.calibrate import calibrate as calibrate
+    from gridsim.questions.whatif import whatif as whatif
+    from gridsim.record import Record as Record
+    from gridsim.report.comparison import Comparison as Comparison
+    from gridsim.report.quotation import Quotation as Quotation
+    from gridsim.result import Result as Result
+    from gridsim.scenario import Scenario as Scenario
+    from gridsim.simulation import simulate as simulate
+    from gridsim.testing.conformance import verify as verify
+    from gridsim.testing.schedules import validate as validate
+    from gridsim.workload.read import read_workload as read_workload
+    from gridsim.workload.synthetic.lublin import Lublin as Lublin
+    from gridsim.workload.synthetic.lublin import default_workload as default_workload
+    from gridsim.world import World as World
 
 _HOME = {
     "CheckFailed": "errors",
@@ -72,13 +60,22 @@ _HOME = {
     "Scenario": "scenario",
     "Workload": "model.workload",
     "World": "world",
+    "calibrate": "questions.calibrate",
     "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
+    "explain": "ask",
     "quote": "ask",
     "read_workload": "workload.read",
+    "reproduce": "campaign.paper",
     "simulate": "simulation",
+    "sweep": "ask",
+    "validate": "testing.schedules",
+    "verify": "testing.conformance",
+    "whatif": "questions.whatif",
 }
 """Modules of the public names, imported on first access so that ``gridsim --help`` loads none of them."""
+
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -74,14 +74,46 @@ def located(
         raise InputError(error.message, path=path, line=line, field=own) from error
 
 
+NOT_MODELLED = (
+    "carbon contention elastic energy evolving failure failures filesystem gang interconnect io malleable migrate "
+    "migration mtbf oversubscribe power storage suspend temperature thermal topology"
+)
+"""Words in names of features that gridsim does not model; ``docs/what-is-modelled.md`` lists the features."""
+
+
+def not_modelled(message: str) -> str:
+    """Return the message of an error for something that is not modelled, with the page that lists what is.
+
+    Examples
+    --------
+    >>> not_modelled("guaranteed deadlines for DAG jobs")
+    'guaranteed deadlines for DAG jobs: not modelled (see docs/what-is-modelled)'
+    """
+    return f"{message}: not modelled (see docs/what-is-modelled)"
+
+
+def is_not_modelled(name: str) -> bool:
+    """Return whether a name contains a word of `NOT_MODELLED`.
+
+    Examples
+    --------
+    >>> is_not_modelled("--power-cap"), is_not_modelled("priority")
+    (True, False)
+    """
+    return not set(NOT_MODELLED.split()).isdisjoint(re.split(r"[^a-z]+", name.lower()))
+
+
 class UnknownNameError(InputError):
     """Error for a name that is not registered; contains the nearest name and the list of names."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         names = sorted(known)
         near = nearest(str(name), names)
+        unknown = f"unknown {kind} '{name}'"
+        if is_not_modelled(str(name)):
+            near, unknown = None, not_modelled(unknown)
         hint = f"did you mean '{near}'? " if near is not None else ""
-        super().__init__(f"unknown {kind} '{name}'; {hint}known: {', '.join(names) or 'none'}")
+        super().__init__(f"{unknown}; {hint}known: {', '.join(names) or 'none'}")
         self.kind, self.name, self.nearest = kind, str(name), near
 
 

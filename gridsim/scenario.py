@@ -33,7 +33,7 @@ from gridsim.workload.blocks import Blocks
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.problems import Problems
-from gridsim.workload.read import read_workload
+from gridsim.workload.read import Paths, read_workload
 from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks, default_workload
 
 if TYPE_CHECKING:
@@ -217,10 +217,9 @@ class Scenario:
             policies = [make_policy(self.policy)]
             platform = self.platform or (machine_of(policies) if self.cores is None else None)
             widest = self.cores if platform is None else platform.widest
-            rules = {**rules_for(policies), **self.rules}
             how: dict[str, Any] = {"format": self.format, "timezone": self.timezone, "cluster": self.cluster}
             how |= {"mapping": self.mapping, "memory": self.memory}
-            workload = in_site_zone(read_workload(self.file, cores=widest, rules=rules, **how), policies)
+            workload = jobs_of(self.file, policies, cores=widest, rules=self.rules, **how)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:
@@ -579,6 +578,16 @@ def rules_for(policies: Iterable[Any]) -> dict[str, str]:
     they were in the queue, possibly ahead of others. Other policies still exclude them.
     """
     return {"never-ran": "keep"} if any(capabilities_of(policy).withdraws for policy in policies) else {}
+
+
+def jobs_of(
+    log: Workload | Paths, policies: Iterable[Any] = (), *, rules: Mapping[str, str] | None = None, **how: Any
+) -> Workload:
+    """Return the jobs of a workload, or of a log that is read as the policies require; *how* as for `read_workload`."""
+    if isinstance(log, Workload):
+        return log
+    policies = list(policies)
+    return in_site_zone(read_workload(log, rules={**rules_for(policies), **(rules or {})}, **how), policies)
 
 
 def simulate_all(

@@ -14,7 +14,7 @@ from gridsim.entities.instant import Mode
 from gridsim.entities.limited import Limited, Limits, limited
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
-from gridsim.errors import InputError
+from gridsim.errors import InputError, not_modelled
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
 from gridsim.model.pools import PARTITION, Partitions
@@ -169,9 +169,9 @@ def state_at(
     options, seen = options or Run(), seen_by(make_policy(policy), platform)
     if (count := len(list(seen.clusters()))) > 1:
         cure = " (--partitions pooled merges partitions)" if seen.by == PARTITION else ""
-        raise InputError(f"the platform has {count} clusters; expected one{cure}", field="platform")
+        raise InputError(not_modelled(f"the platform has {count} clusters; expected one{cure}"), field="platform")
     if workload.tasks is not None:
-        raise InputError("the workload has DAG jobs; expected rigid jobs", field="workload")
+        raise InputError(not_modelled("the workload has DAG jobs; expected rigid jobs"), field="workload")
     # The question is about the recorded history, so users do not react to this run.
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)

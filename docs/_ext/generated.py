@@ -14,6 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import modelled
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from pygments.lexers.shell import BashSessionLexer
@@ -22,6 +23,7 @@ from sphinx.application import Sphinx
 from gridsim import registry
 from gridsim.cli.arguments import add_arguments
 from gridsim.cli.list import KINDS as LISTED
+from gridsim.cli.terminal import LOOPS
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import (
     COMPARISON_METRICS,
@@ -201,6 +203,45 @@ def recipes() -> Iterator[nodes.Node]:
     yield definitions(rows)
 
 
+# -- what is modelled --------------------------------------------------------------------------------------------------
+
+
+def combinations() -> Iterator[nodes.Node]:
+    """Kinds of jobs on kinds of machines, under a policy of each kind: the results of small simulations."""
+    rows = ([jobs, machine, *results] for jobs, machine, results in modelled.combinations())
+    yield table(("jobs", "machine", *modelled.POLICIES), rows, (12, 12, *[13] * len(modelled.POLICIES)))
+
+
+def not_modelled() -> Iterator[nodes.Node]:
+    """Features that are refused."""
+    items = (nodes.list_item("", paragraph(what)) for what in modelled.missing())
+    yield nodes.bullet_list("", *items)
+
+
+def slurm_keywords() -> Iterator[nodes.Node]:
+    """Keywords of Slurm's files: the number of modelled ones, and those that results report as not modelled."""
+    rows = (
+        (f"`{section}`", str(len(known)), ", ".join(f"`{word}`" for word in reported) or "none")
+        for section, known, reported in modelled.keywords()
+    )
+    yield table(("line or list", "modelled", "not modelled, and reported"), rows, (20, 10, 70))
+
+
+def compile_times() -> Iterator[nodes.Node]:
+    """CPU time to compile each group of loops, as the message before it says."""
+    rows = ((what, f"{seconds} s") for what, seconds in LOOPS.values())
+    yield table(("loops", "about"), rows, (40, 20))
+
+
+def counts() -> Iterator[nodes.Node]:
+    """Kinds of plug-ins, each with the names of its members."""
+    rows = (
+        (f"{kind.replace('_', ' ')} ({len(names)})", ", ".join(f"`{name}`" for name in names))
+        for kind, names in modelled.plugins()
+    )
+    yield table(("kind", "names"), rows, (20, 80))
+
+
 # -- verbs -------------------------------------------------------------------------------------------------------------
 
 
@@ -277,6 +318,11 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "presets": presets,
     "recipes": recipes,
     "verb": verb,
+    "combinations": combinations,
+    "not-modelled": not_modelled,
+    "slurm-keywords": slurm_keywords,
+    "counts": counts,
+    "compile-times": compile_times,
     **{
         kind: lambda kind=kind: registered(kind[:-1])
         for kind in LISTED

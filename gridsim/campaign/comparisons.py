@@ -358,6 +358,9 @@ class Comparisons:
     of_one: bool = False
     agreements: tuple[Agreement, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Comparisons of {self.runs:,} runs by {self.comparing.factor}: {', '.join(map(str, self.values))}>"
+
     @property
     def nested(self) -> bool:
         """True if tests are over sources of which the workloads are parts."""

@@ -6,9 +6,9 @@ import importlib.metadata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.registry import load_entry
 
 if TYPE_CHECKING:
@@ -123,6 +123,9 @@ class Reproduced:
     failed: int = 0
     page: Path | None = None
 
+    def __repr__(self) -> str:
+        return f"<Reproduced {self.name}: {len(self.drawn)} figures, {len(self.claims)} claims>"
+
     @property
     def not_made(self) -> list[Drawn]:
         """Number of figures that could not be made."""
@@ -202,3 +205,83 @@ def papers() -> dict[str, Paper]:
             if found.setdefault(name, paper) is not paper:
                 raise InputError(f"there is another paper '{name}'", path=place)
     return found
+
+
+def paper_named(name: str) -> Paper:
+    """Return an installed paper.
+
+    Raises
+    ------
+    UnknownNameError
+        For an unknown name.
+    """
+    known = papers()
+    if name not in known:
+        raise UnknownNameError("paper", name, known)
+    return known[name]
+
+
+def reproduce(
+    paper: str,
+    out: str | Path = "gridsim-reproduction",
+    *,
+    figure: str | None = None,
+    scale: str = "small",
+    data: str | Path | None = None,
+    variant: str = "",
+    cases: str | Path | None = None,
+    workers: int = 1,
+    kind: str = "png",
+    listener: Listener | None = None,
+) -> Reproduced:
+    """Reproduce a published study: run missing simulations, draw the figures, and test each claim.
+
+    Parameters
+    ----------
+    paper : str
+        Name of an installed paper, such as ``grid`` (`papers`).
+    out : path
+        Folder of the results. Existing results in it are reused.
+    figure : str, optional
+        Draw only this figure, and run only the simulations that it needs.
+    scale : {"tiny", "small", "full"}
+        Number of simulations: a few jobs, some windows of each log, or as published.
+    data : path, optional
+        Folder of the archive's logs; without it, synthetic jobs replace them.
+    variant : str
+        Variant of the paper; empty for the original.
+    cases : path, optional
+        Folder of exact cases; by default those included in gridsim.
+    workers : int
+        Number of processes.
+    kind : {"png", "svg"}
+        Format of the figures.
+    listener : callable, optional
+        Called with the name of a store, each finished simulation, and the progress.
+
+    Returns
+    -------
+    Reproduced
+        Figures, claims with their verdicts, and missing data.
+
+    Raises
+    ------
+    InputError
+        For an unknown paper, figure, scale or variant, and if *out* has results of another campaign.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = reproduce("qops", folder, figure="2", scale="tiny")
+    >>> [(one.number, one.made) for one in found.drawn]
+    [('2', True)]
+    """
+    if data is not None and not Path(data).is_dir():
+        raise InputError("is not a folder; expected a folder with the archive's logs", path=data, field="data")
+    order = Order(scale, None if data is None else Path(data), variant)
+    asked = paper_named(paper)
+    asked.check(order, figure)
+    place = None if cases is None else Path(cases)
+    how: dict[str, Any] = {"figure": figure, "cases": place, "workers": workers, "kind": kind, "listener": listener}
+    return asked.reproduce(order, Path(out), **how)

@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from gridsim.campaign.comparisons import Comparisons
 from gridsim.campaign.executors import Pool, pool_of
 from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
@@ -124,6 +125,8 @@ class Summary:
     ----------
     at : Progress
         Progress of the campaign, or of the part of it.
+    comparisons : Comparisons or None
+        Comparison of the finished runs, if the scenario file requests one (`gridsim.sweep`).
     """
 
     units: int = 0
@@ -132,6 +135,7 @@ class Summary:
     cpu: float = 0.0
     failed: int = 0
     at: Progress = field(default_factory=lambda: Progress(0, 0, 0))
+    comparisons: Comparisons | None = None
 
     def add(self, done: Finished) -> None:
         """Add a unit."""

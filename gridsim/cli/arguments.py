@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError, nearest
+from gridsim.errors import InputError, UnknownNameError, is_not_modelled, nearest, not_modelled
 from gridsim.workload.problems import Problems
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -187,7 +187,8 @@ def check_names(words: Sequence[str]) -> None:
             new = _renamed(name, command, known)
             near = nearest(name[2:], [it[2:] for it in known if it.startswith("--")])
             hint = "" if near is None else f"; did you mean --{near}?"
-            what = f"unknown option {name}{hint}" if new is None else f"the option {name} was renamed; give {new}"
+            what = not_modelled(f"unknown option {name}") if is_not_modelled(name) else f"unknown option {name}{hint}"
+            what = what if new is None else f"the option {name} was renamed; give {new}"
             raise InputError(f"{what} (see {f'gridsim {command}'.strip()} --help)")
 
 

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read a schedule, explain one job, and print the result."""
-    from gridsim.errors import UnknownNameError  # numpy: not needed for --help
+    """Explain one job of a result folder, and print the explanation."""
+    from gridsim.ask import explain  # numpy: not needed for --help
     from gridsim.files import plain
-    from gridsim.questions.explain import explain, waits
-    from gridsim.questions.replay import usual_policy
-    from gridsim.questions.schedules import read_schedules
     from gridsim.report.explain_text import from_log, sentences
 
-    schedules = read_schedules(args.result)
-    label = args.policy or usual_policy(args.result, schedules)
-    if label not in schedules:
-        raise UnknownNameError(f"policy of {args.result}", label, schedules)
-    job = schedules[label].longest() if args.job is None else args.job
-    found = explain(schedules[label], job)
-    under = waits(schedules, found.job)
+    found = explain(args.result, args.job, policy=args.policy)
     if args.json:
-        told = {"policy": label, **found.to_dict()}
-        told["policies"] = {name: {"start": start, "wait": wait} for name, (start, wait) in under.items()}
-        print(json.dumps(plain(told), indent=1))
+        print(json.dumps(plain(found.to_dict()), indent=1))
         return 0
-    ran_before = any(
-        each.cut is not None or (each.pieces is not None and (each.pieces > 1).any()) for each in schedules.values()
-    )
-    _tell("waits" if ran_before else "starts after", [*from_log(found), *sentences(found, label)], under)
+    ran_before = any(wait == wait and start - found.submit != wait for start, wait in found.policies.values())
+    title = "waits" if ran_before else "starts after"
+    _tell(title, [*from_log(found), *sentences(found, found.policy)], found.policies)
     return 0
 
 
-def _tell(title: str, lines: list[str], under: dict[str, tuple[float, float]]) -> None:
+def _tell(title: str, lines: list[str], under: Mapping[str, tuple[float, float]]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.sheet import sheet
     from gridsim.words import duration

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.campaign.paper import Claim, Order, Paper, Reproduced, papers
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.campaign.paper import Claim, Order, Paper, Reproduced, paper_named, papers, reproduce
+from gridsim.errors import InputError
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
@@ -49,33 +49,24 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _list(known)
         return 0
-    wanted = _chosen(known, args.paper)
-    order = Order(args.scale, args.data, args.variant)
+    if not known:
+        raise InputError("no installed package contains papers; install gridsim again", field="paper")
     if args.figure is not None and args.paper is None:
         raise InputError(f"figure {args.figure} needs a paper; known: {', '.join(known)}", field="--figure")
+    wanted = known if args.paper is None else [args.paper]
     for paper in wanted:  # reports errors before anything runs
-        paper.check(order, args.figure)
-    more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.figures}
+        paper_named(paper).check(Order(args.scale, args.data, args.variant), args.figure)
+    more: dict[str, Any] = {name: getattr(args, name) for name in ("figure", "scale", "data", "variant", "cases")}
+    more |= {"workers": args.workers, "kind": args.figures}
     missing, page = 0, None
     for paper in wanted:
         with _Bars() as bars:
-            found = paper.reproduce(order, args.out, listener=bars.show, **more)
+            found = reproduce(paper, args.out, listener=bars.show, **more)
         _tell(found, args.out)
         missing, page = missing + len(found.not_made), found.page
     if page is not None:
         print(f"\nPage: {page}   (verdicts in {args.out}/verdicts.csv, figures in {args.out}/figures/)")
     return 1 if missing else 0
-
-
-def _chosen(known: Mapping[str, Paper], name: str | None) -> list[Paper]:
-    """Return the named paper, or all papers."""
-    if not known:
-        raise InputError("no installed package contains papers; install gridsim again", field="paper")
-    if name is None:
-        return list(known.values())
-    if name not in known:
-        raise UnknownNameError("paper", name, known)
-    return [known[name]]
 
 
 def _list(known: Mapping[str, Paper]) -> None:

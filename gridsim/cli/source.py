@@ -33,14 +33,13 @@ _GENERATOR = ("jobs", "load", "walltimes")
 
 def site_changes(args: Namespace) -> list[SiteChange]:
     """Return the values of ``--add-nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
-    from gridsim.policy.site_policy import SiteChange  # numpy: not needed for --help
+    from gridsim.questions.changes import site_changes_of  # numpy: not needed for --help
 
-    limits = getattr(args, "set_limit", None)
-    return [
-        *(SiteChange(add_nodes=text) for text in parse_list(args.add_nodes, "add-nodes")),
-        *(SiteChange(add_pool=text) for text in parse_list(args.add_pool, "add-pool")),
-        *(SiteChange(set_limit=text) for text in parse_list(limits, "set-limit", separator=None)),
-    ]
+    return site_changes_of(
+        parse_list(args.add_nodes, "add-nodes"),
+        parse_list(args.add_pool, "add-pool"),
+        parse_list(getattr(args, "set_limit", None), "set-limit", separator=None),
+    )
 
 
 def parse_list(given: Iterable[str] | None, option: str, *, separator: str | None = ",") -> list[str]:
@@ -82,14 +81,16 @@ def rules(args: Namespace) -> dict[str, str]:
     return dict(args.on or ())
 
 
-def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
+def read(
+    path: str | list[str], args: Namespace, usual: Mapping[str, str] | None = None, policies: Iterable[Any] = ()
+) -> Workload:
     """Return the workload of a log with the options of `add_log_options`; *usual* are the default rules."""
-    from gridsim.workload.read import read_workload  # numpy: not needed for --help
+    from gridsim.scenario import jobs_of  # numpy: not needed for --help
 
     asked = {**(usual or {}), **rules(args)}
     path = path[0] if isinstance(path, list) and len(path) == 1 else path
     how = {"format": args.format, "timezone": args.timezone, "cluster": args.cluster, "mapping": args.mapping}
-    return read_workload(path, cores=args.cores, rules=asked, memory=args.memory, **how)
+    return jobs_of(path, policies, cores=args.cores, rules=asked, memory=args.memory, **how)
 
 
 def generate(args: Namespace) -> Workload:
@@ -131,8 +132,7 @@ def load(
     from gridsim.options import Run
     from gridsim.policy.pools import in_pools
     from gridsim.policy.site_policy import machine, machine_of  # numpy: not needed for --help
-    from gridsim.run_setup import in_site_zone
-    from gridsim.scenario import rules_for, transformed, with_users
+    from gridsim.scenario import transformed, with_users
 
     if getattr(args, "out", None):
         from gridsim.cli.folder import check_inputs  # numpy: not needed for --help
@@ -152,7 +152,7 @@ def load(
             raise InputError(
                 f"{', '.join(given)} apply to the built-in workload; leave out these options or {' '.join(args.log)}"
             )
-        workload = in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
+        workload = read(args.log, args, usual, policies)
     options = options or Run(seed=args.seed)
     transforms = with_users(getattr(args, "users", None), args.transform or ())
     if platform is not None:  # also the machine of reference policies of transforms

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
+    from gridsim.campaign.comparisons import Comparisons
     from gridsim.campaign.run import Progress
     from gridsim.campaign.store import Store
     from gridsim.campaign.sweep import Combination, Sweep
@@ -24,8 +25,9 @@ def run(args: argparse.Namespace) -> int:
     """Run missing units and write tables; return 1 if a run failed."""
     if args.campaign == "merge":
         return _merge(args)
+    from gridsim.ask import sweep as run_sweep  # numpy: not needed for --help
     from gridsim.campaign.comparisons import Alike
-    from gridsim.campaign.run import check, progress_of, run_campaign  # numpy: not needed for --help
+    from gridsim.campaign.run import check, progress_of
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.terminal import RunsProgress
@@ -50,24 +52,17 @@ def run(args: argparse.Namespace) -> int:
         return _tell(args, sweep, store, at)
     for name in sweep.changed_plugins(store):
         print(f"{name} has changed: all its runs are repeated", file=sys.stderr)
+    workers = usable_cores() if args.workers is None else args.workers
+    how: Any = {"workers": workers, "executor": args.dask, "shard": args.shard, "retry_failed": args.retry_failed}
     with RunsProgress() as progress:
-        summary = run_campaign(
-            sweep,
-            store.folder,
-            workers=usable_cores() if args.workers is None else args.workers,
-            executor=args.dask,
-            shard=shard,
-            retry_failed=args.retry_failed,
-            listener=progress.show,
-        )
-    at = summary.at
-    if shard.whole:
-        _tables(args, sweep, store, at)
-    return _tell(args, sweep, store, at) or (1 if at.failed else 0)
+        summary = run_sweep(sweep, store.folder, figures=args.figures, listener=progress.show, **how)
+    _show(args, sweep, store, summary.comparisons)
+    return _tell(args, sweep, store, summary.at) or (1 if summary.at.failed else 0)
 
 
 def _merge(args: argparse.Namespace) -> int:
     """Merge the results of shards."""
+    from gridsim.ask import write_campaign
     from gridsim.campaign.run import discard_damaged  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
@@ -87,58 +82,23 @@ def _merge(args: argparse.Namespace) -> int:
         sweep = Sweep.from_store(store)
         at = discard_damaged(sweep, store)
         store.sort_checksums()
-    _tables(args, sweep, store, at)
+    _show(args, sweep, store, write_campaign(sweep, store, at, args.figures))
     return _tell(args, sweep, store, at) or (1 if at.failed or at.left else 0)
 
 
-def _tables(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> None:
-    """Write the tables and print the comparison; do nothing if they are up to date."""
-    from gridsim.campaign.sweep import write_runs  # numpy: not needed for --help
-    from gridsim.files import checksum, plain, write_json
-
-    runs, made = store.folder / "runs.csv", store.folder / "tables.json"
-    told = {"of": plain(sweep.identity()), "runs": store.digest(), **at._asdict()}
-    if args.figures is None and _are_made(made, json.loads(json.dumps(told))):
-        return
-    made.unlink(missing_ok=True)
-    write_runs(sweep, store, runs)
-    written = [runs, *(_compare(args, sweep, store) if at.finished else ())]
-    write_json(made, {**told, "tables": {path.name: checksum(path) for path in written}})
-
-
-def _are_made(made: Path, of: dict[str, Any]) -> bool:
-    """Return whether all tables in *made* exist, are unchanged, and were made from the runs in *of*."""
-    from gridsim.files import checksum
-
-    try:
-        told = json.loads(made.read_text(encoding="utf-8"))
-        tables = told.pop("tables")
-        return bool(told == of and all(checksum(made.parent / name) == found for name, found in tables.items()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return False
-
-
-def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]:
-    """Run the comparison of the scenario file and write its tables; return their paths."""
+def _show(args: argparse.Namespace, sweep: Sweep, store: Store, found: Comparisons | None) -> None:
+    """Print the comparison of the campaign, if it has one."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
-    from gridsim.report.campaign import figures, sentences, terminal, write_tables
-    from gridsim.report.gallery import FOLDER
+    from gridsim.report.campaign import sentences, terminal
     from gridsim.report.replicas_text import few
 
-    found = sweep.compared(store)
-    if found is None or not found.runs:
-        return []
-    written = write_tables(store.folder, found, name=sweep.name)
-    if args.figures is not None:
-        figures(found).save(store.folder / FOLDER, args.figures)
-    if args.json:
-        return written
+    if found is None or args.json:
+        return
     console = Terminal()
     console.print(terminal(found, width=console.width))
     for sentence in (*sentences(found), *few(sweep.resampled(store))):
         console.print(sentence, markup=False)
     console.print()
-    return written
 
 
 def _failed(sweep: Sweep, store: Store) -> list[Combination]:

@@ -206,7 +206,7 @@ class JobsProgress(_Bars):
 _TOO_FEW = 0.001
 """Share of all jobs below which no remaining time is shown, since a compilation would distort it."""
 
-_LOOPS = {
+LOOPS = {
     "gridsim.engine.guarantees": ("for guaranteed deadlines", 15),
     "gridsim.engine.tree_loop": ("for trees of clusters", 10),
     "gridsim.engine": ("of the event loop", 7),
@@ -230,7 +230,7 @@ def compiling(module: str) -> str:
     >>> compiling("gridsim.policy.slurm.passes")
     "Compiling the inner loops of Slurm's scheduler: about 14 s, once per installation."
     """
-    what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
+    what, seconds = next((told for name, told in LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
     return f"Compiling the inner loops {what}: about {seconds} s, once per installation."
 
 

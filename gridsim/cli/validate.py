@@ -16,7 +16,6 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.model.platform import machine_cores
     from gridsim.scenario import transformed
-    from gridsim.testing.invariants import violations_of
     from gridsim.testing.schedules import (
         nodes_of,
         overrun_of,
@@ -24,6 +23,7 @@ def run(args: argparse.Namespace) -> int:
         read_allocations,
         read_jobs,
         read_schedule,
+        validate,
     )
     from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     origin = args.platform or (args.site[0] if args.site else origin)
     workload = transformed(workload, args.transform or (), cores=cores)
     overrun = args.overrun or overrun_of(args.schedule)
-    found = violations_of(schedule, workload, cores=cores, capacity=capacity, overrun=overrun, tolerance=args.tolerance)
+    found = validate(schedule, workload, cores=cores, capacity=capacity, overrun=overrun, tolerance=args.tolerance)
     if args.json:
         facts = {
             "schedule": args.schedule,

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
 from gridsim.cli.compare import with_and_without
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,66 +18,49 @@ if TYPE_CHECKING:
     from gridsim.questions.changes import WhatIf
 
 
+_FACTORS = {"loads": "load-times", "estimates": "estimates"}
+
+
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each change, and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.files import plain
-    from gridsim.metrics.summary import METRICS
     from gridsim.options import Run
     from gridsim.policy.presets import SITE, of_site, policy
-    from gridsim.policy.protocols import name_of
-    from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
-    from gridsim.questions.changes import NOW, changes_of, site_changes
+    from gridsim.questions.calibrate import replays_once_more
+    from gridsim.questions.changes import changes_of
     from gridsim.questions.labels import labelled
     from gridsim.questions.replicate import families
-    from gridsim.questions.whatif import Pending, cores_for
+    from gridsim.questions.whatif import check_halved, whatif
     from gridsim.report.whatif_text import as_dict
-    from gridsim.result import Result
 
     sited = source.site(args)
     label, asked = next(iter(labelled([args.policy or ("easy" if sited is None else SITE)]).items()))
     asked = of_site(asked, sited)
     scheduler = policy(asked)
-    if args.halve is not None and (args.halve not in METRICS or METRICS[args.halve].better != "lower"):
-        raise UnknownNameError(
-            "metric to halve", args.halve, [name for name in METRICS if METRICS[name].better == "lower"]
-        )
+    check_halved(args.halve)
     options = Run(
         overrun=args.overrun, seed=args.seed, partitions=args.partitions, limits=args.limits, engine=args.engine
     )
-    told: dict[str, Any] = {"shake": args.shake, "shake_by": args.shake_by, "resample": args.resample}
-    alike = families(**told, resample_load=args.resample_load, seed=args.seed)
+    derived: dict[str, Any] = {name: getattr(args, name) for name in ("shake", "shake_by", "resample", "resample_load")}
+    replicas = sum(each.replicas for each in families(**derived, seed=args.seed))
     if args.flurries == "drop":
         args.transform = ["without-flurries", *(args.transform or ())]
-    loads, estimates = _numbers(args.loads, "load-times"), _numbers(args.estimates, "estimates")
+    sizes: dict[str, Any] = {name: _numbers(getattr(args, name), option) for name, option in _FACTORS.items()}
+    sizes |= {"cores": source.parse_list(args.add_cores, "add-cores"), "site": source.site_changes(args)}
     workload, platform = source.load(args, options, [scheduler])
     where = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), where)
-    sizes = [_part(text, platform.cores) for text in source.parse_list(args.add_cores, "add-cores")]
     changes = []
-    asked_of_site = source.site_changes(args)
-    if args.together and asked_of_site:
-        asked_of_site = [reduce(type(asked_of_site[0]).and_then, asked_of_site)]
-    grown = site_changes(workload, platform, asked_of_site, scheduler)
-    asked_nothing = args.halve is None and not grown  # the default changes apply only without explicit ones
-    if asked_nothing or sizes or loads or estimates:
-        changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
-    changes = [*grown, *changes]
+    if args.halve is None or any(sizes.values()):  # the default changes apply only without explicit ones
+        changes = changes_of(workload, platform, **sizes, together=args.together, policies=[scheduler])
     both = with_and_without(args, workload)
-    runs = (len(changes) + 1) * (1 + sum(each.replicas for each in alike) + both)
-    runs += replays_once_more(workload, options)
+    runs = (len(changes) + 1) * (1 + replicas + both) + replays_once_more(workload, options)
     progress = JobsProgress(len(workload), runs)
     with source.workers_for(args, workload, runs, progress) as team, progress:
-        how: Any = {"platform": platform, "options": options, "progress": progress.show}
-        if args.halve is not None:
-            enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
-            changes = [*(one for one in changes if one.label != enough.label), enough]
-        pending = Pending.of(workload, changes, team, policy=asked, name=label, **how)
-        pending = pending.besides(workload, team, families=alike, both=both, cuts={}, policy=asked, **how)
-        as_it_is = {label: Result(pending.records[NOW].result(), platform, name_of(scheduler))}
-        site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.show}
-        replay = team.submit(replay_of, as_it_is, own_policy({label: scheduler}), **site)
-        found = replace(pending.whatif(label), replay=replay.result())
+        how: Any = {"platform": platform, "options": options, "progress": progress.show, "workers": team, **derived}
+        how |= {"halve": args.halve, "node": args.node, "flurries": "both" if both else "keep"}
+        found = whatif(workload, changes, policy=asked, label=label, **how)
     caveats = source.notice_lines(workload, {label: scheduler}, platform)
     if args.json:
         print(json.dumps(plain({**as_dict(found), "not_followed": caveats}), indent=1))
@@ -135,13 +116,3 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
         except ValueError:
             raise InputError(f"'{text}' is not a number", field=option) from None
     return found
-
-
-def _part(text: str, cores: int) -> float:
-    """Return the relative growth of the machine for ``25%``, ``-10%`` or ``64``."""
-    try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text) / cores
-    except ValueError:
-        raise InputError(
-            f"'{text}' is not a number of cores; expected for example 25%, -10% or 64", field="add-cores"
-        ) from None

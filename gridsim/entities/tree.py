@@ -16,7 +16,7 @@ from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
-from gridsim.errors import InputError
+from gridsim.errors import InputError, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
@@ -198,7 +198,8 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
     """Raise `InputError` if a balancer that compares quotes would get none."""
     if requests.tasks is not None:
         raise InputError(
-            f"{name_of(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
+            not_modelled(f"{name_of(balancer)} compares quotes for jobs of one task; the workload has DAG jobs"),
+            field="balancer",
         )
     for cluster in clusters:
         if not cluster.can.plan:

@@ -1,7 +1,7 @@
 """Moldable requests on nodes: on each number of cores a request has a number of tasks, and a class of demands.
 
 A task keeps its cores and its other amounts; pools are requested by the whole job. A request with tasks of 4 cores has
-sizes that are multiples of 4 (specification of machines, 4.6).
+sizes that are multiples of 4.
 """
 
 # The docstrings contain the types, since the decorators hide them from a type checker.

@@ -1,4 +1,4 @@
-"""Allocated resources of a machine: nodes, GPUs and pools (specification of machines, 5.3).
+"""Allocated resources of a machine: nodes, GPUs and pools.
 
 An exclusive job holds all resources of its nodes and uses the resources that its tasks request. GPUs are counted in
 thousandths, and all shares are fractions.

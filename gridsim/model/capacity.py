@@ -22,7 +22,7 @@ GPU = "gpu"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """Group of equal nodes (specification of machines, 2.3).
+    """Group of equal nodes.
 
     Parameters
     ----------

@@ -1,7 +1,4 @@
-"""Demands of jobs beyond a number of cores: tasks with several resources, GPUs, nodes, pools.
-
-The rules are those of the specification of machines, sections 2.2 to 2.5.
-"""
+"""Demands of jobs beyond a number of cores: tasks with several resources, GPUs, nodes, pools."""
 
 from __future__ import annotations
 

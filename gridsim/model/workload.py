@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim import registry
-from gridsim.errors import InputError
+from gridsim.errors import InputError, not_modelled
 from gridsim.model.decimal_numbers import MOST_CORES, integers
 from gridsim.model.demand import Demands
 from gridsim.model.moldable import Moldable
@@ -360,7 +360,7 @@ class Workload:
             For DAG jobs.
         """
         if self.tasks is not None:
-            raise InputError(f"the jobs are workflows (DAG jobs); {what}", field=field)
+            raise InputError(not_modelled(f"the jobs are workflows (DAG jobs); {what}"), field=field)
 
     def select(self, rows: Any) -> Workload:
         """Return the workload of the *rows* (mask, slice or indices), in that order.

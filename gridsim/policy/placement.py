@@ -1,4 +1,4 @@
-"""Placement rules: choice of the nodes for the tasks of a request (specification of machines, 3.5 and 3.6).
+"""Placement rules: choice of the nodes for the tasks of a request.
 
 The feasibility of a request does not depend on the rule. The rule scores the nodes for each task, and the task is
 placed on the feasible node with the lowest score; ties go to the lower number.

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, not_modelled
 from gridsim.model.capacity import with_more
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.pools import CLUSTER, PARTITION, Partitions, names_of, partitions_named
@@ -169,7 +169,7 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
     if len(clusters) == 1 and platform.by is None:
         return replace(Platform.single(cores, origin=platform.origin), pooled=platform.pooled)
     if platform.by is None:
-        raise InputError("only a machine of one cluster can be extended; give another --platform")
+        raise InputError(not_modelled("more cores for a machine of several clusters"))
     knowing = next((policy for policy in policies if capabilities_of(policy).site), None)
     if knowing is not None and platform.by == PARTITION:
         named = [cluster.name for cluster in clusters if cluster.name != NO_PARTITION]

@@ -23,16 +23,17 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.site_policy import machine_of
+from gridsim.policy.site_policy import machine, machine_of
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
 from gridsim.result import Result
-from gridsim.scenario import simulate_all
+from gridsim.scenario import jobs_of, simulate_all
 from gridsim.simulation import run
 from gridsim.workers import Workers
+from gridsim.workload.read import Paths
 
 DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
 """Policies that are simulated if the site's own policy is not given."""
@@ -42,10 +43,10 @@ SHOWN = 5
 
 
 def calibrate(
-    workload: Workload,
+    workload: Workload | Paths,
     policies: Iterable[Any] | Mapping[str, Any] = DEFAULT_POLICIES,
     *,
-    platform: Platform,
+    platform: Platform | None = None,
     options: Run | None = None,
     own: str | None = None,
     site: Any = None,
@@ -56,10 +57,14 @@ def calibrate(
 
     Parameters
     ----------
-    workload : Workload
-        A log with start times.
+    workload : Workload or path
+        A log with start times; a file is read with the default rules.
     policies : iterable or mapping
         Policies as for `gridsim.compare`: the site's own, or candidates for it.
+    platform : Platform, optional
+        The machine; by default that of a policy with a site configuration, else of the size that the log states.
+    options : Run, optional
+        Options of all runs: overrun, instant, seed, partitions.
     own : str, optional
         Label of the site's own policy; by default the first with a site configuration.
     site : str or mapping, optional
@@ -69,13 +74,28 @@ def calibrate(
     workers : int or Workers
         Number of worker processes; 1 uses only this process. Results do not depend on the number.
 
+    Returns
+    -------
+    Calibration
+        Errors of simulated start times by policy, and the jobs with the largest errors.
+
     Raises
     ------
     InputError
         If the log has no starts, or *own* is not one of the labels.
+
+    Examples
+    --------
+    >>> jobs = Workload.from_columns(
+    ...     submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2], cores_stated=4, logged={"wait": [0, 9, 0]}
+    ... )
+    >>> found = calibrate(jobs, ["fcfs", "easy"])
+    >>> found.best, found.overall["fcfs"].mean
+    ('easy', 6.0)
     """
     made = policies_of(policies, site, default=DEFAULT_POLICIES)
-    own = own_policy(made, own)
+    own, workload = own_policy(made, own), jobs_of(workload, made.values())
+    platform = platform or machine(workload, policies=made.values())
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     records = {label: result.record for label, result in results.items()}
     overall = {label: agreement(record) for label, record in records.items()}

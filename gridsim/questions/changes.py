@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -278,18 +279,22 @@ def changes_of(
     workload: Workload,
     platform: Platform,
     *,
-    cores: Sequence[float] = (),
+    cores: Sequence[float | str] = (),
+    site: Sequence[SiteChange] = (),
     loads: Sequence[float] = (),
     estimates: Sequence[float] = (),
+    together: bool = False,
     policies: Sequence[Any] = (),
 ) -> list[Change]:
     """Return changes by their sizes; the default changes if none is given.
 
     Parameters
     ----------
-    cores : sequence of float
+    cores : sequence of float or str
         Relative growth of the machine (one cluster or pools that jobs name): 0.25 for a quarter more; negative values
-        shrink it.
+        shrink it. As text, a percentage or a number of cores: ``25%``, ``-10%``, ``64``.
+    site : sequence of SiteChange
+        Changes of the nodes, pools and limits of the first policy's site, or of the machine; *together* as one change.
     loads : sequence of float
         Factors of the load: the same jobs are submitted this many times as fast.
     estimates : sequence of float
@@ -303,16 +308,37 @@ def changes_of(
     InputError
         For invalid sizes, and for more cores on a machine of several clusters.
     """
-    if not (cores or loads or estimates):
+    if not (cores or loads or estimates or site):
         cores, loads, estimates = USUAL_CORES, USUAL_LOADS, USUAL_ESTIMATES
-    found = [sized(workload, platform, platform.cores * (1 + part), policies) for part in cores]
+    if together and site:
+        site = [reduce(SiteChange.and_then, site)]
+    grown = site_changes(workload, platform, site, policies[0]) if site else []
+    parts = [_part(each, platform.cores) for each in cores]
+    found = [sized(workload, platform, platform.cores * (1 + part), policies) for part in parts]
     if nodes_to(policies, platform.cores) is not None:
         found = list({each.label: each for each in reversed(found)}.values())[::-1]
     made: list[tuple[str, Any]] = [(f"load times {load:g}", LoadFactor(percent=100 * load)) for load in loads]
     made += [(f"estimates {factor:g} times better", BetterEstimates(factor=factor)) for factor in estimates]
-    return found + [
-        Change(label, platform, transform.apply(workload), transform=transform) for label, transform in made
-    ]
+    changed = [Change(label, platform, transform.apply(workload), transform=transform) for label, transform in made]
+    return [*grown, *found, *changed]
+
+
+def _part(given: float | str, cores: int) -> float:
+    """Return the relative growth of the machine for ``25%``, ``-10%`` or ``64``, and for a fraction."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return float(given[:-1]) / 100 if given.endswith("%") else float(given) / cores
+    except ValueError:
+        raise InputError(
+            f"'{given}' is not a number of cores; expected for example 25%, -10% or 64", field="add-cores"
+        ) from None
+
+
+def site_changes_of(nodes: Iterable[str], pools: Iterable[str], limits: Iterable[str]) -> list[SiteChange]:
+    """Return one change for each text of added nodes, added pool units and limits."""
+    grown = [*(SiteChange(add_nodes=each) for each in nodes), *(SiteChange(add_pool=each) for each in pools)]
+    return [*grown, *(SiteChange(set_limit=each) for each in limits)]
 
 
 def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteChange], policy: Any) -> list[Change]:

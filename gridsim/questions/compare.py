@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, not_modelled
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import measures_asked
 from gridsim.model.capacity import node_changes
@@ -212,7 +212,7 @@ def pending_changes(
         For DAG jobs, since changes are defined for rigid jobs.
     """
     if evidence.of_dags:
-        raise InputError("is supported for rigid jobs, but these are DAG jobs", field="what-if")
+        raise InputError(not_modelled("changes for DAG jobs"), field="what-if")
     workload = evidence.records[evidence.baseline].workload_given  # users react to each change again
     labels = dict.fromkeys((evidence.baseline, evidence.best))
     machines = {label: own_machine(policies[label], platform) for label in labels}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +100,10 @@ class Explanation:
         First wait in the log; NaN if it did not start there; None if the log has no starts.
     logged_reason : str
         Reason in the log (``Licenses``); empty if there is none.
+    policy : str
+        Label of the policy; empty if unknown.
+    policies : mapping of str to (float, float)
+        Start and wait of the job under each policy of the result, s; NaN if it did not run.
     """
 
     job: int
@@ -141,6 +145,8 @@ class Explanation:
     first_wait: float = math.nan
     logged_wait: float | None = None
     logged_reason: str = ""
+    policy: str = ""
+    policies: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         waited = "did not run" if math.isnan(self.start) else f"waited {self.wait:,.15g} s"
@@ -159,9 +165,14 @@ class Explanation:
         if outlived:  # omitted if nothing was predicted
             told["outlived"] = [one._asdict() | {"beyond": beyond} for one, beyond in self.outlived]
         told["refused"] = None if self.refused is None else self.refused._asdict()
-        return told | {
+        told |= {
             name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
         }
+        policy, policies = told.pop("policy"), told.pop("policies")
+        if not policy:
+            return told
+        under = {label: {"start": start, "wait": wait} for label, (start, wait) in policies.items()}
+        return {"policy": policy, **told, "policies": under}
 
 
 def explain(schedule: JobSchedule, job: int | str) -> Explanation:

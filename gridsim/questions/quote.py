@@ -51,7 +51,7 @@ _IMPOSSIBLE = {
     "features": "no node has all the requested features",
     "gpu-kind": "no node has GPUs of the requested type",
 }
-"""Reasons from the specification of machines, 2.5."""
+"""Reasons for a job that cannot run on the machine."""
 
 _PARTS = 4
 """Number of steps between the tightest possible deadline and the one without cost."""
@@ -75,6 +75,7 @@ def quote(
 
     Parameters and errors are those of `gridsim.quote`, which adds a view of the result.
     """
+    workload.require_rigid("only a rigid job can be added", field="workload")
     made = policies_of(policies)
     platform, options = platform or machine(workload, policies=made.values()), options or Run()
     setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}

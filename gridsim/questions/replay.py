@@ -18,7 +18,6 @@ from gridsim.model.time import NEVER
 from gridsim.questions.explain import Explanation
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record, Status
-from gridsim.run_folder import read_run
 from gridsim.words import duration
 
 FAR = 2.0
@@ -88,8 +87,8 @@ def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
     return min(errors, key=lambda label: [math.inf if math.isnan(error) else error for error in errors[label]])
 
 
-def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
-    """Return the label of the default policy of a question: the site's own one if ``run.json`` has it.
+def usual_policy(schedules: Mapping[str, JobSchedule], own: str | None = None, path: str | Path | None = None) -> str:
+    """Return the label of the default policy of a question: the site's own one (*own*) if it is known.
 
     Else it is the policy with the smallest errors of start times (`nearest_policy`), or the first one if the log has no
     starts.
@@ -97,13 +96,11 @@ def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> st
     Raises
     ------
     InputError
-        If ``run.json`` has an own policy that is not in the folder.
+        If *own*, of the file *path*, is not one of the labels.
     """
-    own = read_run(folder).get("own")
     if own is not None:
         if own not in schedules:
-            message = f"is {own!r}; expected one of {', '.join(schedules)}"
-            raise InputError(message, path=Path(folder) / "run.json", field="own")
+            raise InputError(f"is {own!r}; expected one of {', '.join(schedules)}", path=path, field="own")
         return str(own)
     return nearest_policy({label: _start_error(schedule) for label, schedule in schedules.items()})
 

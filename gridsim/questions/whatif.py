@@ -13,40 +13,65 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import model_failures
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.summary import cut, metrics
+from gridsim.metrics.summary import METRICS, cut, metrics
 from gridsim.metrics.utilisation import keeps_up
 from gridsim.model.platform import Platform
 from gridsim.model.site.tres import CPU, GPUS, JOBS, LICENCE, MEMORY, NODE
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import SITE, of_site, site_machine
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import name_of
 from gridsim.policy.site_policy import fitted, machine, nodes_to
-from gridsim.questions.calibrate import own_policy
-from gridsim.questions.changes import NOW, Change, Effect, LimitEffect, PartEffect, WhatIf, changes_of, job_parts, sized
+from gridsim.questions.calibrate import own_policy, replay_of
+from gridsim.questions.changes import (
+    NOW,
+    Change,
+    Effect,
+    LimitEffect,
+    PartEffect,
+    WhatIf,
+    changes_of,
+    job_parts,
+    site_changes_of,
+    sized,
+)
 from gridsim.questions.labels import labelled
 from gridsim.questions.replicas import settled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
+from gridsim.result import Result
 from gridsim.run_setup import with_clock
+from gridsim.scenario import jobs_of
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Known, Workers, crew
+from gridsim.workload.read import Paths
 from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
 
 def whatif(
-    workload: Workload,
+    workload: Workload | Paths,
     changes: Sequence[Change] | None = None,
     *,
     policy: Any = None,
     platform: Platform | None = None,
     site: Any = None,
     options: Run | None = None,
+    add_cores: Sequence[float | str] = (),
+    add_nodes: Sequence[str] = (),
+    add_pool: Sequence[str] = (),
+    set_limit: Sequence[str] = (),
+    load_times: Sequence[float] = (),
+    estimates: Sequence[float] = (),
+    together: bool = False,
+    halve: str | None = None,
+    node: int | None = None,
     now: Record | None = None,
     label: str | None = None,
     bound: float = BOUND,
@@ -61,20 +86,36 @@ def whatif(
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> WhatIf:
-    """Simulate the unchanged workload and each change.
+    """Simulate the unchanged workload and each change: a larger machine, a higher load, better estimates.
 
     Parameters
     ----------
-    workload : Workload
-        The jobs.
+    workload : Workload or path
+        The jobs; a log file is read with the default rules.
     changes : sequence of Change, optional
-        Changes from `changes_of`; by default the default changes.
+        Changes from `changes_of`; by default those of the following parameters, and without any the default changes.
     policy : str or object, optional
         Policy of all runs; by default ``site`` if *site* is given, else ``easy``.
     platform : Platform, optional
-        The unchanged machine; by default that of *site*, else of the size that the workload's source states.
+        The unchanged machine; by default that of the policy's site, else of the size that the workload's source states.
     site : str or mapping, optional
         The site of the policy ``site``, as for `gridsim.compare`.
+    options : Run, optional
+        Options of all runs: overrun, instant, seed, partitions.
+    add_cores : sequence of float or str
+        Growth of the machine: a fraction of it, or as text a percentage or a number of cores (``25%``, ``-10%``,
+        ``64``).
+    add_nodes, add_pool, set_limit : sequence of str
+        More nodes of a partition (``gpu:+4``), units of a licence or pool (``matlab:+10``), and limits, as in
+        ``gridsim whatif``.
+    load_times, estimates : sequence of float
+        Factors of the load, and factors by which overestimation is divided.
+    together : bool
+        Whether *add_nodes*, *add_pool* and *set_limit* are one change.
+    halve : str, optional
+        Metric for which the smallest sufficient machine is searched, as by `cores_for`.
+    node : int, optional
+        Step of this search, cores.
     now : Record, optional
         Record of the unchanged case, if it exists.
     label : str, optional
@@ -92,6 +133,16 @@ def whatif(
         Number of worker processes, each with one change at a time; 1 uses only this process. Results do not depend on
         it.
 
+    Returns
+    -------
+    WhatIf
+        Metrics and paired differences for each change, the unchanged case first.
+
+    Raises
+    ------
+    InputError
+        For an invalid change, and a change that the policy rejects unless *lenient*.
+
     Examples
     --------
     >>> from gridsim.workload.synthetic.lublin import default_workload
@@ -99,23 +150,42 @@ def whatif(
     >>> [one.label for one in whatif(log).outcomes]  # doctest: +NORMALIZE_WHITESPACE
     ['as it is', '70 cores (+9.4 %)', '80 cores (+25 %)', '96 cores (+50 %)', 'load times 1.2',
      'estimates 2 times better']
+    >>> found = whatif(log, add_cores=["25%"])
+    >>> round(found["80 cores (+25 %)"].numbers["wait_mean"] / found["as it is"].numbers["wait_mean"], 2)
+    0.32
     """
     policy = policy or ("easy" if site is None else SITE)
     label = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
     policy = of_site(policy, site)
     platform = site_machine(site) if platform is None and site is not None else platform
     options, cuts = options or Run(), {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+    scheduler = make_policy(policy)
+    workload = jobs_of(workload, [scheduler])
+    platform = platform or machine(workload, policies=[scheduler])
+    platform = in_pools(workload, platform, [scheduler], options.partitions)
+    if changes is None:
+        sizes: dict[str, Any] = {"cores": add_cores, "loads": load_times, "estimates": estimates}
+        sizes["site"] = site_changes_of(add_nodes, add_pool, set_limit)
+        unasked = halve is not None and not any(sizes.values())
+        changes = [] if unasked else changes_of(workload, platform, **sizes, together=together, policies=[scheduler])
     asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
     replicated = families(**asked, resample_load=resample_load, seed=options.seed)
     whole = kept(workload, flurries)
     if whole is not workload:
-        changes = None if changes is None else [each.of(workload, WithoutFlurries().apply) for each in changes]
+        changes = [each.of(workload, WithoutFlurries().apply) for each in changes]
         now = None
     how: dict[str, Any] = {"policy": policy, "platform": platform, "options": options, "progress": progress}
     with crew(workers, share=[whole]) as team:
-        pending = Pending.of(whole, changes, team, now=now, **how)
+        if halve is not None:
+            told: dict[str, Any] = {"platform": platform, "options": options, "progress": progress}
+            enough = cores_for(whole, policy=policy, metric=halve, node=node, workers=team, **told)
+            changes = [*(one for one in changes if one.label != enough.label), enough]
+        pending = Pending.of(whole, changes, team, now=now, name=label, **how)
         pending = pending.besides(whole, team, families=replicated, both=flurries == "both", cuts=cuts, **how)
-        return pending.whatif(label, lenient=lenient, **cuts)
+        as_it_is = {label: Result(pending.records[NOW].result(), platform, name_of(scheduler))}
+        about: Any = {"policies": {label: scheduler}, "options": options, "progress": progress}
+        replay = team.submit(replay_of, as_it_is, own_policy({label: scheduler}), **about)
+        return replace(pending.whatif(label, lenient=lenient, **cuts), replay=replay.result())
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +440,13 @@ _LARGEST = 64
 """Largest searched size relative to the machine."""
 
 
+def check_halved(metric: str | None) -> None:
+    """Raise `UnknownNameError` for a metric that is unknown or for which lower is not better."""
+    lower = [name for name, each in METRICS.items() if each.better == "lower"]
+    if metric is not None and metric not in lower:
+        raise UnknownNameError("metric to halve", metric, lower)
+
+
 def cores_for(
     workload: Workload,
     platform: Platform,
@@ -411,6 +488,7 @@ def cores_for(
     although not always from one step to the next.
     """
     options = options or Run()
+    check_halved(metric)
     if not 0 < part < 1:
         raise InputError(f"a part of {part:g}; expected a fraction above 0 and below 1", field="part")
     if node is not None and node < 1:

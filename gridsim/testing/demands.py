@@ -1,6 +1,6 @@
 """Invariants of allocations with respect to requests for nodes and pools, checked on columns without simulation.
 
-They apply to any scheduler; see section 5.2 of the specification of machines. `gridsim.testing.pieces` checks that
+They apply to any scheduler. `gridsim.testing.pieces` checks that
 resources are not held twice, and that pieces of a run have exactly its start and end.
 """
 

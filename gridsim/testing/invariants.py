@@ -157,7 +157,7 @@ def violations(
     >>> print(*violations(record))
     oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
     """
-    capacity = _only(platform) if capacity is None else capacity
+    capacity = only_capacity(platform) if capacity is None else capacity
     if record.tasks is not None:
         found = [*_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick), capacity)]
         if record.allocations is not None and record.workload.tasks is not None:
@@ -202,7 +202,7 @@ def assert_valid(record: Record, **options: Any) -> None:
         raise CheckFailed("; ".join(map(str, found)))
 
 
-def _only(platform: Platform | None) -> Capacity | None:
+def only_capacity(platform: Platform | None) -> Capacity | None:
     """Return nodes and pools of a platform of one cluster."""
     clusters = [] if platform is None else list(platform.clusters())
     return clusters[0].capacity if len(clusters) == 1 else None

@@ -21,13 +21,17 @@ from gridsim.files import DAMAGED, csv_rows, encoding_of, unpacked
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import demands_of
+from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.run_folder import find_run, read_run, read_run_table
+from gridsim.scenario import jobs_of, transformed
 from gridsim.testing.allocations import parse_allocations
-from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
+from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule, only_capacity, violations_of
+from gridsim.testing.violation import Violation
+from gridsim.workload.read import Paths
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
@@ -92,6 +96,77 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
     if columns is None and _is_swf(path, text):
         return _from_swf(text, path)
     return _from_csv(io.StringIO(text, newline=""), path, columns)
+
+
+def validate(
+    schedule: Schedule | str | Path,
+    workload: Workload | Paths | None = None,
+    *,
+    cores: int | None = None,
+    platform: Platform | None = None,
+    capacity: Capacity | None = None,
+    transforms: Sequence[Any] = (),
+    columns: Mapping[str, str] | None = None,
+    allocations: str | Path | None = None,
+    overrun: Literal["kill", "extend"] | None = None,
+    tolerance: float = 0.0,
+) -> list[Violation]:
+    """Check a schedule of any program against its workload.
+
+    Parameters
+    ----------
+    schedule : path or Schedule
+        A result directory, a CSV file with one row per job, or an SWF file (`read_schedule`).
+    workload : Workload or path, optional
+        The jobs; by default those in the result directory.
+    cores : int, optional
+        Cores of the machine; by default the number that the workload's source states.
+    platform : Platform, optional
+        The machine instead; its nodes are checked too.
+    capacity : Capacity, optional
+        Nodes and pools; by default those of *platform*, else of the result directory.
+    transforms : sequence of str or object
+        Transforms of the workload, in this order.
+    columns : mapping of str to str, optional
+        Names of the columns in the file, as for `read_schedule`.
+    allocations : path, optional
+        File of the nodes that each job was placed on.
+    overrun : {"kill", "extend"}, optional
+        Treatment of jobs that reached their estimates; by default that of the result directory, else ``kill``.
+    tolerance : float
+        Tolerance of times, s.
+
+    Returns
+    -------
+    list of Violation
+        One entry for each kind of violation; empty for a possible schedule.
+
+    Raises
+    ------
+    InputError
+        For an unreadable file, an unknown size of the machine, and a schedule without its workload.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 1], runtime=[9, 3], cores=[2, 1], cores_stated=2)
+    >>> starts = Schedule(job=log.job, start=whole(np.array([0.0, 1.0])), end=whole(np.array([9.0, 4.0])))
+    >>> print(*validate(starts, log))
+    oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
+    """
+    folder = schedule if isinstance(schedule, str | Path) else ""
+    if not isinstance(schedule, Schedule):
+        schedule = read_schedule(schedule, columns=columns)
+    if allocations is not None:
+        schedule = replace(schedule, allocations=read_allocations(allocations))
+    if platform is not None:
+        capacity, cores = capacity or only_capacity(platform), platform.cores
+    elif cores is None and folder:
+        capacity = capacity or nodes_of(folder)
+    workload = read_jobs(folder) if workload is None else jobs_of(workload, cores=cores)
+    cores = machine_cores(workload, cores)[0]
+    workload = transformed(workload, transforms, cores=cores)
+    how: Any = {"capacity": capacity, "overrun": overrun or overrun_of(folder), "tolerance": tolerance}
+    return violations_of(schedule, workload, cores=cores, **how)
 
 
 def read_jobs(folder: str | Path) -> Workload:

@@ -75,7 +75,7 @@ def test_an_error_names_the_case_once(
     def check(case: object, path: Path) -> None:
         raise raised
 
-    monkeypatch.setattr("gridsim.testing.conformance.check", check)
+    monkeypatch.setattr("gridsim.testing.conformance.cases.check", check)
     assert main(["verify", "--json", str(path)]) == 1
     (row,) = json.loads(capsys.readouterr().out)["cases"]
     assert row["messages"] == [begins.format(path=path) + message]

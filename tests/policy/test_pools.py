@@ -186,7 +186,7 @@ def test_pools_grow_evenly_or_by_the_nodes_of_the_site() -> None:
     assert sizes(resized(apart, 32, [Slurm(site=APART)])) == {"a": 16, "b": 12, "(no partition)": 4}
     assert resized(apart, 36).default == "a"
     grid = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
-    with pytest.raises(InputError, match="only a machine of one cluster"):
+    with pytest.raises(InputError, match="more cores for a machine of several clusters: not modelled"):
         resized(grid, 10)
     assert resized(Platform.single(4), 8) == Platform.single(8)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, not_modelled
 from gridsim.model.decimal_numbers import exact
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.policy.admission import decision
@@ -99,7 +99,7 @@ class Guaranteed(Planned):
             For DAG jobs: a deadline applies to a whole job, but a plan contains single tasks.
         """
         if cluster.requests.tasks is not None:
-            raise InputError("guaranteed deadlines require jobs of one task; the workload has DAG jobs", field="policy")
+            raise InputError(not_modelled("guaranteed deadlines for DAG jobs"), field="policy")
         super().setup(cluster, rng)
         self._keeps_all = self.unadmitted == "best-effort"
         self._loose: list[int] = []  # waiting requests without a guarantee, in order of arrival

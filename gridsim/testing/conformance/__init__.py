@@ -15,6 +15,7 @@ from gridsim.testing.conformance.cases import (
     family,
     read_case,
     read_cases,
+    verify,
 )
 from gridsim.testing.conformance.outcome import Outcome
 
@@ -29,4 +30,5 @@ __all__ = [
     "family",
     "read_case",
     "read_cases",
+    "verify",
 ]

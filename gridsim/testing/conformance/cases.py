@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,48 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
     except Exception as error:  # whatever a malformed case leads to, it is an error of this case alone
         message = f"is not a well-formed case of {name}: {type(error).__name__}: {error}"
         raise InputError(message, path=path) from error
+
+
+def verify(*paths: str | Path, listener: Callable[[Path, Outcome], None] | None = None) -> dict[Path, Outcome]:
+    """Run conformance cases and compare each schedule with the expected one.
+
+    Parameters
+    ----------
+    *paths : path
+        Cases, and folders that are searched for them; by default all cases included in gridsim.
+    listener : callable, optional
+        Called with each file and its outcome.
+
+    Returns
+    -------
+    dict of Path to Outcome
+        The outcome of each file. A file that is not a valid case is a failed one.
+
+    Raises
+    ------
+    InputError
+        For a path that does not exist, and a folder without cases.
+
+    Examples
+    --------
+    >>> found = verify(CASES / "prediction")
+    >>> {outcome.status for outcome in found.values()}
+    {'passed'}
+    """
+    found = {}
+    for path in case_files(paths or [CASES]):
+        case: dict[str, Any] = {}
+        try:
+            case = read_case(path)
+            outcome = check(case, path=path)
+        except GridsimError as error:  # an invalid case must not hide the verdicts of the others
+            place = "" if isinstance(error, InputError) and error.path == path else f"{path}: "
+            outcome = Outcome.malformed(f"{place}{error}")
+        name = str(case.get("name") or case.get("id") or path.stem)
+        found[path] = replace(outcome, family=family(case), name=name)
+        if listener is not None:
+            listener(path, found[path])
+    return found
 
 
 def read_cases(paths: Iterable[str | Path]) -> Iterator[tuple[Path, dict[str, Any]]]:

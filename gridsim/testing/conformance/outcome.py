@@ -36,6 +36,8 @@ class Outcome:
         Differences, or what is not supported.
     passed, failed, unsupported : int
         Runs of each kind.
+    family, name : str
+        Family and name of the case, where they are known.
     """
 
     status: Status
@@ -43,6 +45,8 @@ class Outcome:
     passed: int = 0
     failed: int = 0
     unsupported: int = 0
+    family: str = ""
+    name: str = ""
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Outcome:
@@ -55,7 +59,13 @@ class Outcome:
             status = "passed"
         told = [run for run in runs if run.status == status] if status != "passed" else []
         messages = tuple(f"{run.name}: {message}" for run in told for message in run.messages)
-        return cls(status, messages if runs else ("holds nothing to run",), **counts)
+        return cls(
+            status,
+            messages if runs else ("holds nothing to run",),
+            counts["passed"],
+            counts["failed"],
+            counts["unsupported"],
+        )
 
     @classmethod
     def cannot(cls, reason: str) -> Outcome:

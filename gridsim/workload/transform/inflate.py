@@ -40,7 +40,7 @@ class Inflate:
     References
     ----------
     Weng et al., *Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent*, USENIX
-    ATC 2023; section 7 of the project's specification of machines.
+    ATC 2023.
 
     Examples
     --------

@@ -23,6 +23,7 @@ __all__ = [
     "of_finding",
     "overall",
     "p_text",
+    "published",
     "rulings",
     "without_numbers",
     "write",
@@ -43,6 +44,14 @@ class Judged(NamedTuple):
     verdict: Verdict
     p_wilcoxon: float = NAN
     further: Mapping[str, str] = {}
+
+
+class Published(NamedTuple):
+    """Claim of a results page: id, statement and verdict."""
+
+    id: str
+    statement: str
+    answer: str
 
 
 class Ruling(NamedTuple):
@@ -250,3 +259,18 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Collection[str
             writer.writerows(rows)
 
     write_atomically(path, as_csv)
+
+
+def published(name: str) -> tuple[str, list[Published]]:
+    """Return the summary of a results page of the project (counts, date, commit) and its claims.
+
+    Parameters
+    ----------
+    name : str
+        Name of the page in ``docs/results``, such as ``qops``. The pages are in a clone, not in an installed package.
+    """
+    page = Path(__file__).parents[3] / "docs" / "results" / f"{name}.md"
+    lines = page.read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    claims = [Published(row[0], row[1], row[2].strip("*")) for row in cells if len(row) > 2 and row[2].startswith("**")]
+    return next(line for line in lines if line.startswith("**")).replace("**", ""), claims
