@@ -48,13 +48,17 @@ def description(composition: str) -> str:
     'Aggressive backfilling: only the first job in the queue has a reservation. Ordering: most cores first.'
     >>> description("Slurm(conf='/etc/slurm/slurm.conf', qos='qos.txt')")
     "Slurm's scheduler with slurm.conf and qos.txt."
+    >>> description("Slurm(conf='slurm.conf', changes='PriorityWeightAge=5000&partition.long.MaxTime=2-0')")
+    "Slurm's scheduler with slurm.conf; changed: PriorityWeightAge=5000 and partition.long.MaxTime=2-0."
     >>> description("Mine(depth=3)")
     'Mine(depth=3)'
     """
     name, given = _call(composition)
     if name == "Slurm":
         files = [base_names(str(ast.literal_eval(value))) for key, value in given.items() if key in _FILES]
-        return _text("slurm", files=files or ["its default settings"])
+        changes = ast.literal_eval(given.get("changes", "''"))
+        sentence = "changed_slurm" if changes else "slurm"
+        return _text(sentence, files=files or ["its default settings"], changes=changes.split("&"))
     alike = [(summary, _differing(given, own)) for kind, own, summary in _presets() if kind == name]
     if not alike:
         return base_names(composition)
