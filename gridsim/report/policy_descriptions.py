@@ -56,9 +56,10 @@ def description(composition: str) -> str:
     name, given = _call(composition)
     if name == "Slurm":
         files = [base_names(str(ast.literal_eval(value))) for key, value in given.items() if key in _FILES]
-        changes = ast.literal_eval(given.get("changes", "''"))
-        sentence = "changed_slurm" if changes else "slurm"
-        return _text(sentence, files=files or ["its default settings"], changes=changes.split("&"))
+        files = files or ["its default settings"]
+        if "changes" in given:
+            return _text("changed_slurm", files=files, changes=ast.literal_eval(given["changes"]).split("&"))
+        return _text("slurm", files=files)
     alike = [(summary, _differing(given, own)) for kind, own, summary in _presets() if kind == name]
     if not alike:
         return base_names(composition)

@@ -109,7 +109,7 @@ def test_more_of_the_same_is_asked_of_users_who_react_too(log: Workload) -> None
     assert found.reacting
     assert sentences(found)[-1].startswith("Users react")
     fixed = whatif(log, changes_of(log, Platform.single(CORES), cores=[-0.25]), platform=Platform.single(CORES))
-    assert "--users react" in sentences(fixed)[-1]
+    assert any("--users react" in sentence for sentence in sentences(fixed))
 
 
 @pytest.fixture(scope="module")
