@@ -348,7 +348,7 @@ def test_two_processes_write_the_same_numbers(tmp_path: Path) -> None:
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")})
     assert written[0] == written[1]
     assert {"gridsim-results/shake.csv", "gridsim-results/shake_pairs.csv"} <= written[0].keys()
-    assert len(written[0]) == 16
+    assert len(written[0]) == 17
 
 
 GRID = """[platform]
