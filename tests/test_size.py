@@ -37,7 +37,7 @@ CORE = ("machine", "policy", "policy/scheduler", "policy/admission", "policy/slu
 
 BOUNDS = {
     "machine": 2_741,
-    "policy": 2_595,
+    "policy": 2_597,
     "policy/scheduler": 2_815,
     "policy/admission": 1_627,
     "policy/slurm": 4_309,
@@ -45,11 +45,11 @@ BOUNDS = {
     "entities": 2_250,
     "workload": 9_931,
     "model": 4_360,
-    "report, questions, cli": 11_306,
+    "report, questions, cli": 11_307,
     "metrics, campaign, top level": 8_245,
     "testing": 4_510,
-    "core": 18_050,
-    "all without testing": 51_892,
+    "core": 18_052,
+    "all without testing": 51_895,
     "scheduling cycles": 6,
     "whole-run loops": 2,
     "plans": 1,

@@ -16,6 +16,11 @@ from gridsim.policy.queue import ClusterView
 _CHANGES = get_args(Changes)
 
 
+def is_variant(policy: Any) -> bool:
+    """Return whether a policy is a variant of a site: keys of the site's files are changed."""
+    return bool(getattr(policy, "changes", None))
+
+
 def capabilities_of(scheduler: Any) -> Capabilities:
     """Return the capabilities of a scheduler: declared, or derived from its attributes.
 

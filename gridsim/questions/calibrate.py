@@ -23,6 +23,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.capabilities import is_variant
 from gridsim.policy.site_policy import machine, machine_of
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import policies_of
@@ -135,7 +136,7 @@ def own_policy(policies: Mapping[str, Any], asked: str | None = None) -> str | N
     """
     if asked is None:
         known = [label for label, made in policies.items() if machine_of([made]) is not None]
-        return next((label for label in known if not getattr(policies[label], "changes", {})), None)
+        return next((label for label in known if not is_variant(policies[label])), None)
     if asked not in policies:
         raise UnknownNameError("policy in --own", asked, policies)
     return asked

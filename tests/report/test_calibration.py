@@ -127,7 +127,7 @@ def test_a_policy_of_the_site_that_is_far_from_the_log_is_warned_of_before_the_a
     )
     assert found.to_dict()["sentences"][0] == told[0]
     text = page.render(found)
-    assert text.index("Warning: the simulation") < text.index(told[1][:20]) < text.index("Validation of today")
+    assert text.index("Warning: the simulation") < text.index(told[2][:20]) < text.index("Validation of today")
     near = gs.compare(log, {"today": "easy", "new": "conservative"}, platform=HERE, own="today")
     assert near.warnings() == []
 
