@@ -110,7 +110,7 @@ def test_a_page_has_the_table_and_links_to_its_numbers(asked: Comparison, tmp_pa
     asked.write(tmp_path)
     text = asked.page(tmp_path / "report.html").read_text()
     assert '<h2 id="what-if">What if</h2>' in text
-    assert '<a href="whatif.csv">whatif.csv</a>' in text
+    assert '<a class="numbers" href="#data-whatif.csv">whatif.csv</a>' in text
     assert text.count('<tr class="group">') == 2
 
 
