@@ -103,14 +103,17 @@ def is_not_modelled(name: str) -> bool:
     return not set(NOT_MODELLED.split()).isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
+_OF_GRIDSIM = re.compile("(policy|scheduler|ordering|transform|parameter)$|parameter of |key of ")
+"""Kinds of names that gridsim defines; others, such as partitions and columns, are names in the user's data."""
+
+
 class UnknownNameError(InputError):
     """Error for a name that is not registered; contains the nearest name and the list of names."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
-        names = sorted(known)
+        names, unknown = sorted(known), f"unknown {kind} '{name}'"
         near = nearest(str(name), names)
-        unknown = f"unknown {kind} '{name}'"
-        if is_not_modelled(str(name)):
+        if _OF_GRIDSIM.match(kind) and is_not_modelled(str(name)):
             near, unknown = None, not_modelled(unknown)
         hint = f"did you mean '{near}'? " if near is not None else ""
         super().__init__(f"{unknown}; {hint}known: {', '.join(names) or 'none'}")

@@ -61,3 +61,9 @@ def test_a_letter_that_is_in_no_name_is_a_slip_of_none() -> None:
 def test_bad_input_exits_with_two_and_a_failed_check_with_one() -> None:
     assert {kind.exit_code for kind in (GridsimError, InputError, PolicyError, UnknownNameError)} == {2}
     assert CheckFailed.exit_code == 1
+
+
+def test_a_name_in_the_users_data_is_not_taken_for_a_feature():
+    assert "not modelled" in str(UnknownNameError("policy", "power-cap", ["easy"]))
+    assert "not modelled" not in str(UnknownNameError("partition", "storage", ["batch"]))
+    assert "not modelled" not in str(UnknownNameError("policy of results", "energy", ["easy"]))

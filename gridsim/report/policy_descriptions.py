@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -55,10 +55,10 @@ def description(composition: str) -> str:
     """
     name, given = _call(composition)
     if name == "Slurm":
-        files = [base_names(str(ast.literal_eval(value))) for key, value in given.items() if key in _FILES]
+        files = [base_names(_content(value)) for key, value in given.items() if key in _FILES]
         files = files or ["its default settings"]
         if "changes" in given:
-            return _text("changed_slurm", files=files, changes=ast.literal_eval(given["changes"]).split("&"))
+            return _text("changed_slurm", files=files, changes=_content(given["changes"]).split("&"))
         return _text("slurm", files=files)
     alike = [(summary, _differing(given, own)) for kind, own, summary in _presets() if kind == name]
     if not alike:
@@ -68,11 +68,17 @@ def description(composition: str) -> str:
     return " ".join([summary, *(f"{text.rstrip('.')}." for text in more)])
 
 
+def _content(value: str) -> str:
+    """Return the content of a quoted text; other values of a damaged text unchanged."""
+    found = ast.parse(value, mode="eval").body
+    return str(found.value) if isinstance(found, ast.Constant) else value
+
+
 def _call(text: str) -> tuple[str, dict[str, str]]:
     """Return the name and the arguments of a call as texts; an empty name for other texts."""
     try:
         found = ast.parse(text, mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a stored text may be damaged
         return "", {}
     if not isinstance(found, ast.Call) or found.args:
         return "", {}
@@ -104,10 +110,5 @@ def _part(value: str) -> str:
 @cache
 def _summaries() -> dict[str, str]:
     """Return the first lines of the docstrings of the plug-ins by class."""
-    return dict(_first_lines())
-
-
-def _first_lines() -> Iterator[tuple[str, str]]:
-    for kind in registry.KINDS:
-        for thing in registry.names(kind).values():
-            yield thing.__name__, (thing.__doc__ or "").strip().partition("\n")[0]
+    things = (thing for kind in registry.KINDS for thing in registry.names(kind).values())
+    return {thing.__name__: (thing.__doc__ or "").strip().partition("\n")[0] for thing in things}

@@ -200,6 +200,11 @@ def test_a_policy_is_described_by_the_preset_and_what_differs() -> None:
     assert description("no call") == "no call"
 
 
+@pytest.mark.parametrize("text", ["Slurm(conf=open('x'))", "Slurm(conf=1, changes=2)", "Slurm(\0)", "(" * 3000])
+def test_a_damaged_description_of_a_policy_is_shown(text: str) -> None:
+    assert description(text)
+
+
 # ---- the recorded log, usage and reasons ------------------------------------------------------------------------
 
 
