@@ -22,7 +22,7 @@ CORES = 430
 POLICIES = (
     "easy",
     "conservative",
-    "molding?partition=asked",
+    "moldable?partition=rigid",
     "moldable-greedy",
     "moldable-submit",
     "moldable-base",

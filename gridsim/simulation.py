@@ -59,7 +59,7 @@ def run(
     if changed is not None:
         made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
         return changed.record(made)
-    world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
+    world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     if options.until is None:
         world.complete()
     else:
@@ -176,7 +176,7 @@ def state_at(
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
     tick, last = whole(options.tick_of(workload)), len(come) - 1
-    world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
+    world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     world.stop_before(last)
     if decided:
         world.clusters[0].decide()

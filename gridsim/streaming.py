@@ -166,7 +166,7 @@ def _windows(
         if left is not None:
             rows, window = np.concatenate([left[0], rows]), joined(left[1], block)
         told = _told(progress, released - len(window) + len(block))
-        world = World(window, platform, policy, options, progress=told, room=0)
+        world = World(window, platform, policy, options, progress=told, max_jobs=0)
         calendar = world.complete_window(earlier, more=more)
         staying = calendar.left()
         over = np.ones(len(window), dtype=np.bool_)

@@ -45,7 +45,7 @@ class World:
         workload.
     progress : callable, optional
         Called from time to time with the number of jobs released so far.
-    room : int
+    max_jobs : int
         Number of jobs that may be submitted in addition to the workload.
 
     Attributes
@@ -92,12 +92,12 @@ class World:
         options: Run | None = None,
         *,
         progress: Callable[[int], None] | None = None,
-        room: int = 1000,
+        max_jobs: int = 1000,
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
             raise InputError("World does not change jobs; use gridsim.simulate", field="limits")
-        self._setup = set_up(workload, platform, policy, options, room=room, progress=progress)
+        self._setup = set_up(workload, platform, policy, options, max_jobs=max_jobs, progress=progress)
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome
         self._policy, self._submissions, self._progress = self._setup.policy, self._setup.submissions, progress
@@ -163,7 +163,7 @@ class World:
             If the job is invalid, or has a user, account, partition or QOS that neither the workload nor the site of
             the policy has.
         PolicyError
-            If the policy needs all jobs in advance, or *room* is exhausted.
+            If the policy needs all jobs in advance, or *max_jobs* is exhausted.
         """
         if self._submissions is None:
             raise PolicyError(f"no job can be submitted: {self._setup.closed}")

@@ -345,11 +345,11 @@ def test_what_is_no_job_is_refused(job: Any, told: str) -> None:
 
 def test_a_job_that_cannot_be_submitted_says_why() -> None:
     job = {"cores": 1, "runtime": 1}
-    one = World(jobs(), gs.Platform.single(4), "easy", room=1)
+    one = World(jobs(), gs.Platform.single(4), "easy", max_jobs=1)
     one.submit(job)
     for closed, told in (
-        (one, r"1 jobs have been submitted; World\(…, room=…\)"),
-        (World(jobs(), gs.Platform.single(4), "easy", room=0), "no rows are reserved for jobs"),
+        (one, r"1 jobs have been submitted; World\(…, max_jobs=…\)"),
+        (World(jobs(), gs.Platform.single(4), "easy", max_jobs=0), "no rows are reserved for jobs"),
         (World(_chain(), gs.Platform.single(4), "fcfs"), "DAG jobs"),
         (World(reacting(), gs.Platform.single(4), "fcfs"), "reacting users"),
         (World(_of_sizes()[0], NODES, "moldable-base"), "on machines of nodes"),
@@ -382,7 +382,9 @@ def _of_sizes(n: int = 40, cores: int = 16) -> tuple[gs.Workload, list[Speedup]]
 
 def _submitted(workload: gs.Workload, laws: list[Speedup], known: int, policy: str, **options: Any) -> Record:
     """The record when a custom process submits all jobs except the first ones during the run."""
-    one = World(workload.select(slice(0, known)), gs.Platform.single(16), policy, Run(**options), room=len(workload))
+    one = World(
+        workload.select(slice(0, known)), gs.Platform.single(16), policy, Run(**options), max_jobs=len(workload)
+    )
     heard: list[tuple[str, float]] = []
 
     def told(what: str, event: Any) -> Process:
@@ -422,7 +424,7 @@ def _as_mapping(workload: gs.Workload, row: int, law: Speedup) -> dict[str, Any]
 
 POLICIES_OF_SIZES = (
     *("moldable-greedy", "moldable-submit", "moldable-base", "moldable-start", "moldable-combined"),
-    *("moldable-base?ordering=sjf", "moldable-start?reserve=category&scope=remaining", "molding?partition=asked"),
+    *("moldable-base?ordering=sjf", "moldable-start?reserve=category&scope=remaining", "moldable?partition=rigid"),
     "guaranteed?admission=conservative&partition=greedy",
 )
 
@@ -477,10 +479,10 @@ def test_sizes_that_cannot_be_are_refused(policy: str, job: dict[str, Any], told
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
-@pytest.mark.parametrize("partition", ["greedy(choices=all)", "fair-share", "asked"])
+@pytest.mark.parametrize("partition", ["greedy(choices=all)", "fair-share", "rigid"])
 def test_cores_that_a_process_holds_are_a_running_job_where_sizes_are_chosen(partition: str, instant: str) -> None:
     """The same as a log with a job of one size in its place that starts at once."""
-    policy = f"molding?reserve=first-fit&partition={partition}"
+    policy = f"moldable?reserve=first-fit&partition={partition}"
     columns: dict[str, Any] = {"submit": [0, 2, 3, 4], "runtime": [5, 20, 4, 3], "cores": [1, 3, 4, 1]}
     least, most = np.array([1, 3, 2, 1]), np.array([1, 3, 6, 6])
     every = gs.Workload.from_columns(**columns, moldable=Moldable.of(columns["cores"], least, most, [Linear()]))

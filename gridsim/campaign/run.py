@@ -418,11 +418,11 @@ def _outcomes(pool: Pool, work: Work, batches: Iterator[list[Any]]) -> Iterator[
 
 
 def _next(
-    room: int, suspects: deque[Any], batches: Iterator[list[Any]], under_way: Mapping[Any, Any]
+    free: int, suspects: deque[Any], batches: Iterator[list[Any]], under_way: Mapping[Any, Any]
 ) -> Iterator[list[Any]]:
     """Return the batches to submit now: a suspect unit if nothing else runs, or as many batches as allowed."""
     if not suspects:
-        yield from itertools.islice(batches, max(room, 0))
+        yield from itertools.islice(batches, max(free, 0))
     elif not under_way:
         yield [suspects.popleft()]
 

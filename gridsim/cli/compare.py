@@ -38,7 +38,7 @@ def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, print and write the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
-    from gridsim.metrics.summary import measures_asked
+    from gridsim.metrics.summary import requested_measures
     from gridsim.options import Run
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import (
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     sited = source.site(args)
     policies = policies_of(args.policy, sited, default=DEFAULT_POLICIES)
     own = own_policy(policies, args.own)
-    measures = measures_asked(args.metric, args.charge)
+    measures = requested_measures(args.metric, args.charge)
     if changes_of_site := source.site_changes(args):
         policies = source.with_changes(policies, changes_of_site, sited)
     if args.flurries == "drop":

@@ -227,7 +227,7 @@ def compiling(module: str) -> str:
 
     Examples
     --------
-    >>> compiling("gridsim.policy.slurm.passes")
+    >>> compiling("gridsim.policy.slurm.main_cycle")
     "Compiling the inner loops of Slurm's scheduler: about 14 s, once per installation."
     """
     what, seconds = next((told for name, told in LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
@@ -236,9 +236,9 @@ def compiling(module: str) -> str:
 
 def hear_compiling(say: Callable[[str], None]) -> None:
     """Report compilations in a worker."""
-    from gridsim.machine.njit import tell_compiling  # the compiler
+    from gridsim.machine.njit import on_compile  # the compiler
 
-    tell_compiling(lambda module: say(compiling(module)))
+    on_compile(lambda module: say(compiling(module)))
 
 
 class RunsProgress(_Bars):

@@ -31,7 +31,7 @@ class Admission(NamedTuple):
 
 @njit_noalloc
 def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
-    """Run a plan with guaranteed ends; *passes* are those of `gridsim.policy.scheduler.guaranteed.Guaranteed`."""
+    """Run a plan with guaranteed ends; for *passes* see `gridsim.policy.scheduler.deadline_guarantee.Guaranteed`."""
     (parts, pool), (others, other_pool), asked, answers, moves, how = passes
     queue, other = PlanQueue(*parts), PlanQueue(*others)
     entry = Admission((other, in_pool(other, other_pool)), asked, answers, how)

@@ -119,17 +119,17 @@ class CompiledRun:
         requests, outcome, cluster = run.requests, run.outcome, run.clusters[0]
         self._outcome, self._cluster, self._extend = outcome, cluster, run.extend
         n = len(requests)
-        asked = cluster.asked
-        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
+        demands = cluster.demands
+        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
         self._rows = fits
-        waiting = self._go_on(earlier) if earlier is not None else 0
+        waiting = self._resume(earlier) if earlier is not None else 0
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers
         if self._answers is not None:
             self._answers.takes[:] = _taken(requests, outcome)
-        busy = (most_running(cluster.cores, n) if asked is None else n) + 1
+        busy = (most_running(cluster.cores, n) if demands is None else n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if run.extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
@@ -147,12 +147,12 @@ class CompiledRun:
         if earlier is not None:
             self._take_over(earlier, waiting)
 
-    def _go_on(self, earlier: Earlier) -> int:
+    def _resume(self, earlier: Earlier) -> int:
         """Make the waiting requests of the previous window the first arrivals, in queue order; return their number."""
         before = earlier.calendar
         came = int(before._events.numbers[events.NEXT])
         scheduler: Any = self._cluster.scheduler  # known from its capabilities
-        waiting: IntArray = scheduler.go_on(before._cluster.scheduler, earlier.rows, came)
+        waiting: IntArray = scheduler.resume(before._cluster.scheduler, earlier.rows, came)
         known = np.count_nonzero(earlier.rows >= 0)
         self._rows = np.concatenate([waiting, self._rows[self._rows >= known]])
         return len(waiting)
@@ -254,10 +254,10 @@ class CompiledRun:
         if self._answers is not None:
             self._fill_in_promises(self._answers, state)
         outcome.state[:] = state.tobytes()
-        if self._cluster.asked is not None:
+        if self._cluster.demands is not None:
             refused = np.ones(len(start), dtype=np.bool_)
             refused[self._rows] = False
-            outcome.refused.update((row, self._cluster.asked.reason(row)) for row in np.flatnonzero(refused).tolist())
+            outcome.refused.update((row, self._cluster.demands.reason(row)) for row in np.flatnonzero(refused).tolist())
         if self._pieces is not None and self._cluster.machine.nodes is not None:
             outcome.placed.fill(self._pieces(), outcome.start, outcome.end)
 

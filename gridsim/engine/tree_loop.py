@@ -125,8 +125,8 @@ def state_at(states, k):  # type: ignore[no-untyped-def]
 @state_at.register(list_states.ListSchedulerState)
 def list_state_at(states, k):  # type: ignore[no-untyped-def]
     need, idle, blocks, free, _, _ = states.machine
-    lines, ageing, tail_ageing, beliefs, draws, flags = states.order
-    order = lines, ageing, tail_ageing, beliefs, draws[k], flags
+    lines, ageing, tail_ageing, history, draws, flags = states.order
+    order = lines, ageing, tail_ageing, history, draws[k], flags
     return list_states.list_state_in_pool((queue_at(states.queue, k), (need, idle[k], blocks[k], free[k]), order))
 
 

@@ -93,7 +93,7 @@ class Cluster:
         List that the cluster appends itself to when a piece of a rigid job is placed on it.
     can : Capabilities
         Capabilities of the scheduler.
-    asked : DemandClasses or None
+    demands : DemandClasses or None
         Requested resources of nodes and pools; None if requests need only the cores of one pool.
     together : sequence of Cluster
         Clusters that decide whenever this one does (grid-wide fair share).
@@ -112,7 +112,7 @@ class Cluster:
         extend: bool = False,
         tick: int = 1_000_000,
         placing: bool = False,
-        asked: DemandClasses | None = None,
+        demands: DemandClasses | None = None,
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate
@@ -130,9 +130,9 @@ class Cluster:
         need, estimate = requests.sizes() if self._molds else (requests.cores, requests.estimate)
         self._need, self._estimate = need.data, estimate.data
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
-        self.asked = asked
-        if asked is not None:  # infinite for requests that the empty machine cannot hold, 0 for all others
-            self._needed = np.where(asked.never(), NEVER, 0).data
+        self.demands = demands
+        if demands is not None:  # infinite for requests that the empty machine cannot hold, 0 for all others
+            self._needed = np.where(demands.never(), NEVER, 0).data
         self._asked, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
@@ -145,7 +145,7 @@ class Cluster:
         self.can, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
         closing = None if instant.batched else self._decide_priority
         nodes = self.can.nodes or spec.capacity
-        self.machine = Machine(env, spec.cores, nodes, owner=scheduler, closing=closing, asked=asked)
+        self.machine = Machine(env, spec.cores, nodes, owner=scheduler, closing=closing, demands=demands)
         self.machine.why_not = "its scheduler is not notified"
         self._take, self._give_back = self.machine.take, self.machine.give_back
         self._load = Load(requests, outcome.state) if placing else None
@@ -173,9 +173,9 @@ class Cluster:
     def able(self, piece: Piece) -> bool:
         """Return whether every task of a piece can run on this cluster."""
         for kind, cores in piece.widest.items():
-            if kind != self.kind or (cores > self.cores and self.asked is None):
+            if kind != self.kind or (cores > self.cores and self.demands is None):
                 return False
-        return self.asked is None or all(self._needed[request] <= self.cores for request in piece.requests)
+        return self.demands is None or all(self._needed[request] <= self.cores for request in piece.requests)
 
     def place(self, piece: Piece) -> None:
         """Place a piece: its tasks count as load from now on and run on this cluster when they are ready."""
@@ -192,8 +192,8 @@ class Cluster:
         self._state[request] = DONE
         for other in others:
             self._state[other] = DONE
-        if self.asked is not None:
-            self._outcome.refused[request] = self.asked.reason(request)
+        if self.demands is not None:
+            self._outcome.refused[request] = self.demands.reason(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -366,9 +366,9 @@ class Cluster:
 
     def learn(self, request: int, demands: Demands) -> None:
         """Add a request that was submitted during the run; *demands* contains its requested resources."""
-        if self.asked is not None:
-            self.asked.learn(request, demands)
-            self._needed[request] = NEVER if self.asked.reason(request) else 0
+        if self.demands is not None:
+            self.demands.learn(request, demands)
+            self._needed[request] = NEVER if self.demands.reason(request) else 0
 
     def hold(self, request: int, until: int, placement: Placement | None) -> None:
         """Report to the scheduler, as a running request, that a user process holds resources; whole microseconds."""

@@ -218,17 +218,17 @@ class SharedLinks(_Shipments):
         for key, path in self._paths.items():
             for link in path:
                 links.setdefault(link, []).append(key)
-        room = dict.fromkeys(links, self._capacity)
+        left = dict.fromkeys(links, self._capacity)
         while len(rates) < len(self._paths):
             open_links = {link: [key for key in keys if key not in rates] for link, keys in links.items()}
-            share, tightest = min((room[link] / len(keys), link) for link, keys in open_links.items() if keys)
+            share, tightest = min((left[link] / len(keys), link) for link, keys in open_links.items() if keys)
             if share >= self._cap:
                 rates.update({key: self._cap for key in self._paths if key not in rates})
                 break
             for key in open_links[tightest]:
                 rates[key] = share
                 for link in self._paths[key]:
-                    room[link] -= share
+                    left[link] -= share
         return rates
 
     def _run(self) -> Generator[Event, None, None]:

@@ -115,7 +115,7 @@ class Machine(BaseResource[Release, Request]):
         Capacity of the nodes; one pool of cores if omitted.
     owner : object
         Scheduler or policy whose decisions are applied; error messages contain its name.
-    asked : DemandClasses, optional
+    demands : DemandClasses, optional
         Requested resources of nodes and pools; only cores if omitted.
     closing : int, optional
         Priority of the end of an instant. If set, a scheduler that decides between two events may overcommit within an
@@ -145,14 +145,14 @@ class Machine(BaseResource[Release, Request]):
         *,
         owner: Any = None,
         closing: int | None = None,
-        asked: DemandClasses | None = None,
+        demands: DemandClasses | None = None,
     ) -> None:
         super().__init__(env, cores)
         self.cores = self.free = cores
         self.nodes = None if nodes is None or not nodes.nodes else NodesLeft(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Held] = {}  # by request
-        self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
+        self._asked, self.pools = demands, None if demands is None else demands.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
         self._nobody = 0  # identifiers of holds without a scheduler, negative
@@ -246,10 +246,10 @@ class Machine(BaseResource[Release, Request]):
         placement = placement or self.nodes.first(cores)
         if placement is None:
             raise self._refusal(request, cores, "too few of its nodes are free")
-        asked = self._asked
-        if not len(placement.node) and (asked is None or asked.classes.shape[asked.classes.of[request], TASKS]):
+        demands = self._asked
+        if not len(placement.node) and (demands is None or demands.classes.shape[demands.classes.of[request], TASKS]):
             raise self._refusal(request, cores, "it has no nodes")
-        whole = asked is not None and bool(asked.classes.shape[asked.classes.of[request], EXCLUSIVE])
+        whole = demands is not None and bool(demands.classes.shape[demands.classes.of[request], EXCLUSIVE])
         held = self.nodes.read(placement, cores, whole=whole)
         if isinstance(held, str):
             raise self._refusal(request, cores, held)

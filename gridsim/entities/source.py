@@ -167,7 +167,7 @@ class Reacting:
         if instant == self._until:
             self._fetch()
         for row in rows:
-            self._requests.come(row, instant)
+            self._requests.arrive(row, instant)
         self._router.take(rows)
         self._released += len(rows)
         if self._progress is not None and self._released - self._told >= _EVERY:

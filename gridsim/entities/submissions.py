@@ -47,25 +47,25 @@ class Submission:
     ended: Ring
 
 
-def with_room(workload: Workload, room: int, *, sizes: bool = False) -> Workload:
-    """Return the workload with *room* free rows behind its jobs, for later submissions (of several *sizes* if set)."""
-    n = np.arange(1, room + 1)
+def with_spare_rows(workload: Workload, spare: int, *, sizes: bool = False) -> Workload:
+    """Return the workload with *spare* free rows behind its jobs, for later submissions (of several *sizes* if set)."""
+    n = np.arange(1, spare + 1)
     free: dict[str, Any] = {
         "job": int(workload.job.max(initial=0)) + n,
-        "submit": np.zeros(room, dtype=np.int64),
-        "runtime": np.full(room, MICROSECOND),
-        "estimate": np.full(room, MICROSECOND),
-        "cores": np.ones(room, dtype=np.int64),
-        "deadline": np.full(room, NEVER),
-        "tolerance": None if workload.tolerance is None else np.ones(room),
-        "restartable": None if workload.restartable is None else np.ones(room, dtype=np.bool_),
+        "submit": np.zeros(spare, dtype=np.int64),
+        "runtime": np.full(spare, MICROSECOND),
+        "estimate": np.full(spare, MICROSECOND),
+        "cores": np.ones(spare, dtype=np.int64),
+        "deadline": np.full(spare, NEVER),
+        "tolerance": None if workload.tolerance is None else np.ones(spare),
+        "restartable": None if workload.restartable is None else np.ones(spare, dtype=np.bool_),
     }
     columns: dict[str, Any] = {
         name: None if more is None else np.append(getattr(workload, name), more) for name, more in free.items()
     }
     # A group that no job belongs to would be rejected as soon as the run begins.
     labels = {
-        name: np.append(column, np.full(room, 0 if name in workload.names else UNKNOWN))
+        name: np.append(column, np.full(spare, 0 if name in workload.names else UNKNOWN))
         for name, column in workload.labels.items()
     }
     demands, moldable = workload.demands, workload.moldable
@@ -73,7 +73,7 @@ def with_room(workload: Workload, room: int, *, sizes: bool = False) -> Workload
         demands = demands.joined(Demands.plain_cores(free["cores"]))
     if moldable is None and sizes:
         moldable = Moldable.rigid(workload.cores)
-    moldable = None if moldable is None else moldable.with_room(room)
+    moldable = None if moldable is None else moldable.with_spare_rows(spare)
     return replace(workload, **columns, labels=labels, logged={}, demands=demands, moldable=moldable)
 
 
@@ -175,7 +175,7 @@ class Submissions:
             raise InputError(f"has a demand, and {what}", field="job")
         one = suited(one, self._platform, sited=self._sited)
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
-        if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
+        if demands.plain[0] != one.cores[0] and any(cluster.demands is None for cluster in self._clusters):
             raise InputError("requests more than cores, but the machine is one pool of cores", field="job")
         if one.moldable is not None and self._requests.moldable is None:
             what = "the policy does not choose sizes on this machine"
@@ -196,7 +196,7 @@ class Submissions:
         """Fill in a row from a workload with one job that requests *demands*."""
         row = self.next
         if row == len(self._workload):
-            raise PolicyError(f"{row - self._first} jobs have been submitted; World(…, room=…) sets the maximum")
+            raise PolicyError(f"{row - self._first} jobs have been submitted; World(…, max_jobs=…) sets the maximum")
         self.next += 1
         for name in ("runtime", "tolerance", "restartable"):
             column, value = getattr(self._workload, name), getattr(one, name)

@@ -85,11 +85,11 @@ def clusters_of(
     for index, spec in enumerate(specs):
         own = adapted(own_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
-        asked = _asked(spec, requests, sizes=capabilities_of(own).sizes)
-        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, asked)
+        demands = _asked(spec, requests, sizes=capabilities_of(own).sizes)
+        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, demands)
         call(own, "setup", view, stream(options.seed, "cluster", index))
-        if asked is not None:
-            asked = _carried(own, spec, asked)
+        if demands is not None:
+            demands = _carried(own, spec, demands)
         clusters.append(
             Cluster(
                 env,
@@ -102,7 +102,7 @@ def clusters_of(
                 extend=options.overrun == "extend",
                 tick=tick,
                 placing=len(specs) > 1 or requests.tasks is not None,
-                asked=asked,
+                demands=demands,
             )
         )
     if capabilities_of(scheduler).scope == "grid":
@@ -128,7 +128,7 @@ def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClass
     return DemandClasses(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known, ranges)
 
 
-def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandClasses | None:
+def _carried(scheduler: Any, spec: ClusterSpec, demands: DemandClasses) -> DemandClasses | None:
     """Return the demand classes if the scheduler supports them; None if the scheduler has its own nodes.
 
     Raises
@@ -146,7 +146,7 @@ def _carried(scheduler: Any, spec: ClusterSpec, asked: DemandClasses) -> DemandC
             "easy, depth, conservative, msb, mrt, qops, fqops and the moldable policies support nodes and pools",
             field="policy",
         )
-    return asked
+    return demands
 
 
 def admission(
@@ -243,7 +243,7 @@ def _admit_tasks(
         cluster.dags = dags
     first, known = tasks.first.data, dags.delay_to
 
-    limited = any(cluster.asked is not None for cluster in clusters)
+    limited = any(cluster.demands is not None for cluster in clusters)
 
     def admit(job: int) -> None:
         rows = range(first[job], first[job + 1])

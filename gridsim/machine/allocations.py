@@ -29,7 +29,7 @@ class Holdings:
 
     Parameters
     ----------
-    asked : DemandClasses
+    demands : DemandClasses
         The machine, and the requested resources.
     rule : Rule
         Placement rule for tasks.
@@ -43,13 +43,13 @@ class Holdings:
     """
 
     def __init__(
-        self, asked: DemandClasses, rule: Rule, outside: Callable[[Holdings, int], None] | None = None
+        self, demands: DemandClasses, rule: Rule, outside: Callable[[Holdings, int], None] | None = None
     ) -> None:
-        self.asked, self.rule, self.outside = asked, tuple(rule), outside
-        empty, totals = asked.empty, asked.totals
+        self.demands, self.rule, self.outside = demands, tuple(rule), outside
+        empty, totals = demands.empty, demands.totals
         nodes, width = empty.shape
-        gpus = width - len(asked.columns.resources) - 1
-        requests = len(asked.classes.of)
+        gpus = width - len(demands.columns.resources) - 1
+        requests = len(demands.classes.of)
         self.floor: tuple[IntArray, ...] = tuple(
             NodeProfile(
                 times=np.zeros(64, dtype=np.int64),
@@ -65,7 +65,7 @@ class Holdings:
                 meta=np.zeros(6, dtype=np.int64),
             )
         )
-        self.classes = tuple(asked.classes)
+        self.classes = tuple(demands.classes)
         leaves = 1 << max(0, nodes - 1).bit_length()
 
         def column() -> IntArray:
@@ -129,7 +129,7 @@ class Holdings:
 
     def learn(self) -> None:
         """Use the current demand classes after a request with a new demand was added (`DemandClasses.learn`)."""
-        self.classes = tuple(self.asked.classes)
+        self.classes = tuple(self.demands.classes)
 
     def place(self, count: int) -> Place:
         """Return a copy of the last placement, which has *count* nodes."""
@@ -151,9 +151,9 @@ class Holdings:
         """Return a copy of the placement of a request."""
         return self.place(int(kernels.where(self.floor, self.sketch, request)))
 
-    def is_alike(self, other: Holdings, request: int) -> bool:
+    def is_same_hold(self, other: Holdings, request: int) -> bool:
         """Return whether a request has the same placement and start in other holdings."""
-        return bool(kernels.is_alike(self.floor, other.floor, request))
+        return bool(kernels.is_same_hold(self.floor, other.floor, request))
 
     def until(self, request: int, end: int, now: int) -> None:
         """Change the end of a request and keep its placement."""

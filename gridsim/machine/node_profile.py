@@ -275,7 +275,7 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
 
 
 @njit_noalloc
-def is_alike(floor, other, row):  # type: ignore[no-untyped-def]
+def is_same_hold(floor, other, row):  # type: ignore[no-untyped-def]
     """Return whether a request has the same hold and start in two profiles."""
     floor, other = NodeProfile(*floor), NodeProfile(*other)
     one, two = floor.holds[FIRST, row], other.holds[FIRST, row]

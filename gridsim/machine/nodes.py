@@ -35,7 +35,7 @@ from gridsim.machine.placing import KIND, OUTSIDE, Rule, lay
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
 
-ROW, START, LAID, LOGGED, RISES, OPEN = range(6)
+ROW, START, PLACED, LOGGED, RISES, OPEN = range(6)
 PLACES = 6
 """Indices of a state: the request to place, its start, whether its placement is in the workspace; pieces in the log;
 how often free capacity may have risen in the present. For a plan also the number of nodes with released capacity,
@@ -134,7 +134,7 @@ def fits_until_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped
 @verbs.reserve.register(Nodes)
 def reserve_on_nodes(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
-    if not state[LAID]:
+    if not state[PLACED]:
         state[ROW], state[START] = row, first_place(floor, classes, sketch, now, row, duration, NEVER, NEVER)
     begin = state[START]
     return max(0, -hold_place(floor, classes, sketch, machine.rule, state, begin, begin + duration, np.int64(1)))
@@ -171,14 +171,14 @@ def postpone_on_nodes(machine, now, row, until):  # type: ignore[no-untyped-def]
 def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # type: ignore[no-untyped-def]
     """Allocate the place found by a search to the request ``state[ROW]``; return the number of nodes or a code < 0."""
     row = state[ROW]
-    if not state[LAID]:
-        state[LAID] = 1
+    if not state[PLACED]:
+        state[PLACED] = 1
         if rule.what[KIND] == OUTSIDE:
             return -BY_RULE
         lay(sketch, classes, rule, row)
     count = hold(floor, classes, sketch, row, begin, end, reserved)
     if count >= 0:
-        state[LAID] = 0
+        state[PLACED] = 0
     return count
 
 
@@ -200,7 +200,7 @@ def log_place(count, row, state, sketch, pieces_of):  # type: ignore[no-untyped-
 @verbs.earliest.register(Nodes)
 def earliest_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-def]
     state = machine.state
-    if not state[LAID]:  # else it was found before the last call stopped
+    if not state[PLACED]:  # else it was found before the last call stopped
         state[START] = first_place(machine.floor, machine.classes, machine.sketch, now, row, duration, NEVER, NEVER)
     return state[START]
 
@@ -208,7 +208,7 @@ def earliest_on_nodes(machine, now, row, duration):  # type: ignore[no-untyped-d
 @verbs.earlier.register(Nodes)
 def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # type: ignore[no-untyped-def]
     floor, classes, sketch, fresh, state = machine.floor, machine.classes, machine.sketch, machine.fresh, machine.state
-    if state[LAID]:
+    if state[PLACED]:
         return state[START]
     if state[OPEN] < 0:
         state[OPEN] = _list_fresh(now, frontier >= NEVER, fresh, sketch.open)
@@ -225,7 +225,7 @@ def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # 
     if begin < 0:
         return planned
     floors.lift(floor, classes, sketch, row, np.int64(1))
-    start = _first_anew(floor, classes, sketch, fresh[0], opened, row, duration, begin, planned)
+    start = _first_after_lift(floor, classes, sketch, fresh[0], opened, row, duration, begin, planned)
     if start < 0:
         floors.lift(floor, classes, sketch, row, np.int64(-1))
         return planned
@@ -236,7 +236,7 @@ def earlier_on_nodes(machine, now, row, duration, planned, frontier, again):  # 
 @verbs.move.register(Nodes)
 def move_on_nodes(machine, row, start, duration, planned):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
-    if not state[LAID]:
+    if not state[PLACED]:
         state[ROW] = row
         if planned < NEVER:
             floors.mark(floor, machine.fresh[0], row, planned, planned + duration)
@@ -331,7 +331,7 @@ def _first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, ow
 
 
 @njit_noalloc
-def _first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
+def _first_after_lift(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
     """Return the first time from *begin* on at which a request fits after `lift` removed its hold; -1 for none.
 
     From *old* on, the totals include its hold, which leaves enough for it. The workspace has the free amounts at the

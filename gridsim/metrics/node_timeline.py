@@ -290,10 +290,10 @@ def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
             found = min(found, snapshot.free[n, r] // tasks.each[c, r])
     g = tasks.shape[c, 1]
     if g > 0 and spared != width:
-        room = 0
+        slots = 0
         for at in range(snapshot.gpus.shape[1]):
-            room += snapshot.gpus[n, at] // g if g < WHOLE_GPU else snapshot.gpus[n, at] // WHOLE_GPU
-        found = min(found, room if g < WHOLE_GPU else room // (g // WHOLE_GPU))
+            slots += snapshot.gpus[n, at] // g if g < WHOLE_GPU else snapshot.gpus[n, at] // WHOLE_GPU
+        found = min(found, slots if g < WHOLE_GPU else slots // (g // WHOLE_GPU))
     return max(found, 0)
 
 
@@ -317,10 +317,10 @@ def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
         return False
     if most < hosts:
         fits.sort()
-    room = 0
+    slots = 0
     for n in range(len(fits) if most >= hosts else most):
-        room -= fits[n]
-    return room >= k
+        slots -= fits[n]
+    return slots >= k
 
 
 @njit

@@ -11,15 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.metrics.resources import (
-    allocated,
-    asked_of_nodes,
-    concerns_resources,
-    held,
-    only_arrivals,
-    runs,
-    share_held,
-)
+from gridsim.metrics.resources import allocated, concerns_resources, held, node_demands, only_arrivals, runs, share_held
 from gridsim.metrics.utilisation import Interval, arrival_window, interval_us, makespan_window, waits
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands, TypicalTasks, WordSets, typical_tasks
@@ -148,7 +140,7 @@ class _Replayed:
 
     def __init__(self, record: Record, typical: TypicalTasks | None) -> None:
         assert record.capacity is not None
-        self.record, self.capacity, self.demands = record, record.capacity, asked_of_nodes(record)
+        self.record, self.capacity, self.demands = record, record.capacity, node_demands(record)
         self.names = sorted(self.capacity.amounts)
         told_apart = [name for name in self.names if name != "memory"]
         self.typical = typical_tasks(self.demands, told_apart) if typical is None else typical

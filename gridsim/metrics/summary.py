@@ -47,8 +47,8 @@ __all__ = [
     "Metric",
     "cut",
     "described",
-    "measures_asked",
     "metrics",
+    "requested_measures",
     "window",
 ]
 
@@ -218,7 +218,7 @@ def described(name: str, measures: Mapping[str, Metric] | None = None) -> Metric
     return (measures or {}).get(name) or ALL_METRICS[name.partition("[")[0]]
 
 
-def measures_asked(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
+def requested_measures(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
     """Return metrics and charges as in `gridsim.metrics.measures.measures`; a metric may be one of `ALL_METRICS`."""
     return measures(metrics, charges, ALL_METRICS)
 

@@ -74,12 +74,12 @@ def seconds(value: Any) -> Any:
     return result
 
 
-def of_whole_seconds(instants: IntArray) -> bool:
+def has_second_resolution(instants: IntArray) -> bool:
     """Return whether the clock of these instants (whole microseconds) had a resolution of seconds, by the majority.
 
     Examples
     --------
-    >>> of_whole_seconds(whole(np.array([3.0, 7.0]))), of_whole_seconds(whole(np.array([3.25, 7.1])))
+    >>> has_second_resolution(whole(np.array([3.0, 7.0]))), has_second_resolution(whole(np.array([3.25, 7.1])))
     (True, False)
     """
     return bool(2 * np.count_nonzero(instants % MICROSECOND) <= len(instants))

@@ -388,12 +388,12 @@ class Workload:
             tasks=None if self.tasks is None else self.tasks.select(rows),
             tolerance=None if self.tolerance is None else self.tolerance[rows],
             restartable=None if self.restartable is None else self.restartable[rows],
-            moldable=None if self.moldable is None else self.moldable.select(self._rows_asked(rows)),
+            moldable=None if self.moldable is None else self.moldable.select(self._rows_requested(rows)),
             reactions=None if self.reactions is None else self.reactions.select(rows),
-            demands=None if self.demands is None else self.demands.select(self._rows_asked(rows)),
+            demands=None if self.demands is None else self.demands.select(self._rows_requested(rows)),
         )
 
-    def _rows_asked(self, rows: Any) -> Any:
+    def _rows_requested(self, rows: Any) -> Any:
         """Return the rows of `asked` that belong to the jobs in *rows*."""
         return rows if self.tasks is None else self.tasks.rows_of(rows)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from gridsim.model.time import whole
-from gridsim.policy.histories import ADDED, DOUBLE, DOUBLE_OR_LESS, REQUEST, STEPS, corrected
+from gridsim.policy.runtime_history import ADDED, DOUBLE, DOUBLE_OR_LESS, REQUEST, STEPS, corrected
 
 __all__ = ["Added", "Corrector", "Double", "Request", "Steps"]
 
@@ -20,7 +20,7 @@ class Corrector(Protocol):
 
 
 class Compiled:
-    """Correctors whose rule is compiled: `gridsim.policy.histories.corrected`."""
+    """Correctors whose rule is compiled: `gridsim.policy.runtime_history.corrected`."""
 
     _rule: ClassVar[int]
 

@@ -71,27 +71,27 @@ PRESETS = {
         "Srinivasan et al. 2002",
     ),
     "moldable-start": Preset(
-        "molding?partition=fair-share(wf=2)&reserve=easy",
+        "moldable?partition=fair-share(wf=2)&reserve=easy",
         "Moldable jobs, sized at their start, each limited to its share; the oldest blocked job has a reservation.",
         "Srinivasan et al. 2002",
     ),
     "moldable-base": Preset(
-        "molding?partition=fair-share(wf=1)&reserve=easy",
+        "moldable?partition=fair-share(wf=1)&reserve=easy",
         "moldable-start with a weight factor of 1.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined": Preset(
-        "molding?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
+        "moldable?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
         "Moldable jobs by square-root shares; the oldest job of each category and long waiters have reservations.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined-2003": Preset(
-        "molding?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
+        "moldable?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
         "moldable-combined with a weight factor of 1, another reading of the paper: heavy jobs can wait longer.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-equal": Preset(
-        "molding?partition=fair-share(wf=1,gap=1,weight=equal)&reserve=easy",
+        "moldable?partition=fair-share(wf=1,gap=1,weight=equal)&reserve=easy",
         "Equi-partition: moldable jobs, sized at their start; each gets at most an equal share of the machine.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003, section 4.2",
     ),

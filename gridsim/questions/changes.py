@@ -20,7 +20,7 @@ from gridsim.metrics.compare import Difference
 from gridsim.model.capacity import NodeChange, NodeGroup, node_changes
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.platform import ClusterSpec, Platform
-from gridsim.model.site.tres import licences_asked
+from gridsim.model.site.tres import licences_requested
 from gridsim.model.site_file import SetLimit
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
@@ -137,7 +137,7 @@ def _gpus(workload: Workload) -> Iterator[JobPart]:
 def _requested_pools(workload: Workload) -> Iterator[JobPart]:
     """Return the jobs by requested licences, or by units of other pools."""
     texts, of = _texts(workload, "licenses")
-    asked = [licences_asked(text) for text in texts]
+    asked = [licences_requested(text) for text in texts]
     names = dict.fromkeys(name for each in asked for name in each)
     for name in names:
         rows = np.array([each.get(name, 0) > 0 for each in asked], dtype=np.bool_)[of]

@@ -9,7 +9,7 @@ from typing import Any
 
 from gridsim.errors import InputError, not_modelled
 from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.summary import measures_asked
+from gridsim.metrics.summary import requested_measures
 from gridsim.model.capacity import node_changes
 from gridsim.model.platform import Platform
 from gridsim.model.time import whole
@@ -61,7 +61,7 @@ def compare(
     made = policies_of(policies)
     workload = kept(in_site_zone(workload, made.values()), flurries)
     own = own_policy(made, own)
-    measures = measures_asked(metrics, charges)
+    measures = requested_measures(metrics, charges)
     options = options or Run()
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions

@@ -208,7 +208,7 @@ def _expected_on_arrival(record: Record, rows: IntArray, moment: Moment, setup: 
     """Return the expected starts of jobs at their submission, whole microseconds; `NEVER` if unknown."""
     if _expectation(moment.cluster.scheduler) is not None:
         return _expected_by_replay(record.workload, rows, setup)
-    if moment.cluster.asked is not None:
+    if moment.cluster.demands is not None:
         return np.array([_expected_on_nodes(record, int(row), moment.tick, setup) for row in rows], dtype=np.int64)
     return np.array([_expected_by_state(record, int(row), setup) for row in rows], dtype=np.int64)
 

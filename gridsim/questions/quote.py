@@ -195,7 +195,7 @@ def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform,
 
 def _check_demand(label: str, moment: Moment) -> None:
     """Raise an error for a demand that a policy does not support or the empty machine cannot hold."""
-    asked = moment.cluster.asked
+    asked = moment.cluster.demands
     if asked is None:
         message = f"the machine of {label} has no nodes or pools, so a job can only request cores"
         raise InputError(message, field="demand")

@@ -114,13 +114,13 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
         except PolicyError as error:
             raise CheckFailed(f"{type(rule).__name__}: {error}") from error
     from gridsim.policy.ordering import Fifo, ShortestEstimate
-    from gridsim.policy.partition import Asked
+    from gridsim.policy.partition import Rigid
     from gridsim.policy.scheduler.backfilling import Backfilling
-    from gridsim.policy.scheduler.moldable_scheduler import Molding
+    from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
 
     keeps = getattr(rule, "holders", "fresh") == "acquired"
     for ordering in (Fifo(), ShortestEstimate()):
-        scheduler = Molding(ordering, rule, Asked()) if keeps else Backfilling(ordering=ordering, reserve=rule)
+        scheduler = MoldableBackfilling(ordering, rule, Rigid()) if keeps else Backfilling(ordering, rule)
         _check_runs(scheduler, seed, workloads)
 
 

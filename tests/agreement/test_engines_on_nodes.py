@@ -19,7 +19,7 @@ from gridsim.policy.presets import PRESETS
 from gridsim.policy.protocols import Nodes
 from gridsim.policy.reservation import Depth
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
 from tests.oracles.machine.compared import policy_of

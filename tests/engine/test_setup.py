@@ -243,7 +243,7 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
 )
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_the_machine_refuses_what_it_has_not(engine: Any, instant: Any, cores: int, why: str) -> None:
-    world = World(JOBS, Platform.single(4), Backfilling(), Run(instant=instant, engine=engine), room=0)
+    world = World(JOBS, Platform.single(4), Backfilling(), Run(instant=instant, engine=engine), max_jobs=0)
     world.clusters[0].scheduler._state.meta[running.TOTAL] = cores  # type: ignore[attr-defined]  # it is mistaken
     with pytest.raises(PolicyError) as error:
         world.complete()

@@ -39,7 +39,7 @@ POLICIES = (
     "p-slr-sf",
     "planned?compress=arrival",
     "moldable-greedy",
-    "molding?partition=asked&reserve=xfactor(k=2)",
+    "moldable?partition=rigid&reserve=xfactor(k=2)",
     "multifactor",
 )
 
@@ -217,7 +217,7 @@ def test_replaying_the_logs_own_schedule_gives_the_submits_of_the_log(seed, inst
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 def test_every_policy_serves_users_who_react(policy, instant):
-    if instant == "per-event" and policy.startswith(("moldable", "molding")):
+    if instant == "per-event" and policy.startswith("moldable"):
         pytest.skip("one decision an instant")
     workload = reacting(crowd(3))
     record = run(workload, Platform.single(8), policy, Run(instant=instant))

@@ -15,18 +15,18 @@ from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy import dag_ordering
 from gridsim.policy.admission.conservative import Conservative
+from gridsim.policy.backfill_order import InQueue
 from gridsim.policy.balancing import balancer as balancer_of
 from gridsim.policy.correction import Double
 from gridsim.policy.fair_share import FairShare
 from gridsim.policy.ordering import Fifo, Random
-from gridsim.policy.partition import Asked, Greedy, ShareOfWork
+from gridsim.policy.partition import Greedy, Rigid, ShareOfWork
 from gridsim.policy.prediction import Average, Recent, Requested
 from gridsim.policy.presets import policy as scheduler_of
 from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.moldable_scheduler import Molding
-from gridsim.policy.scheduler.planned import Planned
-from gridsim.policy.tail import InQueue
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Record, Status
 from gridsim.registry import Spec, name_of, parse
 from gridsim.testing.admission_oracle import SEARCHES, Guarantor, terms_of
@@ -136,7 +136,7 @@ def _expected(workload: Workload, scheduler: Any, cores: int, options: dict[str,
         return _of_list(workload, scheduler, cores, options)
     if type(scheduler) is Planned:
         return _of_plan(workload, scheduler, cores, options)
-    if type(scheduler) is Molding:
+    if type(scheduler) is MoldableBackfilling:
         return _of_starts(workload, scheduler, cores, options)
     return None
 
@@ -308,13 +308,13 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {each.name: getattr(thing, each.name) for each in fields(thing) if each.init}
 
 
-def _of_starts(workload: Workload, scheduler: Molding, cores: int, options: dict[str, Any]) -> Found | None:
+def _of_starts(workload: Workload, scheduler: MoldableBackfilling, cores: int, options: dict[str, Any]) -> Found | None:
     by, partition, reserve = _key(scheduler.ordering), scheduler.partition, scheduler.reserve
     limit = getattr(partition, "oracle_limit", None)
-    if by is None or not (limit or isinstance(partition, Asked | Greedy | ShareOfWork)):
+    if by is None or not (limit or isinstance(partition, Rigid | Greedy | ShareOfWork)):
         return None
     given = {"choices": partition.choices, "grid": partition.grid} if limit else _fields(partition)
-    if isinstance(partition, Asked):
+    if isinstance(partition, Rigid):
         workload = replace(workload, moldable=None)
     elif isinstance(partition, Greedy):
         given |= {"wf": 1e9, "gap": 1}  # the share of every job is the machine

@@ -220,7 +220,7 @@ POOL: Any = frozenset({"pool"})
         ("random", Capabilities(held=True, vectors=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
         ("moldable-base", Capabilities(sizes=True, compiled=POOL, vectors=True)),
-        ("molding?partition=asked", Capabilities(compiled=POOL, vectors=True)),
+        ("moldable?partition=rigid", Capabilities(compiled=POOL, vectors=True)),
         ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True)),
         ("conservative?ordering=sjf", Capabilities(plan=True, effort=10, compiled=ALL - {"windows"}, vectors=True)),
         (

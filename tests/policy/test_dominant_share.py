@@ -49,7 +49,7 @@ def test_the_order_follows_every_start() -> None:
     assert (started[:5].sum(), started[5:].sum()) == (4, 1)
 
 
-@pytest.mark.parametrize("policy", ["easy?ordering=drf", "conservative?ordering=drf", "molding?ordering=drf", "drf"])
+@pytest.mark.parametrize("policy", ["easy?ordering=drf", "conservative?ordering=drf", "moldable?ordering=drf", "drf"])
 def test_it_is_an_ordering_like_others(policy: Any) -> None:
     jobs = Workload.from_columns(
         submit=[0, 1, 2, 3], runtime=[5] * 4, cores=[4, 4, 4, 4], labels={"account": [1, 1, 1, 2], "user": [1] * 4}

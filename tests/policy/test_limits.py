@@ -13,7 +13,7 @@ from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Amdahl, Downey
 from gridsim.model.workload import Workload
 from gridsim.policy.limits import allow, total
-from gridsim.policy.partition import Asked, Greedy, ShareOfWork
+from gridsim.policy.partition import Greedy, Rigid, ShareOfWork
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.scheduler.core_count_choice import LEAST, MOST
 from gridsim.policy.scheduler.moldable_state import Shapes
@@ -85,7 +85,7 @@ def test_equal_weights_divide_the_machine_by_the_jobs_in_the_system() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("partition", [Greedy(), Asked()])
+@pytest.mark.parametrize("partition", [Greedy(), Rigid()])
 def test_partitions_without_shares_answer_alike(partition: Any) -> None:
     asked = requests(50, 3)
     shapes, rows, none = Shapes(asked, partition, CORES), np.arange(50), np.zeros(0, dtype=np.int64)

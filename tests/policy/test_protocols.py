@@ -25,9 +25,9 @@ from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Lanes,
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.reservation import Easy, Selective
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.policy.scheduler.moldable_scheduler import Molding
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.simulation import run
 
 NODES = Platform.of_nodes((NodeGroup(group="thin", capacity={"cores": 4}),))
@@ -130,10 +130,10 @@ ONE = np.zeros(3, dtype=np.int64)
         (None, "returned NoneType from lanes"),
     ],
 )
-@pytest.mark.parametrize("scheduler", ["backfilling", "molding"])
+@pytest.mark.parametrize("scheduler", ["backfilling", "moldable"])
 def test_lanes_are_checked_before_they_enter_a_compiled_loop(answer: Any, message: str, scheduler: str) -> None:
     rule = Rule(answer)
-    policy = Backfilling(reserve=rule) if scheduler == "backfilling" else Molding(Fifo(), rule, Asked())
+    policy = Backfilling(reserve=rule) if scheduler == "backfilling" else MoldableBackfilling(Fifo(), rule, Asked())
     with pytest.raises(PolicyError, match=message):
         run(JOBS, Platform.single(4), policy)
 
@@ -145,9 +145,9 @@ def test_a_capacity_above_the_number_of_requests_is_that_number() -> None:
 
 def test_due_instants_are_refused_by_a_scheduler_that_does_not_support_them() -> None:
     lanes = Lanes(ONE, np.array([1]), ONE)
-    with pytest.raises(PolicyError, match=r"due instants, which backfilling does not support.*molding\?part"):
+    with pytest.raises(PolicyError, match=r"due instants, which backfilling does not support.*moldable\?part"):
         run(JOBS, Platform.single(4), Backfilling(reserve=Rule(lanes)))
-    assert run(JOBS, Platform.single(4), Molding(Fifo(), Rule(lanes), Asked())).start.tolist() == [0, 1, 3]
+    assert run(JOBS, Platform.single(4), MoldableBackfilling(Fifo(), Rule(lanes), Asked())).start.tolist() == [0, 1, 3]
 
 
 @dataclass
@@ -317,12 +317,14 @@ def test_lanes_of_a_rule_inside_another_are_checked() -> None:
             return None
 
     with pytest.raises(PolicyError, match="returned NoneType from lanes"):
-        run(JOBS, Platform.single(4), Molding(reserve=Selective(others=NoLanes()), partition=Asked()))
+        run(JOBS, Platform.single(4), MoldableBackfilling(reserve=Selective(others=NoLanes()), partition=Asked()))
 
 
 def test_more_sizes_than_there_are_cores_are_all_sizes() -> None:
     jobs = dataclasses.replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Linear()]))
-    starts = [run(jobs, Platform.single(4), Molding(partition=Greedy(choices=n))).start for n in (10**15, "all")]
+    starts = [
+        run(jobs, Platform.single(4), MoldableBackfilling(partition=Greedy(choices=n))).start for n in (10**15, "all")
+    ]
     assert np.array_equal(*starts)
 
 

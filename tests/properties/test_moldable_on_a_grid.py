@@ -21,7 +21,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Queue
-from gridsim.policy.scheduler.moldable_scheduler import Molding
+from gridsim.policy.scheduler.moldable_scheduler import MoldableBackfilling
 from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.testing.invariants import violations
@@ -36,13 +36,13 @@ SIZED = [
     "moldable-start",
     "moldable-base?choices=all",
     "moldable-combined?first=2",
-    "molding?backfill=now&promise_order=queue&reserve=xfactor(k=1.5,others=category(first=2))",
+    "moldable?backfill=now&promise_order=queue&reserve=xfactor(k=1.5,others=category(first=2))",
     *(
-        f"molding?ordering={name}&reserve=easy"
+        f"moldable?ordering={name}&reserve=easy"
         for name in ("fifo-task", "fifo-job", "p-slr", "p-slr-sf", "srtf", "lrtf", "random")
     ),
 ]
-AS_ASKED = ["easy", "conservative", "fcfs", "molding?partition=asked", "backfilling?ordering=p-slr&reserve=strict"]
+AS_ASKED = ["easy", "conservative", "fcfs", "moldable?partition=rigid", "backfilling?ordering=p-slr&reserve=strict"]
 BALANCERS = ["expected-queue", "round-robin", "random", "earliest-start", "data-local", "least-utilised"]
 
 
@@ -151,7 +151,7 @@ def test_who_chooses_no_sizes_gives_every_task_what_it_asks_for_as_if_it_were_ri
 ) -> None:
     record = simulate(grid, policy, overrun=overrun)
     assert_possible(record, grid[1], overrun)
-    if policy.startswith("molding"):
+    if policy.startswith("moldable"):
         return
     rigid = simulate((replace(grid[0], moldable=None), grid[1]), policy, overrun=overrun)
     assert told(rigid) == told(record)
@@ -166,7 +166,7 @@ def test_ranges_of_one_size_are_rigid_tasks_under_easy(grid: Grid) -> None:
     assert tasks is not None
     fixed = replace(workload, moldable=Moldable.of(tasks.cores, tasks.cores, tasks.cores, [Linear()]))
     rigid = run(workload, platform, "backfilling?ordering=fifo-task&reserve=easy")
-    assert told(run(fixed, platform, "molding?ordering=fifo-task&reserve=easy")) == told(rigid)
+    assert told(run(fixed, platform, "moldable?ordering=fifo-task&reserve=easy")) == told(rigid)
 
 
 def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
@@ -223,7 +223,7 @@ def test_a_task_has_waited_since_it_was_ready_not_since_its_job_came() -> None:
     rigid = Workload.from_tasks(tasks, submit=[0, 1, 2, 11, 12])
     workload = replace(rigid, moldable=Moldable.of(tasks.cores, tasks.cores, tasks.cores, [Linear()]))
     platform = Platform(RouterSpec("root", (ClusterSpec("c", 2, "any"),)))
-    record = run(workload, platform, "molding?reserve=xfactor(k=1.5,others=first-fit)&ordering=sjf")
+    record = run(workload, platform, "moldable?reserve=xfactor(k=1.5,others=first-fit)&ordering=sjf")
     assert record.tasks is not None
     assert (record.tasks.start_us / SECOND).tolist() == [0, 27, 10, 10, 16, 19]
 
@@ -314,11 +314,11 @@ def test_orderings_are_told_free_cores_and_the_tick() -> None:
     workload = Workload.from_tasks(tasks, submit=[0, 1])
     workload = replace(workload, moldable=Moldable.of([3, 3], 3, 3, [Linear()]))
     platform = Platform(RouterSpec("root", (ClusterSpec("a", 4, "any"),)))
-    run(workload, platform, Molding(ordering=Watching()), Run(tick=0.5))
+    run(workload, platform, MoldableBackfilling(ordering=Watching()), Run(tick=0.5))
     assert [(it["free"], it["total"], it["tick"]) for it in Watching.seen] == [(4, 4, 0.5), (1, 4, 0.5), (4, 4, 0.5)]
 
 
 def test_an_ordering_that_ranks_after_every_start_is_refused() -> None:
     grid = two((4, 4), low=2, high=3, asked=3)
     with pytest.raises(InputError, match="re-ranks after every start, but sizes are chosen once per cycle"):
-        simulate(grid, "molding?ordering=fair-share")
+        simulate(grid, "moldable?ordering=fair-share")

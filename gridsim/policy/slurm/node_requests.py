@@ -18,8 +18,8 @@ from gridsim.model.site_file import expanded
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.constraints import ANY_NODE, Constraint, Features, constraint, meets
-from gridsim.policy.slurm.entries import Entries, names_of
 from gridsim.policy.slurm.nodes import Bytes
+from gridsim.policy.slurm.queue_entries import Entries, names_of
 
 BAD_FEATURES = ("BadConstraints", "the requested features")
 BAD_TEXT = ("BadConstraints", "an invalid constraint")

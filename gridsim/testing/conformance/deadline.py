@@ -139,7 +139,7 @@ def _deadlines(part: Mapping[str, Any], deadlines: Mapping[int, int], stringency
 
 
 def _relaxation(rows: Sequence[Mapping[str, Any]]) -> Run:
-    from gridsim.policy.scheduler.guaranteed import Guaranteed  # compiled kernels: only when something runs
+    from gridsim.policy.scheduler.deadline_guarantee import Guaranteed  # compiled kernels: only when something runs
 
     comparison = Comparison()
     for index, row in enumerate(rows):

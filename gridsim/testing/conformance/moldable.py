@@ -114,7 +114,7 @@ def _policy(name: str, parameters: Mapping[str, Any]) -> Spec:
     if name == "submit-fair-share":
         return Spec("planned", {"partition": share})
     others = {key: parameters[key] for key in ("backfill", "promise_order") if key in parameters}
-    return Spec("molding", {"partition": share, "reserve": _rule(parameters), **others})
+    return Spec("moldable", {"partition": share, "reserve": _rule(parameters), **others})
 
 
 def _rule(parameters: Mapping[str, Any]) -> Spec:

@@ -71,10 +71,10 @@ class Busy:
 
     def add(self, keys: IntArray, start: FloatArray, end: FloatArray) -> None:
         """Add rows."""
-        room = max(MOST - len(self._columns[0]), 0)
-        self.full |= len(keys) > room
+        left = max(MOST - len(self._columns[0]), 0)
+        self.full |= len(keys) > left
         for column, values in zip(self._columns, (keys, start, end), strict=True):
-            column.add(values[:room])
+            column.add(values[:left])
 
     def found(self) -> dict[str, int]:
         """Return the number of repeated names (``names``), of their rows (``rows``), and of overlaps (``overlaps``).

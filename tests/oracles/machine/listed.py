@@ -10,7 +10,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.prediction import Requested
 from gridsim.policy.presets import policy as scheduler_of
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Record
 from gridsim.registry import name_of
 from gridsim.testing.oracle import ORDERS

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridsim.model.site import Site
-from gridsim.model.time import NEVER, of_whole_seconds, whole
+from gridsim.model.time import NEVER, has_second_resolution, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from tests.oracles.slurm.entries import Job, jobs_of
@@ -201,7 +201,7 @@ def schedule(
     [0.0, 40.0, 50.0]
     """
     jobs = jobs_of(workload, site)
-    half_a_second_before = -SECOND // 2 if of_whole_seconds(workload.submit) else 0
+    half_a_second_before = -SECOND // 2 if has_second_resolution(workload.submit) else 0
     scheduler = Scheduler(jobs, site, half_a_second_before if boot is None else whole(boot))
     world = World(workload, scheduler, list(jobs), overrun == "extend", whole(tick), site.cores)
     world.play()

@@ -17,7 +17,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.summary import DEADLINE_METRICS
 from gridsim.model.streams import stream
 from gridsim.policy.admission.feedback import Feedback
-from gridsim.policy.scheduler.guaranteed import Guaranteed
+from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
 from gridsim_papers.deadline.figures import caption, draw, heading, save
 from gridsim_papers.deadline.lines import Mean, StoredRows, gaps, lines_of, mean_of_windows
 from gridsim_papers.deadline.recipes import read_recipes

@@ -34,10 +34,10 @@ CHOOSING = [
     "msb?partition=greedy(choices=4,grid=linear)&unadmitted=best-effort",
     "moldable-start",
     "moldable-combined",
-    "molding?partition=greedy(choices=all)&reserve=first-fit&backfill=now",
-    "molding?partition=greedy(choices=4)&reserve=category&promise_order=queue",
+    "moldable?partition=greedy(choices=all)&reserve=first-fit&backfill=now",
+    "moldable?partition=greedy(choices=4)&reserve=category&promise_order=queue",
 ]
-FIXED = ["fcfs", "easy", "conservative", "qops", "molding?partition=asked"]
+FIXED = ["fcfs", "easy", "conservative", "qops", "moldable?partition=rigid"]
 QUICK = "relaxation=1.5&artificial_floor=9"
 
 
@@ -185,7 +185,7 @@ def test_a_job_of_no_cores_keeps_its_size() -> None:
     assert "wrong-tasks" in [each.kind for each in found]
 
 
-@pytest.mark.parametrize("policy", ["moldable-greedy", "moldable-start", "molding?partition=asked"])
+@pytest.mark.parametrize("policy", ["moldable-greedy", "moldable-start", "moldable?partition=rigid"])
 def test_nobody_comes(policy: str) -> None:
     none = workload_of([])
     jobs = replace(none, moldable=Moldable.of(none.cores, 1, 2, [Linear()]))
@@ -199,7 +199,7 @@ def test_who_would_have_its_best_size_later_starts_now_only_where_that_is_wanted
     tasks = Demand(tasks=2, each={"cores": 2}, gpu=500)
     jobs = Workload.from_columns(submit=[0, 1], runtime=[10, 100], demands=Demands.of([first, tasks]))
     jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [2, 2], [2, 8], [Linear()]))
-    sizes = "molding?partition=greedy(choices=all)&reserve=first-fit&backfill="
+    sizes = "moldable?partition=greedy(choices=all)&reserve=first-fit&backfill="
     best, now = (gs.simulate(jobs, platform=nodes, policy=sizes + when) for when in ("best", "now"))
     assert (best.jobs["start"][1], best.jobs["cores_used"][1], best.jobs["end"][1]) == (10, 8, 60)
     assert (now.jobs["start"][1], now.jobs["cores_used"][1], now.jobs["end"][1]) == (1, 4, 101)

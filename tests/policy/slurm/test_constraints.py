@@ -14,8 +14,8 @@ from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.constraints import constraint, meets
-from gridsim.policy.slurm.entries import entries_of
 from gridsim.policy.slurm.node_requests import node_requests_of
+from gridsim.policy.slurm.queue_entries import entries_of
 from tests.oracles.slurm.node_requests import node_request_of
 
 

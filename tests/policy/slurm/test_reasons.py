@@ -24,9 +24,9 @@ from gridsim.model.site import (
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.entry_columns import demands_of
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.limits import limits_of
-from gridsim.policy.slurm.needs import demands_of
-from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reasons import OVER, WORDS, Diary
 from gridsim.record import Reasons, Record
 

@@ -18,8 +18,8 @@ from gridsim.model.site import Node, Priority, Site, SitePartition
 from gridsim.model.site_file import read_slurm_conf
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import owners_of
-from gridsim.policy.slurm.needs import demands_of, machine_of
+from gridsim.policy.slurm.entry_columns import demands_of, machine_of
+from gridsim.policy.slurm.queue_entries import owners_of
 from gridsim.policy.slurm.tres import Bills, tres_priority
 from tests.policy.slurm.running import QUICK, SECOND, run
 

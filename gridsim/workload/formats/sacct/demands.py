@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.demand import Demands
-from gridsim.model.site.tres import licences_asked
+from gridsim.model.site.tres import licences_requested
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.asked import demands_of, told
@@ -157,7 +157,7 @@ def _pools(codes: IntArray, names: Sequence[str]) -> dict[str, IntArray]:
     """Return the requested licences of each job."""
     found: dict[str, IntArray] = {}
     for code, text in enumerate(names):
-        for name, count in licences_asked(text).items():
+        for name, count in licences_requested(text).items():
             found.setdefault(name, np.zeros(len(names) + 1, dtype=np.int64))[code] = count
     return {name: column[codes] for name, column in found.items()}
 

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.policy.correction import Added, Double, Request, Steps
-from gridsim.policy.histories import UNKNOWN, answer, learn, predict
 from gridsim.policy.prediction import Average, Clairvoyant, Recent, Similar
 from gridsim.policy.queue import Queue, Requests
+from gridsim.policy.runtime_history import UNKNOWN, answer, learn, predict
 
 MINUTE = 60.0
 
 
-def requests_of(users: list[int], cores: list[int], room: int = 0) -> Requests:
+def requests_of(users: list[int], cores: list[int], spare: int = 0) -> Requests:
     n = len(users)
     return Requests(
-        Workload.from_columns(submit=range(n), runtime=[9] * n, cores=cores, labels={"user": users}), room=room
+        Workload.from_columns(submit=range(n), runtime=[9] * n, cores=cores, labels={"user": users}), spare=spare
     )
 
 
@@ -37,47 +37,47 @@ def mean(last: list[int], n: int) -> int:
 )
 def test_means_are_of_the_last_jobs_of_the_user_and_of_the_size_class(jobs: list[Any], n: int) -> None:
     requests = requests_of([user for user, _, _ in jobs], [cores for _, cores, _ in jobs])
-    recent = tuple(Recent(n).histories(requests).beliefs)
-    similar = tuple(Similar(n).histories(requests).beliefs)
+    recent = tuple(Recent(n).histories(requests).history)
+    similar = tuple(Similar(n).histories(requests).history)
     of: defaultdict[Any, list[int]] = defaultdict(list)
     for row, (user, cores, ran) in enumerate(jobs):
         of_user = mean(of[user], n) if user >= 0 else UNKNOWN
         alike = mean(of[user, cores.bit_length()], n) if user >= 0 else UNKNOWN
         assert answer(row, recent) == of_user
         assert answer(row, similar) == (of_user if alike == UNKNOWN else alike)
-        for beliefs in (recent, similar):
-            learn(row, ran, beliefs)
+        for history in (recent, similar):
+            learn(row, ran, history)
         of[user].append(ran)
         of[user, cores.bit_length()].append(ran)
 
 
 def test_an_average_is_of_seconds_and_its_answer_rounded_down() -> None:
-    beliefs = tuple(Average(0.3).histories(requests_of([7, 7, 7], [1, 1, 1])).beliefs)
-    assert answer(0, beliefs) == UNKNOWN
-    learn(0, 1_000_000, beliefs)
-    learn(1, 2_000_001, beliefs)
-    assert answer(2, beliefs) == int((0.3 * 2.000001 + 0.7 * 1.0) * 1e6)
+    history = tuple(Average(0.3).histories(requests_of([7, 7, 7], [1, 1, 1])).history)
+    assert answer(0, history) == UNKNOWN
+    learn(0, 1_000_000, history)
+    learn(1, 2_000_001, history)
+    assert answer(2, history) == int((0.3 * 2.000001 + 0.7 * 1.0) * 1e6)
 
 
 def test_a_prediction_lies_between_a_tick_and_the_estimate_in_whole_ticks() -> None:
-    beliefs = tuple(Recent(1).histories(requests_of([1, 1], [1, 1]), tick=4).beliefs)
+    history = tuple(Recent(1).histories(requests_of([1, 1], [1, 1]), tick=4).history)
     for ran, said in ((3, 4), (11, 8), (50, 50)):
-        learn(0, ran, beliefs)
-        assert predict(1, 50, beliefs) == said
+        learn(0, ran, history)
+        assert predict(1, 50, history) == said
 
 
 def test_who_comes_later_has_the_history_of_his_user() -> None:
-    requests = requests_of([3, 3, 5, 8], [1, 1, 4, 4], room=2)
+    requests = requests_of([3, 3, 5, 8], [1, 1, 4, 4], spare=2)
     histories = Similar(1).histories(requests)
-    beliefs = tuple(histories.beliefs)
-    learn(0, 17, beliefs)
+    history = tuple(histories.history)
+    learn(0, 17, history)
     requests.labels["user"][2] = 3
     histories.add(2)
-    assert answer(2, beliefs) == 17  # of all jobs of the user: none has this size
-    learn(2, 30, beliefs)
+    assert answer(2, history) == 17  # of all jobs of the user: none has this size
+    learn(2, 30, history)
     requests.labels["user"][3] = 9
     histories.add(3)
-    assert answer(3, beliefs) == UNKNOWN
+    assert answer(3, history) == UNKNOWN
 
 
 def test_in_python_a_predictor_answers_and_learns_the_same() -> None:
@@ -88,7 +88,7 @@ def test_in_python_a_predictor_answers_and_learns_the_same() -> None:
     assert predictor.predict(queue, 0.0).tolist() == [np.inf] * 3
     predictor.finished(Queue(requests, np.array([0])), np.array([2.5]), 9.0)
     assert predictor.predict(queue, 9.0).tolist() == [2.5, 2.5, np.inf]
-    assert Clairvoyant().histories(requests).beliefs.kept.size == 0
+    assert Clairvoyant().histories(requests).history.kept.size == 0
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from collections import Counter
 from gridsim.errors import InputError
 from gridsim.model.site import Site
 from gridsim.model.time import IntArray
-from gridsim.policy.slurm.needs import SECOND
+from gridsim.policy.slurm.entry_columns import SECOND
 from gridsim.policy.slurm.reservations import Reservations, seen_all
 
 ENDLESS = 1000
 """Number of preemptions of one job, without submissions and ends of jobs, that counts as an endless loop."""
 
 
-class Repeats:
+class PreemptionCounter:
     """Preemptions of requests since the last submission or end; *number* are their jobs' numbers."""
 
     def __init__(self, number: IntArray) -> None:
@@ -44,7 +44,7 @@ class Repeats:
         raise InputError(f"{what}; {why}: look at {where}", field="policy")
 
 
-class Stillness:
+class IdleTime:
     """Time since the last change of the queue; *reservations* are those of a *site*."""
 
     def __init__(self, site: Site, reservations: Reservations) -> None:

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.nodes import WORD
-from gridsim.policy.slurm.planned import (
+from gridsim.policy.slurm.backfill_map import (
     Plan,
     clear_nodes,
     clear_plan,
@@ -22,6 +21,7 @@ from gridsim.policy.slurm.planned import (
     plan_for,
     reserve,
 )
+from gridsim.policy.slurm.nodes import WORD
 
 NODES, LAST = WORD + 5, 40
 SETS = st.lists(st.integers(0, NODES - 1), min_size=1, max_size=NODES, unique=True)

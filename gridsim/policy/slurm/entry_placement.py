@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.site import Site
 from gridsim.policy.protocols import Placement
-from gridsim.policy.slurm.holding import Held
+from gridsim.policy.slurm.entry_allocation import Held
 from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 
 
@@ -38,7 +38,7 @@ class Placing:
         self._idle: dict[int, list[int]] = {}  # heaps, for nodes with any GPU taken so far
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
 
-    def go_on(self, before: Placing) -> None:
+    def resume(self, before: Placing) -> None:
         """Take over the GPUs of running entries."""
         self._idle, self._mine = before._idle, before._mine
 

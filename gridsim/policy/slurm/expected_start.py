@@ -28,7 +28,7 @@ from gridsim.policy.slurm.nodes import (
     copy_state,
     move,
     need_of,
-    room_of,
+    usable_cores,
 )
 from gridsim.policy.slurm.preemption import preemptable
 
@@ -103,7 +103,7 @@ class Ends(NamedTuple):
     Attributes
     ----------
     first : (k + 1,) int64
-        First row of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`.
+        First row of the running entry at each place of `gridsim.policy.slurm.entry_allocation.Held.running`.
     span : (k, 2) int64
         First and last node of each of them.
     node : (m,) int64
@@ -160,7 +160,7 @@ def find_ends(entry, now, strong, ends, state, later, parts):  # type: ignore[no
             row += 1
 
 
-class Rooms(NamedTuple):
+class CoreCache(NamedTuple):
     """Available cores of nodes for entries with equal demands per node, computed once per cycle until an entry starts.
 
     Attributes
@@ -175,21 +175,21 @@ class Rooms(NamedTuple):
     cores: IntArray
 
 
-def rooms_for(nodes: int) -> Rooms:
+def cache_for(nodes: int) -> CoreCache:
     """Return an empty cache of available cores for this number of nodes."""
-    return Rooms(np.full(16, -1), np.empty((16, nodes), np.int64))
+    return CoreCache(np.full(16, -1), np.empty((16, nodes), np.int64))
 
 
 @njit_noalloc
-def forget_rooms(known):  # type: ignore[no-untyped-def]
+def forget_cores(known):  # type: ignore[no-untyped-def]
     """Clear the cache."""
     for row in range(len(known.of)):
         known.of[row] = -1
 
 
 @njit_noalloc
-def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
-    """Return the row of `Rooms` with available cores per node for an entry now, ignoring plans and reservations."""
+def _cores_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
+    """Return the row of `CoreCache` with available cores per node for an entry now, ignoring plans and reservations."""
     number = demands.needs[entry]
     row, now = number % len(known.of), machine.now
     if known.of[row] == number:
@@ -199,7 +199,7 @@ def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
     for node in range(need.low, need.high):
         found[node] = 0
         if member[node]:
-            found[node] = room_of(
+            found[node] = usable_cores(
                 machine.cores[node],
                 machine.memory[node],
                 now[FREE, node],
@@ -213,30 +213,30 @@ def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def words_to(node):  # type: ignore[no-untyped-def]
+def mask_length(node):  # type: ignore[no-untyped-def]
     """Return the number of words of bit masks for the nodes before this one."""
     return -(-node // WORD)
 
 
 @njit_noalloc
-def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
-    """Like `rooms` for the present free capacity, with cached values for nodes without cores kept for others."""
-    mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
-    need, whole = need_of(entry, demands), known.cores[_rooms_now(entry, known, demands, machine)]
+def usable_cores_now(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
+    """Like `usable_by_node` for the present free capacity, with cached values for nodes without reserved cores."""
+    mask, kept, usable, clear, now, total = trial.mask, trial.kept, trial.usable, trial.clear, machine.now, 0
+    need, whole = need_of(entry, demands), known.cores[_cores_now(entry, known, demands, machine)]
     cores, memory = machine.cores, machine.memory
     if need.spread:
         for node in range(need.low, need.high):
             trial.idle[node] = now[FREE, node]
-    for word in range(need.low // WORD, words_to(need.high)):
+    for word in range(need.low // WORD, mask_length(need.high)):
         bits = clear[word]
         for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
-            room[node] = 0
+            usable[node] = 0
             if not bits >> (node % WORD) & 1:
                 continue
             if mask[node] >= ANY and kept[node] == 0:
-                room[node] = whole[node]
+                usable[node] = whole[node]
             elif mask[node] > 0:
-                room[node] = room_of(
+                usable[node] = usable_cores(
                     cores[node],
                     memory[node],
                     min(now[FREE, node] - kept[node], mask[node]),
@@ -246,7 +246,7 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
                     capped(node, now, need),
                     need,
                 )
-            total += room[node]
+            total += usable[node]
     return total
 
 
@@ -264,14 +264,14 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
     """
     demands, machine, _, held, _, _ = parts
     need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
-    mask, kept, room = trial.mask, trial.kept, trial.room
+    mask, kept, usable = trial.mask, trial.kept, trial.usable
     first, of_nodes, nodes, later = ends
     span, groups, opened, time = GRID, 0, NEVER, now
     running, end = held.counts[RUNNING], held.running[0]
     for place in range(running):
         if of_nodes[place, 1] < need.low or of_nodes[place, 0] >= need.high:
             continue
-        expected, touched = _whole(end[place], now), False
+        expected, touched = _limit_end(end[place], now), False
         late = expected > until or expected - now > parameters.window
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
@@ -283,14 +283,14 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
                 if late:
                     return 0, NEVER
                 touched, left = True, min(later[FREE, row] - kept[node], mask[node])
-                more = _room_later(cores[node], memory[node], left, row, later, need)
-                total += more - room[node]
-                room[node] = more
+                more = _usable_later(cores[node], memory[node], left, row, later, need)
+                total += more - usable[node]
+                usable[node] = more
         if not touched:
             continue
         time, opened = expected, min(opened, expected)
         if place + 1 < running:
-            following = _down(_whole(end[place + 1], now), GRID, parameters)
+            following = _down(_limit_end(end[place + 1], now), GRID, parameters)
             if following - opened <= span:
                 continue
         used = _chosen(entry, need, total, trial, demands, machine) if time >= bound else 0
@@ -304,10 +304,10 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
 
 
 @njit_noalloc
-def _room_later(cores, whole_memory, free, row, later, need):  # type: ignore[no-untyped-def]
-    """Return `room_of` a node at a row of `Ends`."""
+def _usable_later(cores, whole_memory, free, row, later, need):  # type: ignore[no-untyped-def]
+    """Return `usable_cores` a node at a row of `Ends`."""
     memory, gpus, jobs = later[MEMORY, row], later[GPUS, row], later[JOBS, row]
-    return room_of(cores, whole_memory, free, memory, gpus, jobs, capped(row, later, need), need)
+    return usable_cores(cores, whole_memory, free, memory, gpus, jobs, capped(row, later, need), need)
 
 
 @inline
@@ -320,17 +320,17 @@ def _chosen(entry, need, total, trial, demands, machine):  # type: ignore[no-unt
 def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-def]
     """Return a lower bound of an entry's start, ignoring plans and reservations: when its nodes have enough capacity.
 
-    Uses the trial's `room` as workspace.
+    Uses the trial's `usable` as workspace.
     """
     demands, machine, _, held, _, _ = parts
-    need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
+    need, usable, cores, memory = need_of(entry, demands), trial.usable, machine.cores, machine.memory
     member = machine.member[demands.group[entry]]
-    whole = known.cores[_rooms_now(entry, known, demands, machine)]
+    whole = known.cores[_cores_now(entry, known, demands, machine)]
     first, span, nodes, later = ends
     total = 0
     for node in range(need.low, need.high):
-        room[node] = whole[node]
-        total += room[node]
+        usable[node] = whole[node]
+        total += usable[node]
     plain = machine.first[demands.group[entry]] == machine.first[demands.group[entry] + 1]
     if _suffices(entry, need, total, plain, trial, demands, machine):
         return now
@@ -341,11 +341,11 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if member[node]:
-                more = _room_later(cores[node], memory[node], later[FREE, row], row, later, need)
-                total += more - room[node]
-                room[node] = more
+                more = _usable_later(cores[node], memory[node], later[FREE, row], row, later, need)
+                total += more - usable[node]
+                usable[node] = more
         if total > before and _suffices(entry, need, total, plain, trial, demands, machine):
-            return _whole(held.running[0, place], now)
+            return _limit_end(held.running[0, place], now)
     return NEVER
 
 
@@ -356,6 +356,6 @@ def _suffices(entry, need, total, plain, trial, demands, machine):  # type: igno
 
 
 @njit_noalloc
-def _whole(end, now):  # type: ignore[no-untyped-def]
+def _limit_end(end, now):  # type: ignore[no-untyped-def]
     """Return when a running job reaches its limit, as in Slurm: in whole seconds, and after now."""
     return max(end // SECOND * SECOND, now + 1)

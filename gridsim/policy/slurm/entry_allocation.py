@@ -49,7 +49,7 @@ class Held(NamedTuple):
 def held_by(demands: Demands, nodes: int) -> Held:
     """Return empty allocations, with enough space for the maximum number of nodes of each entry."""
     n = len(demands["cores"])
-    room: IntArray = np.minimum(np.maximum(demands["cores"], 1), nodes)
+    usable: IntArray = np.minimum(np.maximum(demands["cores"], 1), nodes)
 
     def zeros(size: int) -> IntArray:
         return np.zeros(size, dtype=np.int64)
@@ -57,9 +57,9 @@ def held_by(demands: Demands, nodes: int) -> Held:
     return Held(
         running=np.zeros((2, n + 1), dtype=np.int64),
         counts=zeros(OWN + 1),
-        node=zeros(int(room.sum()) + 1),
-        cores=zeros(int(room.sum()) + 1),
-        first=np.cumsum(room) - room,
+        node=zeros(int(usable.sum()) + 1),
+        cores=zeros(int(usable.sum()) + 1),
+        first=np.cumsum(usable) - usable,
         pieces=zeros(n),
         stopped=zeros(n + 1),
         busy=np.zeros(int(demands["request"].max(initial=0)) + 1, dtype=np.uint8),

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.entries import reservation_names
+from gridsim.policy.slurm.queue_entries import reservation_names
 from gridsim.policy.slurm.reservations import Reservations, next_change
 
 
-class Bookings:
+class ReservationTimes:
     """Reservations of a run.
 
     Parameters

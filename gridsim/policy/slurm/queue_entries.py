@@ -18,9 +18,9 @@ from gridsim.model.site import Association, Site
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.owner import Owner
+from gridsim.policy.slurm.job_owner import Owner
 
-UNHEARD_OF = -2
+UNKNOWN_PARTITION = -2
 """A reservation that the site does not have."""
 
 
@@ -30,7 +30,7 @@ class Entries(NamedTuple):
     Attributes
     ----------
     request, partition, reservation : (n,) int64
-        Numbers; -1 for no reservation, `UNHEARD_OF` for an unknown one.
+        Numbers; -1 for no reservation, `UNKNOWN_PARTITION` for an unknown one.
     waits : (n,) bool
         Whether it enters the queue only when its request's reservation is over.
     further : mapping
@@ -145,7 +145,7 @@ class _Alternatives:
 
     def _admitted(self, name: str, user: str, account: str) -> int:
         each = self._of_name.get(name)
-        return self._reservations[name] if each is not None and each.admits(user, account) else UNHEARD_OF
+        return self._reservations[name] if each is not None and each.admits(user, account) else UNKNOWN_PARTITION
 
 
 _LET_GO = frozenset(["NO_HOLD_JOBS_AFTER", "NO_HOLD_JOBS_AFTER_END"])

@@ -17,34 +17,26 @@ from __future__ import annotations
 
 from gridsim.machine.njit import njit_noalloc
 from gridsim.machine.running_set import RUNNING
-from gridsim.policy.slurm.holding import allowed, give_way, take
+from gridsim.policy.slurm.cycle_workspace import CHOSEN
+from gridsim.policy.slurm.entry_allocation import allowed, give_way, take
 from gridsim.policy.slurm.nodes import ANY, select
 from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
-from gridsim.policy.slurm.reasons import (
-    LICENSES,
-    NOT_AVAILABLE,
-    RESERVATION,
-    RESOURCES,
-    behind,
-    limit_of,
-    note,
-)
+from gridsim.policy.slurm.reasons import LICENSES, NOT_AVAILABLE, RESERVATION, RESOURCES, behind, limit_of, note
 from gridsim.policy.slurm.reservations import in_time, open_nodes
-from gridsim.policy.slurm.space import CHOSEN
 
 
 @njit_noalloc
-def main_pass(  # type: ignore[no-untyped-def]
-    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons, space
+def run_main_cycle(  # type: ignore[no-untyped-def]
+    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons, workspace
 ):
     """Start entries in order until one of their lane blocks it; return their number.
 
     *parts* are the demands, nodes, limits, allocations, reservations, and preemption rules. *reserving*, if not empty,
-    marks the entries that may block others; *reasons* is set to the wait reasons of the others; *space* is a
-    `gridsim.policy.slurm.space.Space`.
+    marks the entries that may block others; *reasons* is set to the wait reasons of the others; *workspace* is a
+    `gridsim.policy.slurm.cycle_workspace.Buffers`.
     """
     demands, machine, limits, held, reservations, rules = parts
-    trial, shut, blocked, tested = space.trial, space.marks[0], space.blocked, space.tests.partitions
+    trial, shut, blocked, tested = workspace.trial, workspace.marks[0], workspace.blocked, workspace.tests.partitions
     shut[:], blocked[:], tested[:] = 0, 0, 0
     any_shut, found, looked = False, 0, 0
     for place in range(len(order)):
@@ -78,8 +70,8 @@ def main_pass(  # type: ignore[no-untyped-def]
             _close(entry, shut, trial.mask, demands)
             used = select(entry, trial, demands, machine, machine.now)
             if used == 0 and may_preempt(entry, rules):
-                used, many = find_victims(entry, now, trial, space.picked, space.states[CHOSEN], parts)
-                if used and not give_way(demands.request[entry], space.picked[VICTIMS, :many], now, parts):
+                used, many = find_victims(entry, now, trial, workspace.picked, workspace.states[CHOSEN], parts)
+                if used and not give_way(demands.request[entry], workspace.picked[VICTIMS, :many], now, parts):
                     used = 0
         if used:
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)

@@ -11,12 +11,12 @@ from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import Entries, entries_of, label_of
 from gridsim.policy.slurm.factors import Factors, size_factor
 from gridsim.policy.slurm.fair_tree import FairShares
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.node_requests import NodeRequests, node_requests_of
 from gridsim.policy.slurm.nodes import ALL, CAPS, WORD, Bytes, Demands, NodeColumns
-from gridsim.policy.slurm.owner import Owner
+from gridsim.policy.slurm.queue_entries import Entries, entries_of, label_of
 from gridsim.policy.slurm.tres import tres_priority
 
 SECOND = 1_000_000
@@ -263,7 +263,7 @@ def fixed_factors(
     levels = {each.name: each.priority for each in site.qos}
     highest = max([*levels.values(), 1])
     qos = np.array([max(levels.get(owner.qos, 0), 0) / highest for owner in owners])
-    counted = np.where(demands["exclusive"] > 0, np.maximum(demands["nodes"], 1) * _whole_node(site, demands), 0)
+    counted = np.where(demands["exclusive"] > 0, np.maximum(demands["nodes"], 1) * _is_exclusive(site, demands), 0)
     size = size_factor(
         np.maximum(demands["cores"], counted),
         demands["nodes"],
@@ -281,7 +281,7 @@ def fixed_factors(
     return fixed, tier[demands["part"]]
 
 
-def _whole_node(site: Site, demands: Demands) -> IntArray:
+def _is_exclusive(site: Site, demands: Demands) -> IntArray:
     """Return the cores of the smallest node in the partition that can hold a node's part of each whole-node entry.
 
     Whole nodes count with all their cores, as in ``sprio``. Later changes by Slurm, when it plans such a job on larger

@@ -16,14 +16,14 @@ from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import Bytes
 
 
-class Precedence(NamedTuple):
+class SortColumns(NamedTuple):
     """Sort keys of entries.
 
     Attributes
     ----------
     may : (k, k) uint8
         Whether an entry of one class may preempt one of another (`gridsim.policy.slurm.preemption.Rules`).
-    came : (r,) int64
+    submitted : (r,) int64
         Submission or requeue of each request, whole microseconds.
     own : record array
         One row per entry.
@@ -39,20 +39,20 @@ class Precedence(NamedTuple):
     """
 
     may: Bytes
-    came: IntArray
+    submitted: IntArray
     own: Any
 
 
-def precedence_of(
-    may: Bytes, kind: IntArray, request: IntArray, free: IntArray, tier: IntArray, came: IntArray
-) -> Precedence:
+def sort_columns_of(
+    may: Bytes, kind: IntArray, request: IntArray, free: IntArray, tier: IntArray, submitted: IntArray
+) -> SortColumns:
     """Return the sort keys of entries without priorities."""
     natural = np.empty(len(request), dtype=np.int64)
     natural[np.lexsort((-tier, request))] = np.arange(len(request))
     own = records(
         request=request, kind=kind, free=free, tier=tier, priority=np.zeros(len(request), np.int64), natural=natural
     )
-    return Precedence(may, came, own)
+    return SortColumns(may, submitted, own)
 
 
 def levels_of(may: Bytes, kind: IntArray) -> IntArray | None:
@@ -66,11 +66,11 @@ def levels_of(may: Bytes, kind: IntArray) -> IntArray | None:
     return level[place] if (above == (level[:, None] < level[None, :])).all() else None
 
 
-def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArray:
+def by_levels(rows: IntArray, level: IntArray, precedence: SortColumns) -> IntArray:
     """Return entries with levels in queue order, by a fast sort."""
     own, request = precedence.own, precedence.own["request"][rows]
     now = (-own["priority"][rows], -own["tier"][rows], own["free"][rows])
-    keys = (own["natural"][rows], precedence.came[request], *now, level[rows])
+    keys = (own["natural"][rows], precedence.submitted[request], *now, level[rows])
     ordered: IntArray = rows[np.lexsort(keys)]
     return ordered
 
@@ -78,7 +78,7 @@ def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArr
 @njit_noalloc
 def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     """Return a number below 0 if an entry precedes another one, above 0 if it follows."""
-    may, came, own = precedence
+    may, submitted, own = precedence
     if _goes_before(one, other, may, own):
         return -1
     if _goes_before(other, one, may, own):
@@ -90,8 +90,8 @@ def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     if own.priority[one] != own.priority[other]:
         return own.priority[other] - own.priority[one]
     first, second = own.request[one], own.request[other]
-    if came[first] != came[second]:
-        return came[first] - came[second]
+    if submitted[first] != submitted[second]:
+        return submitted[first] - submitted[second]
     return own.natural[one] - own.natural[other]
 
 
@@ -103,7 +103,7 @@ def _goes_before(one, other, may, own):  # type: ignore[no-untyped-def]
     return own.kind[one] != own.kind[other] or own.priority[one] > own.priority[other]
 
 
-def in_order(rows: IntArray, precedence: Precedence) -> IntArray:
+def in_order(rows: IntArray, precedence: SortColumns) -> IntArray:
     """Return entries in queue order, for any preemption rules.
 
     They are merge-sorted from their natural order, as in Slurm: with cyclic preemption the result depends on the

@@ -16,7 +16,7 @@ from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Decision, Start
 from gridsim.policy.queue import ClusterView, Requests
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.registry import make
 from gridsim.simulation import Run, run
 

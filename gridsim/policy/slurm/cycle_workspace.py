@@ -8,14 +8,14 @@ import numpy as np
 
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import IntArray
-from gridsim.policy.slurm.expected import Ends, Rooms, ends_for, rooms_for
-from gridsim.policy.slurm.holding import Held
+from gridsim.policy.slurm.backfill_map import Plan, plan_for
+from gridsim.policy.slurm.entry_allocation import Held
+from gridsim.policy.slurm.expected_start import CoreCache, Ends, cache_for, ends_for
 from gridsim.policy.slurm.nodes import Bytes, Demands, NodeColumns, Trial, trial_on
-from gridsim.policy.slurm.planned import Plan, plan_for
 from gridsim.policy.slurm.preemption import PICKED
 
 STRONG, LATER, CHOSEN = range(3)
-"""Rows of `Space.states`."""
+"""Rows of `Buffers.states`."""
 
 
 class Tests(NamedTuple):
@@ -35,7 +35,7 @@ class Booked(NamedTuple):
     partitions: IntArray
 
 
-class Space(NamedTuple):
+class Buffers(NamedTuple):
     """Workspace of one cycle; its contents are not used afterwards.
 
     Attributes
@@ -55,7 +55,7 @@ class Space(NamedTuple):
         Counters of a backfill cycle; a main cycle uses the tests of partitions too.
     ends, others : Ends
         Free capacity as running entries end; the same without entries that an entry may preempt.
-    known : Rooms
+    known : CoreCache
         Cache of available cores now.
     plan : Plan
         Reservations of a backfill cycle.
@@ -70,11 +70,11 @@ class Space(NamedTuple):
     booked: Booked
     ends: Ends
     others: Ends
-    known: Rooms
+    known: CoreCache
     plan: Plan
 
 
-def space_for(order: IntArray, held: Held, demands: Demands, machine: NodeColumns, before: Space | None) -> Space:
+def buffers_for(order: IntArray, held: Held, demands: Demands, machine: NodeColumns, before: Buffers | None) -> Buffers:
     """Return the workspace of a cycle over entries in *order*: *before* if it suffices, else twice the required size.
 
     Shapes that depend only on the site are those of its columns.
@@ -99,5 +99,5 @@ def space_for(order: IntArray, held: Held, demands: Demands, machine: NodeColumn
     ends, others = ends_for(running, pieces, rows), ends_for(running, pieces, rows)
     states, picked, plan = zeros(3, rows, nodes), zeros(PICKED, running), plan_for(2 * len(order), nodes)
     trial = trial_on(machine.cores) if before is None else before.trial
-    known = rooms_for(nodes)
-    return Space(trial, states, picked, zeros(2, nodes), zeros(lanes), tests, booked, ends, others, known, plan)
+    known = cache_for(nodes)
+    return Buffers(trial, states, picked, zeros(2, nodes), zeros(lanes), tests, booked, ends, others, known, plan)

@@ -11,20 +11,10 @@ from numpy.random import Generator
 from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import corrects_by_rule, predicts_in_columns, uses_run_times
-from gridsim.policy.histories import (
-    CORRECTIONS,
-    FIRST,
-    PRESENT,
-    REQUEST,
-    RUN,
-    Histories,
-    correct,
-    learn,
-    predict,
-)
 from gridsim.policy.prediction import Clairvoyant
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Queue
+from gridsim.policy.runtime_history import CORRECTIONS, FIRST, PRESENT, REQUEST, RUN, Histories, correct, learn, predict
 
 
 class Predictions:
@@ -55,8 +45,8 @@ class Predictions:
         rule = corrector.rule if self._corrects else REQUEST
         made = predictor if self._learns else Clairvoyant()
         self._histories: Histories = made.histories(requests, rule, cluster.tick)
-        self._beliefs = tuple(self._histories.beliefs)
-        believed: IntArray = self._histories.beliefs.believed
+        self._history = tuple(self._histories.history)
+        believed: IntArray = self._histories.history.predicted
         self.first, self.present, self.corrections = believed[FIRST], believed[PRESENT], believed[CORRECTIONS]
         self._first, self._present, self._began = self.first.data, self.present.data, np.zeros_like(self.first).data
         self._estimate = requests.estimate.data
@@ -71,14 +61,14 @@ class Predictions:
     @property
     def columns(self) -> tuple[Any, ...] | None:
         """Columns with which compiled loops predict, learn and correct; None if any of this is in Python."""
-        return self._beliefs if self._learns and self._corrects else None
+        return self._history if self._learns and self._corrects else None
 
     def predict(self, request: int, now: int) -> int:
         """Return the predicted run time of a request submitted now, whole microseconds, at most its estimate."""
         if self._learns:
             if request >= self._requests.known:
                 self._histories.add(request)
-            return int(predict(request, self._estimate[request], self._beliefs))
+            return int(predict(request, self._estimate[request], self._history))
         estimate: int = self._estimate[request]
         answer = self._answer(request, now)
         if answer is None or answer >= estimate:
@@ -101,7 +91,7 @@ class Predictions:
     def _queue(self, request: int) -> Queue:
         return Queue(self._requests, np.array([request]))
 
-    def came(self, request: int, prediction: int) -> None:
+    def submitted(self, request: int, prediction: int) -> None:
         """Store the prediction of an admitted request."""
         self._first[request] = self._present[request] = prediction
 
@@ -113,16 +103,16 @@ class Predictions:
         """Let the predictor learn the run time of a request, at most its estimate."""
         ran = min(now - self._began[request], self._estimate[request])
         if self._learns:
-            learn(request, ran, self._beliefs)
+            learn(request, ran, self._history)
             return
         call(self._predictor, "finished", self._queue(request), np.array([ran / 1e6]), now / 1e6)
 
-    def believed(self, request: int) -> int:
+    def predicted(self, request: int) -> int:
         """Return the present prediction of a request, whole microseconds."""
         present: int = self._present[request]
         return present
 
-    def outlived(self, request: int) -> int:
+    def correct_exceeded(self, request: int) -> int:
         """Correct the prediction of a running request that exceeds it; return the new one, whole microseconds.
 
         Raises
@@ -132,7 +122,7 @@ class Predictions:
         """
         estimate = self._estimate[request]
         if self._corrects:
-            return int(correct(request, estimate, self._beliefs))
+            return int(correct(request, estimate, self._history))
         present, times = self._present[request], int(self.corrections[request]) + 1
         first = self._first[request]
         answer = call(self._corrector, "correct", first / 1e6, present / 1e6, times, estimate / 1e6)

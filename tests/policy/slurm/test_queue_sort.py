@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridsim.policy.slurm.precedence import Precedence, by_levels, in_order, levels_of, place_of, precedence_of
+from gridsim.policy.slurm.queue_sort import SortColumns, by_levels, in_order, levels_of, place_of, sort_columns_of
 
 KINDS = 4
 
 
-def _before(one: int, other: int, queue: Precedence) -> bool:
+def _before(one: int, other: int, queue: SortColumns) -> bool:
     """Return whether an entry does not follow another one that was behind it."""
     mine, theirs = (queue.own[entry] for entry in (one, other))
 
@@ -26,12 +26,12 @@ def _before(one: int, other: int, queue: Precedence) -> bool:
         return preempts(mine, theirs)
 
     def key(row: Any) -> tuple[int, ...]:
-        return row["free"], -row["tier"], -row["priority"], queue.came[row["request"]], row["request"]
+        return row["free"], -row["tier"], -row["priority"], queue.submitted[row["request"]], row["request"]
 
     return key(mine) <= key(theirs)
 
 
-def _merged(rows: list[int], queue: Precedence) -> list[int]:
+def _merged(rows: list[int], queue: SortColumns) -> list[int]:
     if len(rows) < 2:
         return rows
     left, right = _merged(rows[: len(rows) // 2], queue), _merged(rows[len(rows) // 2 :], queue)
@@ -42,7 +42,7 @@ def _merged(rows: list[int], queue: Precedence) -> list[int]:
 
 
 @st.composite
-def queues(draw: st.DrawFn) -> tuple[Precedence, list[int]]:
+def queues(draw: st.DrawFn) -> tuple[SortColumns, list[int]]:
     count = draw(st.integers(0, 14))
 
     def column(low: int, high: int) -> Any:
@@ -53,9 +53,11 @@ def queues(draw: st.DrawFn) -> tuple[Precedence, list[int]]:
         level = np.array(draw(st.lists(st.integers(0, 2), min_size=KINDS, max_size=KINDS)))
         may = (level[:, None] < level).astype(np.uint8)
     request = np.arange(count) if draw(st.booleans()) else np.arange(count) // 2
-    came = np.array(draw(st.lists(st.integers(0, 3), min_size=max(count, 1), max_size=max(count, 1))), dtype=np.int64)
+    submitted = np.array(
+        draw(st.lists(st.integers(0, 3), min_size=max(count, 1), max_size=max(count, 1))), dtype=np.int64
+    )
     kind = column(0, KINDS - 1)
-    queue = precedence_of(may.reshape(KINDS, KINDS), kind, request, column(0, 1), column(1, 3), came)
+    queue = sort_columns_of(may.reshape(KINDS, KINDS), kind, request, column(0, 1), column(1, 3), submitted)
     queue.own["priority"][:] = column(0, 3)
     return queue, draw(st.permutations(range(count)))
 
@@ -63,7 +65,7 @@ def queues(draw: st.DrawFn) -> tuple[Precedence, list[int]]:
 @pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(queues())
-def test_the_order_is_that_of_merged_halves(drawn: tuple[Precedence, list[int]]) -> None:
+def test_the_order_is_that_of_merged_halves(drawn: tuple[SortColumns, list[int]]) -> None:
     queue, rows = drawn
     natural = sorted(rows, key=lambda entry: (queue.own["request"][entry], -queue.own["tier"][entry], entry))
     assert in_order(np.array(rows, dtype=np.int64), queue).tolist() == _merged(natural, queue)
@@ -73,7 +75,7 @@ def test_the_order_is_that_of_merged_halves(drawn: tuple[Precedence, list[int]])
 @settings(max_examples=200, deadline=None)
 @given(queues())
 def test_where_there_are_levels_the_quick_order_is_the_same_and_entries_can_be_put_in(
-    drawn: tuple[Precedence, list[int]],
+    drawn: tuple[SortColumns, list[int]],
 ) -> None:
     queue, drawn_rows = drawn
     level = levels_of(queue.may, queue.own["kind"])

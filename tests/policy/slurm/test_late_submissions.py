@@ -20,7 +20,7 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Run
 from gridsim.policy.queue import Requests
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.policy.slurm.entries import entries_of, owners_of
+from gridsim.policy.slurm.queue_entries import entries_of, owners_of
 from gridsim.record import Record, Status
 from gridsim.simulation import simulate
 from gridsim.world import World
@@ -65,7 +65,9 @@ def submitting(workload: Workload, site: Site, first: int, **options: Any) -> Re
     """Return the record of a world in which a user process submits all jobs but the *first* ones."""
     boot = options.pop("boot", 0.0)
     given = replace(workload.select(slice(0, first)), names=workload.names)
-    world = World(given, site.platform(), Slurm(site=site, boot=boot), Run(**options), room=len(workload) - first + 3)
+    world = World(
+        given, site.platform(), Slurm(site=site, boot=boot), Run(**options), max_jobs=len(workload) - first + 3
+    )
 
     def user() -> Process:
         for row in range(first, len(workload)):
@@ -160,12 +162,12 @@ SITE = Site(
 )
 
 
-def a_world(site: Site = SITE, *, room: int = 10, **columns: Any) -> World:
+def a_world(site: Site = SITE, *, max_jobs: int = 10, **columns: Any) -> World:
     """Return a workload with a job of ann in partition all."""
     given: dict[str, Any] = {"submit": [0], "runtime": [20], "cores": [8]} | columns
     jobs = Workload.from_columns(**given, labels={name: [0] for name in ("user", "partition")})
     jobs = replace(jobs, names={"user": ("ann",), "partition": ("all",)})
-    return World(jobs, site.platform(), Slurm(site=site, boot=0.0), Run(overrun="extend"), room=room)
+    return World(jobs, site.platform(), Slurm(site=site, boot=0.0), Run(overrun="extend"), max_jobs=max_jobs)
 
 
 def test_a_submitted_job_tells_when_it_starts_and_ends() -> None:
@@ -218,7 +220,7 @@ def test_somebody_unknown_and_a_demand_are_refused_by_name() -> None:
 
 
 def test_there_is_as_much_room_as_asked_for() -> None:
-    one = a_world(room=1)
+    one = a_world(max_jobs=1)
     one.submit({"cores": 1, "runtime": 1, "user": "bob"})
     with pytest.raises(gs.PolicyError, match="1 jobs have been submitted"):
         one.submit({"cores": 1, "runtime": 1, "user": "bob"})

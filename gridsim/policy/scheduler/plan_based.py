@@ -27,7 +27,7 @@ from gridsim.policy.capabilities import (
 )
 from gridsim.policy.correction import Request
 from gridsim.policy.placement import First
-from gridsim.policy.places import Laid, holdings_of
+from gridsim.policy.placement_bridge import PlacementLog, holdings_of
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import (
     NOTHING,
@@ -42,7 +42,7 @@ from gridsim.policy.protocols import (
 )
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.moldable_state import Shapes
-from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.policy.scheduler.run_predictions import Predictions
 from gridsim.record import Predictions as PredictionRecord
 
 
@@ -124,8 +124,8 @@ class Planned:
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Initialise the state for a run: an empty plan."""
         self._requests, self._totals = cluster.requests, cluster.totals
-        laid = None if cluster.asked is None else Laid(holdings_of(cluster, self.placement, rng))
-        self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, laid)
+        placement_log = None if cluster.demands is None else PlacementLog(holdings_of(cluster, self.placement, rng))
+        self._plan = Plan(cluster.requests, cluster.cores, cluster.tick, placement_log)
         self._own = is_own(self.admission)  # a call of `offer_of` takes 2 % of a run
         self._nothing = NOTHING  # with the last `wake`; most decisions start no request
         # Only compression in planned order leaves no request that could start earlier.
@@ -136,7 +136,7 @@ class Planned:
         begin(self.ordering, rng)
         self._shapes = None
         if self.partition is not None:
-            sized = None if cluster.asked is None else cluster.asked.sized
+            sized = None if cluster.demands is None else cluster.demands.sized
             self._shapes = Shapes(cluster.requests, self.partition, cluster.cores, sized)
         self._predictions: Predictions | None = None
         if not isinstance(self.predict, Requested):
@@ -158,9 +158,9 @@ class Planned:
             self._plan.ranking[:] = np.unique(ranks, return_inverse=True)[1]
             self._plan.meta[cycle.COMPRESS] = cycle.BY_RANK
 
-    def go_on(self, before: Planned, rows: IntArray, came: int) -> IntArray:
+    def resume(self, before: Planned, rows: IntArray, submitted: int) -> IntArray:
         """Continue from a scheduler of the same policy in an earlier window of requests."""
-        return self._plan.go_on(before._plan, rows)
+        return self._plan.resume(before._plan, rows)
 
     @property
     def plan(self) -> Plan:
@@ -220,7 +220,7 @@ class Planned:
         assert quote.offer is not None
         self._resize(quote)
         if self._predictions is not None:
-            self._predictions.came(quote.request, int(self._plan.estimate[quote.request]))
+            self._predictions.submitted(quote.request, int(self._plan.estimate[quote.request]))
             self._promised[quote.request] = quote.offer.start
         self._plan.take(quote.request, quote.offer, now)
         if quote.offer.kills:
@@ -245,12 +245,12 @@ class Planned:
     def predicted(self, request: int) -> int:
         """Return the predicted run time of a running request, whole microseconds."""
         assert self._predictions is not None
-        return self._predictions.believed(request)
+        return self._predictions.predicted(request)
 
     def corrected(self, request: int, now: int) -> int:
         """Correct the prediction of a running request that exceeds it, and plan again; return the new prediction."""
         assert self._predictions is not None
-        corrected = self._predictions.outlived(request)
+        corrected = self._predictions.correct_exceeded(request)
         self._plan.expect(request, self._predictions.expected_end(request))
         return corrected
 

@@ -23,7 +23,7 @@ from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import Answers, Capabilities, Decision, Offer, Passes, Quote, Stop, name_of
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.scheduler.planned import Planned
+from gridsim.policy.scheduler.plan_based import Planned
 
 DAY = 86400.0
 
@@ -148,7 +148,7 @@ class Guaranteed(Planned):
 
         It is based on the plan of all waiting requests.
         """
-        cores = 0 if self._shapes is None or self._shapes.as_asked(request) else self._size(request, now)
+        cores = 0 if self._shapes is None or self._shapes.fits_as_requested(request) else self._size(request, now)
         with self._sized(request, cores):
             return Quote(request, Offer(self._plan.earliest(request, now)), cores)
 
@@ -168,7 +168,7 @@ class Guaranteed(Planned):
         """Return the remaining quote after the user declined the offer: at the requested size, if that fits."""
         if not self._keeps_all or quote.offer is None:
             return None
-        asked = self._shapes is None or self._shapes.as_asked(quote.request)
+        asked = self._shapes is None or self._shapes.fits_as_requested(quote.request)
         return Quote(quote.request, Offer(quote.offer.start), 0 if asked else quote.cores)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:

@@ -28,7 +28,7 @@ WHOLE = 1e-6
 """Tolerance below a whole unit-second, since usage is a sum of floats."""
 
 
-class Budgets:
+class UsageLimits:
     """Usage for limits over time; updated once per ``PriorityCalcPeriod``, and at the end of each job.
 
     Parameters
@@ -70,7 +70,7 @@ class Budgets:
         self._whole: IntArray = np.zeros(self._spent.shape, dtype=np.int64)
         self._begin(site, counters, names)
 
-    def go_on(self, before: Budgets, new: IntArray, old: IntArray) -> None:
+    def resume(self, before: UsageLimits, new: IntArray, old: IntArray) -> None:
         """Take over the usage of earlier counters, which may have other numbers."""
         to, source = columns_of(self._limits.tres, before._limits.tres, self._columns, before._columns)
         self._spent[np.ix_(new, to)] = before._spent[np.ix_(old, source)]

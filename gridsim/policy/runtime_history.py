@@ -1,8 +1,8 @@
 """Run times of finished jobs as columns by user, and the rules of the included predictors and correctors, compiled.
 
-`Beliefs` are passed as a plain tuple, which is fastest:
+`HistoryColumns` are passed as a plain tuple, which is fastest:
 
-- ``believed`` (6, n): per request its first prediction, the present one and its number of corrections; the history
+- ``predicted`` (6, n): per request its first prediction, the present one and its number of corrections; the history
   slots of its user, and of its user and size class (-1 for none); its true run time, if the predictor uses it;
 - ``kept`` (slots, n): run times of the last jobs of a slot, a ring buffer; ``known`` (2, slots): number of ended jobs,
   and the sum of ``kept``; all in whole microseconds;
@@ -21,9 +21,9 @@ from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
 
-FIRST, PRESENT, CORRECTIONS, USER, ALIKE, RUN = range(6)
+FIRST, PRESENT, CORRECTIONS, USER, SIMILAR_SLOT, RUN = range(6)
 PREDICTOR, CORRECTOR, TICK, MEAN_OF = range(4)
-RECENT, AVERAGE, SIMILAR, TOLD = range(4)
+RECENT, AVERAGE, SIMILAR, EXACT = range(4)
 """Predictors: mean of the last jobs, exponential average, mean of similar jobs, true run times."""
 REQUEST, STEPS, ADDED, DOUBLE, DOUBLE_OR_LESS = range(5)
 """Correctors; the last one doubles, up to the requested walltime."""
@@ -36,10 +36,10 @@ _MINUTES: IntArray = np.array((1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_000, 6_
 _MINUTE = 60 * MICROSECOND
 
 
-class Beliefs(NamedTuple):
+class HistoryColumns(NamedTuple):
     """Predictions for the requests, and the state of the predictor, as described above."""
 
-    believed: IntArray
+    predicted: IntArray
     kept: IntArray
     known: IntArray
     averages: FloatArray
@@ -65,7 +65,7 @@ class Histories:
 
     Attributes
     ----------
-    beliefs : Beliefs
+    history : HistoryColumns
         The columns.
     """
 
@@ -81,24 +81,24 @@ class Histories:
     ) -> None:
         n = len(requests)
         self._requests, self._slots = requests, dict[tuple[int, int], int]()
-        believed = np.full((6, n), NEVER, dtype=np.int64)
-        believed[CORRECTIONS], believed[USER], believed[ALIKE] = 0, UNKNOWN, UNKNOWN
-        self._user = requests.labels.get("user") if predictor != TOLD else None
+        predicted = np.full((6, n), NEVER, dtype=np.int64)
+        predicted[CORRECTIONS], predicted[USER], predicted[SIMILAR_SLOT] = 0, UNKNOWN, UNKNOWN
+        self._user = requests.labels.get("user") if predictor != EXACT else None
         slots = 1
         if self._user is not None:
             rows = np.flatnonzero(self._user[: requests.known] >= 0)
             users, of = np.unique(self._user[rows].astype(np.int64), return_inverse=True)
             self._slots.update(((user, UNKNOWN), slot) for slot, user in enumerate(users.tolist()))
-            believed[USER, rows] = of
+            predicted[USER, rows] = of
             if predictor == SIMILAR:
                 found, alike = np.unique(of * _SIZES + np.frexp(requests.cores[rows])[1], return_inverse=True)
                 for slot, (user, size) in enumerate(zip(*np.divmod(found, _SIZES), strict=True), len(users)):
                     self._slots[int(users[user]), int(size)] = slot
-                believed[ALIKE, rows] = alike + len(users)
-            slots = len(self._slots) + 2 * requests.room + 1
+                predicted[SIMILAR_SLOT, rows] = alike + len(users)
+            slots = len(self._slots) + 2 * requests.spare + 1
         means = predictor in (RECENT, SIMILAR)
-        self.beliefs = Beliefs(
-            believed,
+        self.history = HistoryColumns(
+            predicted,
             np.zeros((slots, min(mean_of, n) if means else 0), dtype=np.int64),
             np.zeros((2, slots), dtype=np.int64),
             np.zeros(slots),
@@ -110,55 +110,55 @@ class Histories:
         """Assign history slots to a request that was unknown at the start of the run."""
         if self._user is None or self._user[request] < 0:
             return
-        user, believed = int(self._user[request]), self.beliefs.believed
-        believed[USER, request] = self._slots.setdefault((user, UNKNOWN), len(self._slots))
-        if self.beliefs.rules[PREDICTOR] == SIMILAR:
+        user, predicted = int(self._user[request]), self.history.predicted
+        predicted[USER, request] = self._slots.setdefault((user, UNKNOWN), len(self._slots))
+        if self.history.rules[PREDICTOR] == SIMILAR:
             alike = user, int(self._requests.cores[request]).bit_length()
-            believed[ALIKE, request] = self._slots.setdefault(alike, len(self._slots))
+            predicted[SIMILAR_SLOT, request] = self._slots.setdefault(alike, len(self._slots))
 
 
-def nobody_believes() -> tuple[Any, ...]:
+def no_predictions() -> tuple[Any, ...]:
     """Return an empty tuple of columns, for loops without predictions."""
     none = np.zeros((0, 0), dtype=np.int64)
-    return tuple(Beliefs(none, none, none, np.zeros(0), np.zeros(0), np.zeros(4, dtype=np.int64)))
+    return tuple(HistoryColumns(none, none, none, np.zeros(0), np.zeros(0), np.zeros(4, dtype=np.int64)))
 
 
 @njit_noalloc
-def answer(row, beliefs):  # type: ignore[no-untyped-def]
+def answer(row, history):  # type: ignore[no-untyped-def]
     """Return the predicted run time of a request, whole microseconds; below 0 while its history is too short."""
-    believed, _, known, averages, _, rules = beliefs
-    if rules[PREDICTOR] == TOLD:
-        return believed[RUN, row]
-    slot = believed[USER, row]
+    predicted, _, known, averages, _, rules = history
+    if rules[PREDICTOR] == EXACT:
+        return predicted[RUN, row]
+    slot = predicted[USER, row]
     if slot < 0:
         return UNKNOWN
     if rules[PREDICTOR] == AVERAGE:
         return int(averages[slot] * 1e6) if known[_COUNT, slot] else UNKNOWN
-    if rules[PREDICTOR] == SIMILAR and known[_COUNT, believed[ALIKE, row]] >= rules[MEAN_OF]:
-        slot = believed[ALIKE, row]
+    if rules[PREDICTOR] == SIMILAR and known[_COUNT, predicted[SIMILAR_SLOT, row]] >= rules[MEAN_OF]:
+        slot = predicted[SIMILAR_SLOT, row]
     return known[_SUM, slot] // rules[MEAN_OF] if known[_COUNT, slot] >= rules[MEAN_OF] else UNKNOWN
 
 
 @njit_noalloc
-def predict(row, estimate, beliefs):  # type: ignore[no-untyped-def]
+def predict(row, estimate, history):  # type: ignore[no-untyped-def]
     """Return the prediction, limited to one tick and the estimate and in whole ticks; the estimate if there is none.
 
     True run times are not rounded.
     """
-    rules = beliefs[5]
-    said = answer(row, beliefs)
-    if said < 0 or said >= estimate:
+    rules = history[5]
+    answered = answer(row, history)
+    if answered < 0 or answered >= estimate:
         return estimate
-    if rules[PREDICTOR] == TOLD:
-        return said
-    return min(estimate, max(rules[TICK], said // rules[TICK] * rules[TICK]))
+    if rules[PREDICTOR] == EXACT:
+        return answered
+    return min(estimate, max(rules[TICK], answered // rules[TICK] * rules[TICK]))
 
 
 @njit_noalloc
-def learn(row, ran, beliefs):  # type: ignore[no-untyped-def]
+def learn(row, ran, history):  # type: ignore[no-untyped-def]
     """Add a run time, whole microseconds, to the histories of the request's user."""
-    believed, kept, known, averages, weight, rules = beliefs
-    slot = believed[USER, row]
+    predicted, kept, known, averages, weight, rules = history
+    slot = predicted[USER, row]
     if slot < 0:
         return
     if rules[PREDICTOR] == AVERAGE:
@@ -170,7 +170,7 @@ def learn(row, ran, beliefs):  # type: ignore[no-untyped-def]
         return
     _keep(slot, ran, kept, known)
     if rules[PREDICTOR] == SIMILAR:
-        _keep(believed[ALIKE, row], ran, kept, known)
+        _keep(predicted[SIMILAR_SLOT, row], ran, kept, known)
 
 
 @njit_noalloc
@@ -193,10 +193,10 @@ def corrected(rule, first, present, times, estimate):  # type: ignore[no-untyped
 
 
 @njit_noalloc
-def correct(row, estimate, beliefs):  # type: ignore[no-untyped-def]
+def correct(row, estimate, history):  # type: ignore[no-untyped-def]
     """Correct the prediction of a request that exceeds it; return the new one, whole microseconds."""
-    believed, rules = beliefs[0], beliefs[5]
-    believed[CORRECTIONS, row] += 1
-    first, present, times = believed[FIRST, row], believed[PRESENT, row], believed[CORRECTIONS, row]
-    believed[PRESENT, row] = corrected(rules[CORRECTOR], first, present, times, estimate)
-    return believed[PRESENT, row]
+    predicted, rules = history[0], history[5]
+    predicted[CORRECTIONS, row] += 1
+    first, present, times = predicted[FIRST, row], predicted[PRESENT, row], predicted[CORRECTIONS, row]
+    predicted[PRESENT, row] = corrected(rules[CORRECTOR], first, present, times, estimate)
+    return predicted[PRESENT, row]

@@ -13,11 +13,11 @@ import numpy as np
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import Entries
-from gridsim.policy.slurm.holding import Held
+from gridsim.policy.slurm.entry_allocation import Held
 from gridsim.policy.slurm.limits import Counter, Limits
 from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 from gridsim.policy.slurm.preemption import Rules
+from gridsim.policy.slurm.queue_entries import Entries
 from gridsim.policy.slurm.tres import columns_of
 
 
@@ -39,7 +39,7 @@ def kept_of(entries: Entries, requests: int, known: int) -> IntArray:
     return np.concatenate([np.arange(known), np.arange(requests, requests + further)])
 
 
-def go_on_limiting(
+def resume_limits(
     limits: Limits, counters: Sequence[Counter], before: Limits, counted: Sequence[Counter], kept: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Take over counted values by counter keys; return the rows of these counters, and their previous rows.
@@ -57,7 +57,7 @@ def go_on_limiting(
     return new, old
 
 
-def go_on_holding(held: Held, before: Held, kept: IntArray) -> None:
+def resume_allocations(held: Held, before: Held, kept: IntArray) -> None:
     """Take over the allocations of entries, and the last ones of ended entries."""
     count = before.counts[RUNNING]
     held.running[:, :count] = before.running[:, :count]
@@ -68,14 +68,14 @@ def go_on_holding(held: Held, before: Held, kept: IntArray) -> None:
     held.node[to], held.cores[to] = before.node[source], before.cores[source]
 
 
-def go_on_preempting(rules: Rules, before: Rules, kept: IntArray) -> None:
+def resume_preemption(rules: Rules, before: Rules, kept: IntArray) -> None:
     """Take over start times and pending preemptions."""
     rules.running[:] = before.running
     for name in ("began", "leaves", "taker", "priority"):
         rules.own[name][kept] = before.own[name][kept]
 
 
-def nodes_as_they_are(machine: NodeColumns, before: NodeColumns, demands: Demands, held: Held) -> None:
+def resume_nodes(machine: NodeColumns, before: NodeColumns, demands: Demands, held: Held) -> None:
     """Take over free capacity; GPUs count from the first job that requests one, and whole nodes hold all of theirs."""
     rows = len(before.now)
     machine.now[:rows] = before.now

@@ -24,14 +24,14 @@ from gridsim.policy.queue import ClusterView
 
 def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
     """Return empty allocations of a cluster, with a placement rule."""
-    asked = cluster.asked
+    asked = cluster.demands
     assert asked is not None
     begin(rule, rng)
     if scores_in_columns(rule):
         return Holdings(asked, rule.columns(asked))
     columns = First().columns(asked)
     columns.what[0] = OUTSIDE
-    return Holdings(asked, columns, _Outside(rule, asked))
+    return Holdings(asked, columns, _UserRule(rule, asked))
 
 
 def placement_at(holdings: Holdings, request: int, place: Place) -> Placement:
@@ -39,9 +39,9 @@ def placement_at(holdings: Holdings, request: int, place: Place) -> Placement:
     classes = Classes(*holdings.classes)
     at = classes.of[request]
     exclusive, gpu = classes.shape[at, EXCLUSIVE], classes.shape[at, GPU]
-    names, each, tasks = holdings.asked.columns.resources, classes.each[at], place.tasks
+    names, each, tasks = holdings.demands.columns.resources, classes.each[at], place.tasks
     if exclusive:
-        whole = holdings.asked.columns.nodes[place.node]
+        whole = holdings.demands.columns.nodes[place.node]
         amounts = {name: whole[:, r] for r, name in enumerate(names)}
     else:
         amounts = {name: tasks * asked for name, asked in zip(names, each.tolist(), strict=True) if asked}
@@ -53,7 +53,7 @@ def placement_at(holdings: Holdings, request: int, place: Place) -> Placement:
 
 def pieces_of(holdings: Holdings, request: IntArray, place: Place) -> Pieces:
     """Return the allocations of many requests, one row per request and node."""
-    classes, columns = Classes(*holdings.classes), holdings.asked.columns
+    classes, columns = Classes(*holdings.classes), holdings.demands.columns
     at = classes.of[request]
     amounts = np.where(
         classes.shape[at, EXCLUSIVE, None] > 0, columns.nodes[place.node], place.tasks[:, None] * classes.each[at]
@@ -72,7 +72,7 @@ def place_of(holdings: Holdings, placement: Placement) -> Place:
     """Return a placement as columns: tasks on each node, thousandths of each GPU on it."""
     node: IntArray = np.array(placement.node, dtype=np.int64)
     tasks: IntArray = np.array(placement.tasks, dtype=np.int64)
-    most = int(holdings.asked.columns.gpus.max(initial=0))
+    most = int(holdings.demands.columns.gpus.max(initial=0))
     shares: IntArray = np.zeros((len(node), most), dtype=np.int64)
     for at, held in enumerate(placement.gpus):
         for gpu, share in held:
@@ -80,7 +80,7 @@ def place_of(holdings: Holdings, placement: Placement) -> Place:
     return Place(node, tasks, shares)
 
 
-class Laid:
+class PlacementLog:
     """Placements of requests started by compiled loops, and requests of the loops to Python.
 
     Parameters
@@ -96,21 +96,21 @@ class Laid:
 
     def __init__(self, holdings: Holdings) -> None:
         nodes, gpus = Workspace(*holdings.sketch).given.shape
-        room = 256 + 2 * nodes
+        size = 256 + 2 * nodes
         self.holdings = holdings
         self.state: IntArray = np.zeros(PLACES, dtype=np.int64)
         self.state[RISES] = 1
-        self.blocked: IntArray = np.zeros(len(holdings.asked.classes.shape), dtype=np.int64)
+        self.blocked: IntArray = np.zeros(len(holdings.demands.classes.shape), dtype=np.int64)
         self.fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
         self.fresh[:] = [[NEVER], [-1]]  # no capacity was released: the first instant after the last
-        self.log = tuple(Log(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
+        self.log = tuple(Log(np.zeros((3, size), dtype=np.int64), np.zeros((size, gpus), dtype=np.int64)))
         self._taken: list[tuple[IntArray, Place]] = []
         self._placements: dict[int, Placement] = {}
 
-    def copy(self) -> Laid:
+    def copy(self) -> PlacementLog:
         """Return an independent copy."""
         self.note()  # the log is not copied
-        twin = Laid(self.holdings.copy())
+        twin = PlacementLog(self.holdings.copy())
         twin.state, twin.fresh = self.state.copy(), self.fresh.copy()
         twin._placements = self._placements.copy()
         return twin
@@ -124,7 +124,7 @@ class Laid:
     def learn(self) -> None:
         """Add a demand that was unknown when the run began (`Holdings.learn`)."""
         self.holdings.learn()
-        classes = len(self.holdings.asked.classes.shape)
+        classes = len(self.holdings.demands.classes.shape)
         if classes > len(self.blocked):
             self.state[RISES] += 1  # no class is known to be blocked
             self.blocked = np.zeros(2 * classes, dtype=np.int64)
@@ -170,7 +170,7 @@ class Laid:
 _NOWHERE = Placement((), {}, (), ())
 
 
-class _Outside:
+class _UserRule:
     """Bridge to a user-defined rule, whose scores are computed for each task.
 
     Parameters
@@ -187,7 +187,7 @@ class _Outside:
         self._capacity = {name: asked.columns.nodes[:, r] for r, name in enumerate(self._names)}
         self._weight = np.array(asked.capacity.weight or [1] * len(asked.columns.nodes), dtype=np.int64)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Outside:
+    def __deepcopy__(self, memo: dict[int, Any]) -> _UserRule:
         twin = copy.copy(self)
         twin._rule = copy.deepcopy(self._rule, memo)
         return twin

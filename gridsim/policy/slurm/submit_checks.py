@@ -16,17 +16,17 @@ import numpy as np
 from gridsim.model.site import Site, SitePartition
 from gridsim.model.site.tres import licence
 from gridsim.model.time import MICROSECOND, IntArray
-from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
+from gridsim.policy.slurm.entry_columns import empty_nodes
+from gridsim.policy.slurm.job_owner import Owner
 from gridsim.policy.slurm.limits import Limits, Submissions
-from gridsim.policy.slurm.needs import empty_nodes
 from gridsim.policy.slurm.node_requests import NodeRequests
 from gridsim.policy.slurm.nodes import ANY, CAPS, Demands, NodeColumns, select, trial_on
-from gridsim.policy.slurm.owner import Owner
+from gridsim.policy.slurm.queue_entries import UNKNOWN_PARTITION, Entries
 from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
 from gridsim.record import Refusal
 
 
-class Intake:
+class SubmitChecks:
     """Submission checks of a site, and counters of waiting and running requests by owner."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Intake:
         self._counted: dict[int, Owner] = {}
         self._fitting: dict[int, bool] = {}
 
-    def go_on(self, before: Intake) -> None:
+    def resume(self, before: SubmitChecks) -> None:
         """Take over the counters from earlier checks."""
         self._submissions, self._counted = before._submissions, before._counted
 
@@ -109,8 +109,8 @@ class Intake:
         def not_in(word: str, what: str, rule: str) -> Refusal:
             return Refusal(word, what, None, "", f"{rule} of {where}")
 
-        if reservation == UNHEARD_OF or reservation in over:
-            word = "ReservationInvalid" if reservation == UNHEARD_OF else "ReservationDeleted"
+        if reservation == UNKNOWN_PARTITION or reservation in over:
+            word = "ReservationInvalid" if reservation == UNKNOWN_PARTITION else "ReservationDeleted"
             return Refusal(word, "its reservation", None, "", "reservations of the site")
         if partition.state != "UP":
             word = "PartitionInactive" if partition.state == "INACTIVE" else "PartitionDown"
@@ -172,7 +172,7 @@ class Intake:
         """Return whether a partition accepts an entry, and its reservation is not over."""
         owner = self._owners[entry]
         partition, reservation = self._site.partitions[self._part[entry]], self._reservation[entry]
-        if reservation == UNHEARD_OF or reservation in over:
+        if reservation == UNKNOWN_PARTITION or reservation in over:
             return False
         if partition.state != "UP" or (partition.needs_reservation and reservation < 0):
             return False

@@ -11,12 +11,12 @@ import numpy as np
 
 from gridsim.machine.njit import njit_noalloc
 from gridsim.model.time import IntArray
-from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, capped, need_of, room_of
+from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, capped, need_of, usable_cores
 from gridsim.policy.slurm.reservations import open_nodes
 
 
 @njit_noalloc
-def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no-untyped-def]
+def _usable_in(entry, node, most, state, empty, demands, machine):  # type: ignore[no-untyped-def]
     """Return the cores of a node that an entry could get, at most *most*."""
     free = machine.cores[node] if empty else state[FREE, node]
     memory, gpus = machine.memory[node], machine.gpus[node]
@@ -24,7 +24,7 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
         memory = state[MEMORY, node] if len(state) > MEMORY else memory
         gpus = state[GPUS, node] if len(state) > GPUS else gpus
     need = need_of(entry, demands)
-    return room_of(
+    return usable_cores(
         machine.cores[node],
         machine.memory[node],
         min(free, most),
@@ -37,7 +37,7 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
 
 
 @njit_noalloc
-def reach_of(entries, now, demands, machine, reservations, trial):  # type: ignore[no-untyped-def]
+def eligible_cores(entries, now, demands, machine, reservations, trial):  # type: ignore[no-untyped-def]
     """Return the cores of the nodes that a request could use in any of its entries, and those that it could use now.
 
     The first are all cores of nodes in its partitions and reservations with the requested features, memory and GPUs.
@@ -50,7 +50,7 @@ def reach_of(entries, now, demands, machine, reservations, trial):  # type: igno
         member, own = machine.member[demands.group[entry]], demands.reservation[entry]
         narrow = own >= 0 and not reservations.flexible[own + 1]
         for node in range(count):
-            if member[node] and not narrow and _room(entry, node, ANY, machine.now, True, demands, machine) > 0:
+            if member[node] and not narrow and _usable_in(entry, node, ANY, machine.now, True, demands, machine) > 0:
                 ever[node] = machine.cores[node]
         if narrow:
             for row in range(len(reservations.rows.node)):
@@ -62,7 +62,7 @@ def reach_of(entries, now, demands, machine, reservations, trial):  # type: igno
         for node in range(demands.low[entry], demands.high[entry]):
             most = min(mask[node], machine.now[FREE, node] - kept[node])
             if ever[node] > 0 and most > 0:
-                free[node] = max(free[node], _room(entry, node, most, machine.now, False, demands, machine))
+                free[node] = max(free[node], _usable_in(entry, node, most, machine.now, False, demands, machine))
     return ever.sum(), free.sum()
 
 
