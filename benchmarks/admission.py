@@ -22,7 +22,7 @@ from policies import bare
 import gridsim as gs
 from gridsim.engine.setup import Engine
 from gridsim.machine.blocks import earliest, reserve
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.admission import trial

@@ -27,7 +27,7 @@ from gridsim.questions import quote as quoting
 from gridsim.questions.explain import Explanation
 from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import usual_policy
-from gridsim.questions.replicate import default_shakes, families
+from gridsim.questions.run_replications import default_shakes, families
 from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.campaign import figures as figures_of
 from gridsim.report.campaign import write_tables

@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gridsim.engine.setup import Engine
-from gridsim.entities.instant import Mode, modes
-from gridsim.entities.limited import Limits
+from gridsim.entities.event_priorities import Mode, modes
 from gridsim.entities.router import Split
+from gridsim.entities.walltime_limit import Limits
 from gridsim.errors import InputError
-from gridsim.model.pools import Partitions
+from gridsim.model.partitions import Partitions
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import name_of

@@ -18,8 +18,8 @@ from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
+from gridsim.model.dataframes import card
 from gridsim.model.demand import columns_of
-from gridsim.model.frames import card
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform

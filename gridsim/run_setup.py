@@ -13,19 +13,19 @@ import numpy as np
 from gridsim.engine.setup import Setup
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.holds import Holds
-from gridsim.entities.instant import Instant, modes
+from gridsim.entities.dynamic_jobs import Submissions, with_spare_rows
+from gridsim.entities.event_priorities import Instant, modes
+from gridsim.entities.external_reservations import Holds
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.entities.source import Reacting, Source
-from gridsim.entities.submissions import Submissions, with_spare_rows
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError
 from gridsim.model.applicable_demands import suited
 from gridsim.model.dates import zone_name_of
+from gridsim.model.partitions import ways
 from gridsim.model.platform import Platform
-from gridsim.model.pools import ways
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, whole

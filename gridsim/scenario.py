@@ -15,7 +15,7 @@ from gridsim.files import read_toml
 from gridsim.metrics.summary import requested_measures
 from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
-from gridsim.model.streams import of_replica, stream
+from gridsim.model.random_streams import of_replica, stream
 from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools

@@ -10,14 +10,14 @@ import numpy as np
 
 from gridsim.engine.setup import Engine
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import Mode
-from gridsim.entities.limited import Limited, Limits, limited
+from gridsim.entities.event_priorities import Mode
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
+from gridsim.entities.walltime_limit import Limited, Limits, limited
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.demand import Demand, Demands
+from gridsim.model.partitions import PARTITION, Partitions
 from gridsim.model.platform import Platform
-from gridsim.model.pools import PARTITION, Partitions
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Overrun, Run

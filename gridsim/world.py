@@ -12,9 +12,9 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
-from gridsim.entities.recorded import recorded
+from gridsim.entities.dynamic_jobs import Submission
+from gridsim.entities.record_builder import recorded
 from gridsim.entities.resource import Machine
-from gridsim.entities.submissions import Submission
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task

@@ -63,7 +63,7 @@ CAMPAIGN = str(Path(__file__).resolve().parents[1] / "scenarios" / "examples" / 
         ("gridsim.ask.explain", ["explain", "results"]),
         ("gridsim.cli.reproduce.reproduce", ["reproduce", "qops", "--figure", "2", "--scale", "tiny"]),
         ("gridsim.ask.sweep", ["sweep", CAMPAIGN, "--workers", "1"]),
-        ("gridsim.testing.schedules.validate", ["validate", SITE, SITE]),
+        ("gridsim.testing.schedule_reader.validate", ["validate", SITE, SITE]),
         ("gridsim.testing.conformance.verify", ["verify"]),
     ],
 )

@@ -27,8 +27,8 @@ from gridsim.campaign.comparisons import Comparisons
 from gridsim.campaign.executors import Pool, pool_of
 from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
+from gridsim.number_formatting import counted
 from gridsim.result import versions
-from gridsim.words import counted
 
 _ENOUGH = 5.0
 """Seconds after which a worker returns its finished units; the remaining ones are submitted again."""

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         pending_changes,
     )
     from gridsim.questions.labels import policies_of
-    from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
+    from gridsim.questions.run_replications import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -124,7 +124,7 @@ def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> 
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     yield used + (f", --shake {shake}{' (default)' if asked is None else ''}" if shake else "")
     if asked is None and not shake and several:
-        from gridsim.questions.replicate import SHAKES
+        from gridsim.questions.run_replications import SHAKES
 
         yield f"no shaking: {SHAKES} shaken workloads would take long to simulate (--shake {SHAKES})"
 
@@ -132,9 +132,9 @@ def _settings(options: Run, asked: int | None, shake: int, *, several: bool) -> 
 def tell_of(comparison: Comparison) -> None:
     """Print sentences and tables."""
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import replicas_text, whatif_text
+    from gridsim.report import replications_text, whatif_text
     from gridsim.report.tables import changes, terminal
-    from gridsim.report.trust import trust_in
+    from gridsim.report.validation import trust_in
 
     console = Terminal()
     console.print()
@@ -149,7 +149,7 @@ def tell_of(comparison: Comparison) -> None:
     for found in comparison.replicated:
         if found.default:
             continue
-        console.print(replicas_text.table(comparison, found, width=console.width))
+        console.print(replications_text.table(comparison, found, width=console.width))
     for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)
     if comparison.replay is not None:

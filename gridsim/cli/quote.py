@@ -71,7 +71,7 @@ def _demand(args: argparse.Namespace) -> Demand | None:
     """Return the requested resources other than cores; None if there are none."""
     from gridsim.errors import InputError
     from gridsim.model.demand import Demand
-    from gridsim.model.site_file.words import mebibytes
+    from gridsim.model.site_file.syntax import mebibytes
 
     tasks = args.nodes if args.tasks is None else args.tasks
     words = (tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)

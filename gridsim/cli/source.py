@@ -230,7 +230,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     from gridsim.policy.pools import seen_by
     from gridsim.questions.labels import notices_of  # numpy: not needed for --help
     from gridsim.report.notices import left_aside, sentences
-    from gridsim.report.pools import pooled
+    from gridsim.report.pooling import pooled
 
     told = sentences(notices_of(policies, workload))
     if platform is None:
@@ -282,7 +282,7 @@ def problem_line(problem: Problem) -> str:
 
 
 def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
-    from gridsim.words import listed  # numpy: not needed for --help
+    from gridsim.number_formatting import listed  # numpy: not needed for --help
 
     if "jobs_read" not in provenance:
         seed = f", seed {provenance['seed']}" if "seed" in provenance else ""
@@ -313,7 +313,7 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
 
 def _of_clusters(provenance: Any) -> str:
     """Return text on the clusters of the jobs, if the log has several and the choice is not obvious."""
-    from gridsim.words import listed  # numpy: not needed for --help
+    from gridsim.number_formatting import listed  # numpy: not needed for --help
 
     left = [f"{name}: {count:,} jobs" for name, count in provenance.get("clusters_left_out", {}).items()]
     names = [it["name"] for it in provenance.get("clusters", ())] or [provenance.get("cluster", "")]

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.terminal import RunsProgress
-    from gridsim.words import counted
+    from gridsim.number_formatting import counted
     from gridsim.workers import usable_cores
 
     if args.stores:
@@ -90,7 +90,7 @@ def _show(args: argparse.Namespace, sweep: Sweep, store: Store, found: Compariso
     """Print the comparison of the campaign, if it has one."""
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
     from gridsim.report.campaign import sentences, terminal
-    from gridsim.report.replicas_text import few
+    from gridsim.report.replications_text import few
 
     if found is None or args.json:
         return

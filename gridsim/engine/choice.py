@@ -6,7 +6,7 @@ import numpy as np
 
 from gridsim.engine.setup import CompiledRun, Earlier, Engine, Setup
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.limited import CHAINED
+from gridsim.entities.walltime_limit import CHAINED
 from gridsim.errors import InputError
 from gridsim.machine.njit import is_kept
 from gridsim.model.time import NEVER

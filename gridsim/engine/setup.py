@@ -10,14 +10,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.engine import events, guarantees, list_states, moldable_states, plan_states
+from gridsim.engine import deadline_loop, events, list_states, moldable_states, plan_states
 from gridsim.engine.events import Events
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import modes
+from gridsim.entities.dynamic_jobs import Submissions
+from gridsim.entities.event_priorities import modes
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root
-from gridsim.entities.submissions import Submissions
 from gridsim.entities.tree import TreeOptions
 from gridsim.errors import PolicyError
 from gridsim.machine.running_set import most_running
@@ -283,7 +283,7 @@ class CompiledRun:
 
 def _loop(name: str) -> Any:
     """Return a loop by its name."""
-    modules = (list_states, plan_states, guarantees, moldable_states)
+    modules = (list_states, plan_states, deadline_loop, moldable_states)
     return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 

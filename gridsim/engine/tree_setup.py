@@ -17,7 +17,7 @@ from gridsim.machine.queue_order import HEAD, TAIL
 from gridsim.machine.running_set import most_running
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import (

@@ -7,7 +7,7 @@ from typing import Any
 from simpy import Environment, Event
 from simpy.events import NORMAL, EventPriority
 
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.event_priorities import At, Instant
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND
 
@@ -16,7 +16,8 @@ class Clock(Environment):
     """A SimPy environment whose delays are whole microseconds.
 
     Events that user processes schedule happen after the simulator's own events of the instant, arrivals included, and
-    before the scheduling cycle of that instant. Events of class `gridsim.entities.instant.At` set their own priority.
+    before the scheduling cycle of that instant. Events of class `gridsim.entities.event_priorities.At` set their own
+    priority.
 
     Parameters
     ----------

@@ -9,12 +9,12 @@ import numpy as np
 from simpy import Event
 
 from gridsim.entities.clock import Clock
-from gridsim.entities.instant import At, Instant, Ring
-from gridsim.entities.limited import CHAINED
+from gridsim.entities.event_priorities import At, Instant, Ring
 from gridsim.entities.load import Load
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.resource import Machine
+from gridsim.entities.walltime_limit import CHAINED
 from gridsim.errors import PolicyError
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.demand import Demands

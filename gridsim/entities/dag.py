@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from simpy import Environment, Event
 
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import Instant, Ring
+from gridsim.entities.event_priorities import Instant, Ring
 from gridsim.entities.link import Links
 from gridsim.model.tasks import Tasks
 

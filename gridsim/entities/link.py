@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simpy import Environment, Event, Interrupt, Resource
 
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.event_priorities import At, Instant
 from gridsim.model.platform import Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gridsim.entities.placed import Placed
+from gridsim.entities.placement_recorder import Placed
 from gridsim.model.moldable import Moldable
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests

@@ -10,8 +10,8 @@ from simpy import Environment
 from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
-from gridsim.entities.instant import At
-from gridsim.entities.nodes_left import Held, NodesLeft
+from gridsim.entities.event_priorities import At
+from gridsim.entities.node_capacity import Held, NodesLeft
 from gridsim.errors import PolicyError
 from gridsim.machine.allocating import NO_PLACE, SHORT
 from gridsim.machine.demand_classes import DemandClasses

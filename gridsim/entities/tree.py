@@ -11,7 +11,7 @@ from simpy import Environment
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dag import DagJob, DagJobs
-from gridsim.entities.instant import Instant, Mode
+from gridsim.entities.event_priorities import Instant, Mode
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
@@ -21,7 +21,7 @@ from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer

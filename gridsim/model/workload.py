@@ -435,8 +435,8 @@ class Workload:
 
     def _repr_html_(self) -> str:
         """Return the HTML for notebooks: number of jobs, cores and period."""
+        from gridsim.model.dataframes import card  # only for notebooks
         from gridsim.model.dates import calendar_of
-        from gridsim.model.frames import card  # only for notebooks
 
         title = f"Workload: {self.provenance.get('source', 'created in Python')}"
         if not len(self):
@@ -580,11 +580,11 @@ def frame_of_jobs(columns: Mapping[str, npt.NDArray[Any]], workload: Workload) -
     """Return a pandas data frame of columns with one row per job of *workload*.
 
     Numbers of users, accounts and so on are replaced by their names if the source has them; missing names are missing
-    values. If the source has dates, each column of `gridsim.model.frames.DATED` has an additional column of dates, in
-    the zone of the log, or without a zone if it is unknown.
+    values. If the source has dates, each column of `gridsim.model.dataframes.DATED` has an additional column of dates,
+    in the zone of the log, or without a zone if it is unknown.
     """
+    from gridsim.model.dataframes import DATED, dates_of, frame  # only for data frames
     from gridsim.model.dates import calendar_of
-    from gridsim.model.frames import DATED, dates_of, frame  # only for data frames
 
     calendar = calendar_of(workload.provenance)
     made: dict[str, Any] = {}

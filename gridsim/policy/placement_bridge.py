@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
-from gridsim.machine.allocations import Holdings, Place
+from gridsim.machine.allocations_over_time import Holdings, Place
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, GPU, Classes, Workspace
 from gridsim.machine.nodes import FULL, LOGGED, PLACES, RISES, ROW, Log

@@ -13,8 +13,8 @@ import numpy as np
 
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.capacity import with_more
+from gridsim.model.partitions import CLUSTER, PARTITION, Partitions, names_of, partitions_named
 from gridsim.model.platform import ClusterSpec, Platform
-from gridsim.model.pools import CLUSTER, PARTITION, Partitions, names_of, partitions_named
 from gridsim.model.site import NO_PARTITION
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload

@@ -16,7 +16,7 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
-    from gridsim.machine.allocations import Holdings
+    from gridsim.machine.allocations_over_time import Holdings
 
 __all__ = [
     "NOTHING",

@@ -24,13 +24,13 @@ from gridsim.model.site.tres import licences_requested
 from gridsim.model.site_file import SetLimit
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import counted, number, percent
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import changed_platform, resized
 from gridsim.policy.site_policy import SiteChange, changed, fitted, like, nodes_to
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicas import Replicated
+from gridsim.questions.replications import Replicated
 from gridsim.record import Record
-from gridsim.words import counted, number, percent
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
 

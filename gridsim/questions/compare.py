@@ -24,7 +24,7 @@ from gridsim.questions.changes import changes_beside
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.labels import policies_of
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicate import Arm, Family, PendingReplicas, with_replicas
+from gridsim.questions.run_replications import Arm, Family, PendingReplicas, with_replicas
 from gridsim.questions.whatif import Pending
 from gridsim.result import Result, versions
 from gridsim.run_setup import in_site_zone

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from gridsim.model.dates import Calendar
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.number_formatting import when
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Refusal
-from gridsim.words import when
 
 SHOWN = 5
 """Number of other jobs that are listed individually."""

@@ -18,6 +18,7 @@ from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, whole
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import when
 from gridsim.options import Run
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.quoting import (
@@ -39,7 +40,6 @@ from gridsim.questions.labels import policies_of
 from gridsim.questions.quotation import Alternative, Answer, Price, Quoted, State
 from gridsim.run_setup import in_site_zone
 from gridsim.simulation import Moment, run, state_at
-from gridsim.words import when
 
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Default policies."""

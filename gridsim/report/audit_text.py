@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from gridsim.number_formatting import counted, duration, listed, number, percent
 from gridsim.report.markup import text_table, texts
-from gridsim.words import counted, duration, listed, number, percent
 from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
 
 _text = texts("audit")

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gridsim.number_formatting import duration, percent, times
 from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
-from gridsim.words import duration, percent, times
 
 EXTREME = 100.0
 """Ratio above which, or below whose inverse, the end of an interval is given only as a bound."""

@@ -11,12 +11,12 @@ from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.utilisation import arrival_window, keeps_up, queue_length
 from gridsim.model.time import seconds
 from gridsim.model.workload import UNKNOWN
+from gridsim.number_formatting import counted, duration, listed, number, percent, times
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import Replicated, mean_of
+from gridsim.questions.replications import Replicated, mean_of
 from gridsim.record import Record
 from gridsim.report import change
 from gridsim.report.markup import texts
-from gridsim.words import counted, duration, listed, number, percent, times
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 _text = texts("comparison")

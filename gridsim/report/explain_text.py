@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gridsim.number_formatting import counted, duration, listed, number, percent
 from gridsim.questions.explain import SHOWN, Explanation, Other
 from gridsim.questions.replay import NEAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
 from gridsim.report.markup import text_table, texts
-from gridsim.words import counted, duration, listed, number, percent
 
 _text = texts("explain")
 

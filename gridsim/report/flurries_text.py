@@ -8,12 +8,12 @@ from typing import Any
 
 from gridsim.model.dates import calendar_of
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import between, counted, listed, number, percent, times
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import mean_of
+from gridsim.questions.replications import mean_of
 from gridsim.report import sentences
 from gridsim.report.markup import texts
 from gridsim.report.tables import shown
-from gridsim.words import between, counted, listed, number, percent, times
 from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
 
 _text = texts("caveats")

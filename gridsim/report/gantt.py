@@ -31,8 +31,9 @@ from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.number_formatting import between, duration
 from gridsim.policy.ranks import unavoidable_delays
-from gridsim.questions.parts import parts_of
+from gridsim.questions.partition_view import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.calendar import embedded
@@ -40,7 +41,6 @@ from gridsim.report.core_assignment import CoreAssignment, assign_cores
 from gridsim.report.curves import busy_share_by
 from gridsim.report.gantt_rows import Axis, Bands, by_node, by_partition, placed
 from gridsim.report.markup import texts
-from gridsim.words import between, duration
 
 _text = texts("gantt")
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import Demand
+from gridsim.number_formatting import clock, counted, duration, listed, number, percent, when
 from gridsim.questions.quotation import Forecast, Price, Quoted, State
 from gridsim.report import change
 from gridsim.report.explain_text import refusal
 from gridsim.report.markup import texts
-from gridsim.report.sheet import WIDTH, either, sheet
-from gridsim.words import clock, counted, duration, listed, number, percent, when
+from gridsim.report.text_table import WIDTH, either, sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

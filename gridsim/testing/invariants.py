@@ -20,8 +20,8 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.demands import misplaced_tasks, of_sizes, over_pools, reasons
-from gridsim.testing.pieces import Runs, misplaced
+from gridsim.testing.allocation_checks import Runs, misplaced
+from gridsim.testing.demand_checks import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation, marked
 
 __all__ = ["Schedule", "Violation", "assert_valid", "violations", "violations_of"]

@@ -18,7 +18,7 @@ from gridsim.errors import CheckFailed, GridsimError, PolicyError
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of

@@ -22,7 +22,7 @@ from gridsim.model.demand import Demands, WordSets
 from gridsim.model.site import LABELS
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.formats.asked import told
+from gridsim.workload.formats.task_demands import told
 from gridsim.workload.transform.slice import Slice
 
 SHORTEST_KEY = 16

@@ -15,7 +15,7 @@ from scipy import stats
 from gridsim.campaign.comparisons import KNOWN, USUAL, Compared, Comparing, Comparisons, compare_runs
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics import campaign, paired_tests
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 QUICK = Comparing(resamples=200)
 

@@ -62,7 +62,7 @@ def test_without_a_log_the_built_in_workload_is_answered_for(
 def test_a_comparison_that_is_not_shaken_by_default_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridsim.questions.replicate.CHEAP", 100)
+    monkeypatch.setattr("gridsim.questions.run_replications.CHEAP", 100)
     shown = {}
     for words in ((), ("--shake", "0"), ("--policy", "easy")):
         assert compare(*SMALL, *words, out=tmp_path / "out") == 0

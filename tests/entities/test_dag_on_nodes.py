@@ -18,8 +18,8 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.record import Record
+from gridsim.testing.allocation_checks import misplaced
 from gridsim.testing.invariants import violations
-from gridsim.testing.pieces import misplaced
 from tests.oracles.machine.compared import policy_of
 from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from simpy import Environment
 
-from gridsim.entities.instant import BATCHED, At
+from gridsim.entities.event_priorities import BATCHED, At
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Root, Router
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -25,7 +25,7 @@ SECOND = 10**6
 class Leaf:
     """Replacement for a cluster that records its pieces."""
 
-    asked = None  # of nodes and pools
+    demands = None  # of nodes and pools
 
     def __init__(self, kind: str, cores: int) -> None:
         self.kind, self.cores, self.placed = kind, cores, list[list[int]]()

@@ -14,7 +14,7 @@ from scipy import stats
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.campaign import Paired, compare_policies, tidy
 from gridsim.metrics.compare import holm
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 WORKLOADS = 150
 """Size of the campaign, to which the error rates below apply."""

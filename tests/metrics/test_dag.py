@@ -25,7 +25,7 @@ from gridsim.metrics.dag import (
     utilisation,
 )
 from gridsim.metrics.schedule import Schedule
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.testing import exact_metrics as exactly
 from gridsim.testing.exact_metrics import Exact, exact_jobs, exact_metrics
 

@@ -9,7 +9,7 @@ import pytest
 
 from gridsim.metrics.fairness import FEWEST_USERS, fairness_over_time, gini, large_users, period
 from gridsim.metrics.responsiveness import bounded_slowdown
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.record import Record
 
 DAY = 86_400.0

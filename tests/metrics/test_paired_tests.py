@@ -20,7 +20,7 @@ from gridsim.metrics.paired_tests import (
     t_test,
     wilcoxon,
 )
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 Columns = npt.NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from gridsim.metrics.summary import DEADLINE_METRICS, PREEMPTION_METRICS, descri
 from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report import refusals
+from gridsim.report import rejections
 from gridsim.report.tables import rows
 from tests.policy.slurm.running import QUICK, nodes, run
 from tests.policy.slurm.test_preemption import ONE, tiers
@@ -69,7 +69,7 @@ def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> 
     assert told["preempted core-hours"] == ["0", "4"]
     assert told["… by partition high"] in (["0", "1"], ["0", "4"])
     assert described("preempted_core_hours[partition high]").unit == "core-hours"
-    assert list(refusals.preempted(evidence.metrics)) == [
+    assert list(rejections.preempted(evidence.metrics)) == [
         "Under today, 1 run of 1 job was preempted, for a job of partition high; 4 core-hours of work were lost."
     ]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gridsim.model.platform import Platform
+from gridsim.model.random_streams import stream
 from gridsim.model.shares import ShareTree
-from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy import dag_ordering

@@ -12,7 +12,7 @@ import pytest
 
 import gridsim as gs
 from gridsim import registry
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER
 from gridsim.policy.capabilities import Earlier, adapted, capabilities_of, of_ordering
 from gridsim.policy.fair_share import FairShare

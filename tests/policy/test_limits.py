@@ -106,6 +106,6 @@ def test_a_partition_of_a_plain_file_is_asked() -> None:
     asked = requests(4, 1)
     shapes, none = Shapes(asked, Modest(), CORES), np.zeros(0, dtype=np.int64)
     held = (np.zeros((2, 1), dtype=np.int64), np.array([0, 0, CORES]), asked.cores, asked.submit)
-    assert shapes.told
+    assert shapes.from_python
     assert shapes.most_of_last(np.arange(4), held, 0) == 1
     assert shapes.largest(np.arange(4), none, asked.submit, none, 0).tolist() == [1, 1, 1, 1]

@@ -10,8 +10,8 @@ import pytest
 
 import gridsim as gs
 from gridsim.errors import InputError
+from gridsim.model.partitions import CLUSTER, PARTITION, ways
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.pools import CLUSTER, PARTITION, ways
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
 from gridsim.policy.pools import in_pools, resized, seen_by, with_nodes_of

@@ -19,7 +19,7 @@ from gridsim.model.speedup import Linear
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.partition import Asked, Greedy
+from gridsim.policy.partition import Greedy, Rigid
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Lanes, Offer, Start, call, ranks_of
 from gridsim.policy.queue import Queue, Requests
@@ -133,7 +133,7 @@ ONE = np.zeros(3, dtype=np.int64)
 @pytest.mark.parametrize("scheduler", ["backfilling", "moldable"])
 def test_lanes_are_checked_before_they_enter_a_compiled_loop(answer: Any, message: str, scheduler: str) -> None:
     rule = Rule(answer)
-    policy = Backfilling(reserve=rule) if scheduler == "backfilling" else MoldableBackfilling(Fifo(), rule, Asked())
+    policy = Backfilling(reserve=rule) if scheduler == "backfilling" else MoldableBackfilling(Fifo(), rule, Rigid())
     with pytest.raises(PolicyError, match=message):
         run(JOBS, Platform.single(4), policy)
 
@@ -147,7 +147,7 @@ def test_due_instants_are_refused_by_a_scheduler_that_does_not_support_them() ->
     lanes = Lanes(ONE, np.array([1]), ONE)
     with pytest.raises(PolicyError, match=r"due instants, which backfilling does not support.*moldable\?part"):
         run(JOBS, Platform.single(4), Backfilling(reserve=Rule(lanes)))
-    assert run(JOBS, Platform.single(4), MoldableBackfilling(Fifo(), Rule(lanes), Asked())).start.tolist() == [0, 1, 3]
+    assert run(JOBS, Platform.single(4), MoldableBackfilling(Fifo(), Rule(lanes), Rigid())).start.tolist() == [0, 1, 3]
 
 
 @dataclass
@@ -317,7 +317,7 @@ def test_lanes_of_a_rule_inside_another_are_checked() -> None:
             return None
 
     with pytest.raises(PolicyError, match="returned NoneType from lanes"):
-        run(JOBS, Platform.single(4), MoldableBackfilling(reserve=Selective(others=NoLanes()), partition=Asked()))
+        run(JOBS, Platform.single(4), MoldableBackfilling(reserve=Selective(others=NoLanes()), partition=Rigid()))
 
 
 def test_more_sizes_than_there_are_cores_are_all_sizes() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.workload import Workload
 from gridsim.policy.correction import Added, Double, Request, Steps
 from gridsim.policy.prediction import Average, Clairvoyant, Recent, Similar

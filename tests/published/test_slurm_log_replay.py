@@ -24,8 +24,8 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.calibrate import calibrate
 from gridsim.record import Status
 from gridsim.report.caveats import caveats
-from gridsim.report.refusals import preempted_in_log
-from gridsim.report.trust import as_dict, sentences
+from gridsim.report.rejections import preempted_in_log
+from gridsim.report.validation import as_dict, sentences
 from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload

@@ -16,7 +16,7 @@ from gridsim.files import parse_json
 from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
 from gridsim.questions.explain import Explanation, explain, waits
-from gridsim.questions.recorded import recorded
+from gridsim.questions.result_folders import recorded
 from gridsim.questions.schedules import CutRuns, JobSchedule, read_schedules
 from gridsim.record import Record
 from gridsim.report.explain_text import from_log, sentences

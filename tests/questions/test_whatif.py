@@ -11,7 +11,7 @@ from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.questions.changes import NOW, Change, changes_of
-from gridsim.questions.replicate import families
+from gridsim.questions.run_replications import families
 from gridsim.questions.whatif import _least, _Trials, cores_for, whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.scenario import transformed

@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.report.campaign import figures, latex, page, sentences, terminal, write_tables
 
 ODD = "<b>&_50%$#{x}~^\\[*]"

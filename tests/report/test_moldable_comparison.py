@@ -17,8 +17,8 @@ from gridsim.ask import compare
 from gridsim.metrics.groups import weight_classes
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.random_streams import stream
 from gridsim.model.speedup import Linear
-from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.questions.evidence import GroupRow

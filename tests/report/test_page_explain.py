@@ -18,10 +18,11 @@ from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.random_streams import stream
 from gridsim.model.site import Node, Qos, Site, SitePartition
-from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import duration, number, percent
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
@@ -30,7 +31,6 @@ from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import simulate
-from gridsim.words import duration, number, percent
 
 pytestmark = pytest.mark.long
 

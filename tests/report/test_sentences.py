@@ -11,7 +11,7 @@ import pytest
 
 from gridsim.metrics.compare import Difference, Verdict
 from gridsim.questions.evidence import GroupRow
-from gridsim.questions.replicas import Replicated, settled
+from gridsim.questions.replications import Replicated, settled
 from gridsim.record import Record, Status
 from gridsim.report import caveats, differences, page, sentences
 from gridsim.report.change import signed

@@ -15,6 +15,7 @@ import gridsim as gs
 from gridsim.ask import compare
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
+from gridsim.number_formatting import duration
 from gridsim.policy.presets import policy
 from gridsim.policy.protocols import Decision
 from gridsim.questions.changes import NOW, changes_beside, changes_of
@@ -23,7 +24,6 @@ from gridsim.report import page, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.whatif_page import render
 from gridsim.scenario import transformed
-from gridsim.words import duration
 from gridsim.workload.synthetic.lublin import default_workload
 
 Adding = Callable[..., Comparison]

@@ -17,13 +17,8 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.simulation import run, simulate
-from gridsim.testing.invariants import (
-    Schedule,
-    assert_valid,
-    violations,
-    violations_of,
-)
-from gridsim.testing.schedules import read_jobs, read_schedule
+from gridsim.testing.invariants import Schedule, assert_valid, violations, violations_of
+from gridsim.testing.schedule_reader import read_jobs, read_schedule
 from gridsim.testing.violation import KINDS, TASK_KINDS, USER_KINDS, Violation
 from gridsim.workload.transform.react import React
 

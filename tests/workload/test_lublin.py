@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.testing import lublin_cases as exactly

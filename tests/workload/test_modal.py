@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import FloatArray
 from gridsim.model.workload import Workload

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.random_streams import stream
 from gridsim.model.speedup import Amdahl, Downey, Linear, Table
-from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.scenario import transformed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.simulation import simulate

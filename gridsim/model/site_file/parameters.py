@@ -10,8 +10,8 @@ from typing import Any, Literal
 from gridsim.model.site import Preemption, Priority, Scheduling
 from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.words import ConfLine, integer, minutes
-from gridsim.model.site_file.words import weights as tres_weights
+from gridsim.model.site_file.syntax import ConfLine, integer, minutes
+from gridsim.model.site_file.syntax import weights as tres_weights
 from gridsim.model.time import MICROSECOND, NEVER
 
 

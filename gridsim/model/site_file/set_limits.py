@@ -15,7 +15,7 @@ from gridsim.model.site.vocabulary import canonical
 from gridsim.model.site_file.associations import ASSOCIATION_LIMITS, QOS_LIMITS, association_fields, qos_fields
 from gridsim.model.site_file.conf import partition_of
 from gridsim.model.site_file.settings import Setting
-from gridsim.model.site_file.words import ConfLine, named, with_limits, words
+from gridsim.model.site_file.syntax import ConfLine, named, with_limits, words
 
 _FIELD = "set-limit"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gridsim.errors import PolicyError, call, name_of
-from gridsim.machine.allocations import Holdings
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.blocks import forget
 from gridsim.machine.node_profile import PROMISE, SINCE, NodeProfile
 from gridsim.machine.nodes import FULL

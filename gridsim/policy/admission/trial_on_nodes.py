@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.machine.allocations import Holdings
+from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.feasibility import can_place, first_place
 from gridsim.machine.njit import as_python, njit_noalloc
 from gridsim.machine.node_profile import Classes, NodeProfile, Workspace, hold

@@ -29,6 +29,7 @@ from gridsim.model.site.vocabulary import Effect
 from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits, settings_of
 from gridsim.model.time import NEVER, IntArray, has_second_resolution, seconds
 from gridsim.model.workload import Workload
+from gridsim.number_formatting import between, when
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.site_policy import SiteChange
@@ -68,7 +69,6 @@ from gridsim.policy.slurm.tres import Bills, licences_of
 from gridsim.policy.slurm.usage_limits import UsageLimits
 from gridsim.policy.slurm.usage_reset import last_reset
 from gridsim.record import Reasons, Record, Refusal, Requested
-from gridsim.words import between, when
 
 LATER = SECOND // 4
 """Delay of the priority calculation after the backfill cycle of the same second, as on a real Slurm 22.05."""

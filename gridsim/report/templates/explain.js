@@ -16,7 +16,7 @@ const gridsimWhy = (() => {
     Dependency: "a job that it depends on had not ended",
   };
 
-  // ---- numbers: formatted as in gridsim/words.py -------------------------------------------------------------
+  // ---- numbers: formatted as in gridsim/number_formatting.py -------------------------------------------------------------
 
   // Rounds ties to the even digit, as Python does; toFixed rounds them up.
   function fixed(value, digits) {
@@ -180,7 +180,7 @@ const gridsimWhy = (() => {
     return rows;
   }
 
-  // Eligible part of the machine of each job, and reasons of its scheduler: as in gridsim/questions/parts.py.
+  // Eligible part of the machine of each job, and reasons of its scheduler: as in gridsim/questions/partition_view.py.
   function partsOf(packed, { pool, reach, free, told, word, spans, lacked }) {
     let row = 0;
     const said = new Map();

@@ -14,12 +14,12 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.stream import Paths, files_of, name_of_all
 from gridsim.workload.formats.table.cells import Cells, TableFile, joined
 from gridsim.workload.formats.table.mapping import TableMapping
 from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, texts_of, words
+from gridsim.workload.formats.task_demands import GPU_TYPES
 from gridsim.workload.problems import SHOWN_LINES
 
 MOST = 1 << 20

@@ -14,7 +14,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.tasks import ANY_KIND, Tasks
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.asked import demands_of, told
+from gridsim.workload.formats.task_demands import demands_of, told
 
 Submit = float | Sequence[float]
 """Submit time of all workflows (s), or one for each; with more times than workflows, the workflows repeat in turn."""

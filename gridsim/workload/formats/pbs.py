@@ -21,7 +21,6 @@ from gridsim.errors import InputError
 from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
-from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.pbs_record import (
     OF_JOBS,
@@ -55,6 +54,7 @@ from gridsim.workload.formats.swf_rows import (
     WAIT,
     SwfRows,
 )
+from gridsim.workload.formats.task_demands import demands_of, told
 from gridsim.workload.problems import Problems
 
 _BEGINNING = re.compile(rb"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", re.MULTILINE)

@@ -17,9 +17,9 @@ from gridsim.errors import InputError
 from gridsim.model.decimal_numbers import MOST_CORES
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
-from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import Column, Screen, plain
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS, Header, decoded
+from gridsim.workload.formats.task_demands import demands_of, told
 from gridsim.workload.problems import Problems
 
 JOB, SUBMIT, WAIT, RUNTIME, ALLOCATED, REQUESTED, ESTIMATE, STATUS, USER = 0, 1, 2, 3, 4, 7, 8, 10, 11

@@ -1,7 +1,7 @@
 """Properties of schedules of particular policies on machines of nodes, checked on a record (section 5.2).
 
 Times are whole microseconds. Each job must run once, and the queue order must be first-come. Properties of every
-schedule are in `gridsim.testing.demands`.
+schedule are in `gridsim.testing.demand_checks`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from scipy import stats
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.summary import DEADLINE_METRICS
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.scheduler.deadline_guarantee import Guaranteed
 from gridsim_papers.deadline.figures import caption, draw, heading, save

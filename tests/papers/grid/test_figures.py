@@ -11,7 +11,7 @@ import pytest
 
 from gridsim.errors import InputError
 from gridsim.metrics.campaign import Paired, compare_policies
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.report.figures import svg
 from gridsim_papers.grid import figures as pictures
 

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from scipy import stats
 
 from gridsim.errors import InputError
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.report.figures import PALETTE
 from gridsim_papers.deadline.figures import heading
 from gridsim_papers.deadline.lines import StoredRows

@@ -26,7 +26,7 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
     requests = Requests(workload)
     (cluster,) = platform.clusters()
     assert cluster.capacity is not None
-    view = ClusterView(cluster.cores, requests, asked=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
+    view = ClusterView(cluster.cores, requests, demands=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
     laid = PlacementLog(holdings_of(view, rule, np.random.default_rng(1)))
     plan = Plan(requests, cluster.cores, laid=laid)
     for row in range(jobs - 1):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Decision, Start

@@ -71,7 +71,7 @@ def test_bins_have_the_means_of_the_steps(
         end = start + int(rng.integers(1, 9000))
         rows += f"{row},{at},{start},{end},100,{rng.integers(1, 5)},{rng.choice(['A', 'B', 'A|B'])},\n"
     exact = audited(tmp_path, rows, capsys)
-    monkeypatch.setattr("gridsim.workload.audit.passes.KEPT", 100)
+    monkeypatch.setattr("gridsim.workload.audit.scan.KEPT", 100)
     binned = audited(tmp_path, rows, capsys)
     for kind in ("", "A", "B"):
         one, other = demand(exact, kind=kind), demand(binned, kind=kind)

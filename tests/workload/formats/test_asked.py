@@ -13,8 +13,8 @@ from gridsim.errors import InputError
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.workload import Workload
 from gridsim.workload.anonymise import anonymised, pseudonym
-from gridsim.workload.formats.asked import demands_of
 from gridsim.workload.formats.pbs_record import Needs, fields_of, needs
+from gridsim.workload.formats.task_demands import demands_of
 from gridsim.workload.read import read_workload
 
 KEY = b"0123456789abcdef"

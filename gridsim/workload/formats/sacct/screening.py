@@ -15,7 +15,7 @@ from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.sacct import document, values
 from gridsim.workload.formats.sacct.fields import refusal, refuse_missing
 from gridsim.workload.formats.sacct.rows import Parser
-from gridsim.workload.formats.sacct.submitted import NUMBERS, TELLING, TEXTS, submitted
+from gridsim.workload.formats.sacct.submit_lines import NUMBERS, TELLING, TEXTS, submitted
 from gridsim.workload.formats.sacct.text import (
     BREAKS_JOINED,
     Alike,

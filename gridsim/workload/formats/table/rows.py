@@ -16,7 +16,6 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
-from gridsim.workload.formats.asked import told
 from gridsim.workload.formats.columns import MOST_IN_USE, Column, Screen, most_of
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS
 from gridsim.workload.formats.swf_rows import (
@@ -34,6 +33,7 @@ from gridsim.workload.formats.swf_rows import (
 from gridsim.workload.formats.table.cells import Cells, JoinedTable, TableFile
 from gridsim.workload.formats.table.mapping import TableMapping
 from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, texts_of, words
+from gridsim.workload.formats.task_demands import told
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 _MOST_DAMAGED = 0.05

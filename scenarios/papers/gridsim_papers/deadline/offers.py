@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gridsim import Platform, Workload, simulate
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, FloatArray
 from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.admission.plan import Plan

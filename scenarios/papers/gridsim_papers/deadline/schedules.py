@@ -16,7 +16,7 @@ from gridsim.metrics.charges import CategorySlowdowns, category_slowdowns
 from gridsim.metrics.deadlines import asked, deadline_metrics, granted, refused, taken, terciles
 from gridsim.metrics.groups import rows_by_group
 from gridsim.metrics.summary import DEADLINE_METRICS, Metric, metrics
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import NEVER, seconds
 from gridsim.workload.synthetic.packed import Packed
 from gridsim.workload.transform.deadlines import Deadlines, Tolerance, by_number

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from gridsim import Workload
+from gridsim.model.random_streams import stream
 from gridsim.model.speedup import Downey
-from gridsim.model.streams import stream
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.queue import Queue, Requests
-from gridsim.testing.sizes import choices_compared
+from gridsim.testing.size_choice import choices_compared
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim_papers.verdicts import Finding
 

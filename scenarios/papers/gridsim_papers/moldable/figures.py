@@ -14,8 +14,8 @@ import numpy as np
 
 from gridsim import InputError
 from gridsim.metrics.compare import holm
+from gridsim.number_formatting import listed, percent
 from gridsim.report.figures import PALETTE
-from gridsim.words import listed, percent
 from gridsim_papers.deadline.figures import LOGS, Words, heading, panelled, setting, wrapped
 from gridsim_papers.deadline.lines import StoredRows, written
 from gridsim_papers.deadline.recipes import Panel, Recipe

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.partition import Greedy

@@ -9,7 +9,7 @@ import pytest
 
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.sacct.submitted import TELLING, submitted
+from gridsim.workload.formats.sacct.submit_lines import TELLING, submitted
 from gridsim.workload.read import read_workload
 from tests.workload.formats.test_sacct_needs import job, label, read
 

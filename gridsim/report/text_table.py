@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gridsim.words import together
+from gridsim.number_formatting import together
 
 if TYPE_CHECKING:  # rich is imported where a table is made
     from rich.console import RenderableType

@@ -10,8 +10,8 @@ import pytest
 
 import gridsim as gs
 from gridsim.errors import InputError
-from gridsim.questions.replicas import Replicated
-from gridsim.questions.replicate import Family, families
+from gridsim.questions.replications import Replicated
+from gridsim.questions.run_replications import Family, families
 from gridsim.workload.synthetic.lublin import default_workload
 from gridsim.workload.transform.shake import Shake
 

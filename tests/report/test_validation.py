@@ -10,7 +10,7 @@ from gridsim.metrics.agreement import agreement
 from gridsim.questions.replay import Replay
 from gridsim.report import page
 from gridsim.report.comparison import Comparison
-from gridsim.report.trust import trust
+from gridsim.report.validation import trust
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.demands import reasons
+from gridsim.testing.demand_checks import reasons
 from gridsim.testing.invariants import Schedule, violations, violations_of
 from gridsim.testing.violation import DEMAND_KINDS
 from tests.oracles.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule

@@ -12,14 +12,14 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
-from gridsim.model.streams import of_replica
+from gridsim.model.random_streams import of_replica
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import Replicated, Role, settled
+from gridsim.questions.replications import Replicated, Role, settled
 from gridsim.registry import name_of
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Workers

@@ -19,7 +19,7 @@ from gridsim.questions.calibrate import calibrate
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.explain_text import sentences
-from gridsim.report.trust import why
+from gridsim.report.validation import why
 from gridsim.result import Result
 
 SECOND = 1_000_000

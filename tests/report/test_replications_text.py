@@ -12,8 +12,8 @@ import pytest
 
 from gridsim.cli import main
 from gridsim.model.time import NEVER
-from gridsim.questions.replicas import Replicated
-from gridsim.report import replicas_text
+from gridsim.questions.replications import Replicated
+from gridsim.report import replications_text
 from gridsim.report.comparison import Comparison
 
 SHAKEN = ["compare", "--jobs", "80", "--load", "0.9", "--policy", "fcfs", "--policy", "easy", "--shake", "4"]
@@ -50,12 +50,12 @@ def test_equal_means_are_called_equal(comparison: Comparison) -> None:
     original = {label: {"wait_mean": values[0]} for label, values in means.items()}
     numbers = {label: {"wait_mean": np.array(values)} for label, values in means.items()}
     found = Replicated("shake", {"replicas": 2, "by": 60, "default": True}, original, numbers)
-    assert replicas_text.answer(replace(comparison, replicated=(found,))) == [
+    assert replications_text.answer(replace(comparison, replicated=(found,))) == [
         "In 2 replicas with every submit time shaken by up to 1 min, the mean wait under greedy is lower than under "
         "fcfs in 2 of 2 (robust to shaking) and the same as under modest in all of them."
     ]
     numbers["modest"]["wait_mean"][1] = 9.0
-    (sentence,) = replicas_text.answer(replace(comparison, replicated=(found,)))
+    (sentence,) = replications_text.answer(replace(comparison, replicated=(found,)))
     assert "under modest in 1 of 2, but equal in the original workload (within the noise of the input)" in sentence
 
 
@@ -70,7 +70,7 @@ def test_means_over_different_jobs_are_named(comparison: Comparison) -> None:
     numbers = {label: {"wait_mean": np.array(values)} for label, values in means.items()}
     found = Replicated("shake", {"replicas": 2, "by": 60, "default": True}, original, numbers)
     records = {**comparison.records, "fcfs": one_less}
-    (sentence,) = replicas_text.answer(replace(comparison, records=records, replicated=(found,)))
+    (sentence,) = replications_text.answer(replace(comparison, records=records, replicated=(found,)))
     assert sentence.endswith("; each mean is over the jobs that ran under its policy.")
 
 

@@ -28,7 +28,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.scenario import jobs_of, transformed
-from gridsim.testing.allocations import parse_allocations
+from gridsim.testing.allocation_table import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule, only_capacity, violations_of
 from gridsim.testing.violation import Violation
 from gridsim.workload.read import Paths
@@ -250,7 +250,7 @@ def _table(folder: Path) -> Path:
 def read_allocations(path: str | Path) -> Allocations:
     """Return the allocations in a table: CSV, plain or compressed, or Parquet.
 
-    For the columns see `gridsim.testing.allocations.parse_allocations`.
+    For the columns see `gridsim.testing.allocation_table.parse_allocations`.
 
     Raises
     ------

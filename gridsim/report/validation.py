@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from gridsim.metrics.agreement import Agreement
+from gridsim.number_formatting import counted, duration, number, percent
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.replay import FAR, Calibration, Replay, is_far
-from gridsim.report import explain_text, refusals
+from gridsim.report import explain_text, rejections
 from gridsim.report.admission import job_counts
 from gridsim.report.markup import texts
-from gridsim.words import counted, duration, number, percent
 
 _text = texts("validation")
 
@@ -141,8 +141,8 @@ def sentences(found: Calibration) -> list[str]:
         lines.append(f"Median errors of the other policies: {', '.join(others)}.")
     ran = {f"under {label}" if label else "on the machine": mask for label, mask in found.ran.items()}
     lines += job_counts(ran, np.ones_like(found.ran[""]), found.provenance)
-    lines += refusals.failures(found.failures)
-    lines += refusals.preempted_in_log(found.logged_runs, found.preempted)
+    lines += rejections.failures(found.failures)
+    lines += rejections.preempted_in_log(found.logged_runs, found.preempted)
     worst = _worst(found)
     if worst is not None:
         kind, name, agreed = worst

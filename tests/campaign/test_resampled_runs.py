@@ -18,7 +18,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.options import Run
-from gridsim.questions.replicate import families
+from gridsim.questions.run_replications import families
 from gridsim.report.campaign import sentences
 from gridsim.scenario import Scenario
 from gridsim.simulation import run

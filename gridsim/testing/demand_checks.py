@@ -1,6 +1,6 @@
 """Invariants of allocations with respect to requests for nodes and pools, checked on columns without simulation.
 
-They apply to any scheduler. `gridsim.testing.pieces` checks that
+They apply to any scheduler. `gridsim.testing.allocation_checks` checks that
 resources are not held twice, and that pieces of a run have exactly its start and end.
 """
 
@@ -17,7 +17,7 @@ from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demand, Demands, WordSets
 from gridsim.model.time import IntArray
-from gridsim.testing.pieces import Runs, oversubscribed, undisturbed
+from gridsim.testing.allocation_checks import Runs, oversubscribed, undisturbed
 from gridsim.testing.violation import Violation, marked
 
 Mask = npt.NDArray[np.bool_]

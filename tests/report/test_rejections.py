@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.entities.test_limited import HOUR, site
 
 from gridsim.ask import compare
 from gridsim.cli import main
@@ -19,12 +20,11 @@ from gridsim.questions.changes import changes_of
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
 from gridsim.questions.whatif import whatif
-from gridsim.report import refusals, trust, whatif_text
+from gridsim.report import rejections, validation, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import Run, simulate
 from gridsim.workload.read import read_workload
-from tests.entities.test_limited import HOUR, site
 from tests.policy.slurm.running import SECOND
 
 pytestmark = pytest.mark.long
@@ -55,14 +55,14 @@ def test_where_all_turn_away_as_many_the_answer_begins_with_the_waits() -> None:
     workload = Workload.from_columns(**JOBS)
     same = Slurm(site=site(2 * HOUR * SECOND))
     found = compare(workload, {"a": same, "b": same})
-    assert refusals.answer(found) == []
+    assert rejections.answer(found) == []
 
 
 def test_clipped_jobs_run_under_both_and_what_was_lost_is_told() -> None:
     found = compared("clip")
     assert found.comparable
-    assert refusals.answer(found) == []
-    (told,) = refusals.caveats(found)
+    assert rejections.answer(found) == []
+    (told,) = rejections.caveats(found)
     assert told == (
         "Under short, 10 jobs above the time limit requested the limit instead: 10 of them were killed at the limit, "
         "and their 80 core-hours were lost."
@@ -75,7 +75,7 @@ def test_split_jobs_stay_paired_by_job_and_no_work_is_lost() -> None:
     assert found.metrics["short"]["completed"] == 40
     area = {label: float(record.area.sum()) for label, record in found.records.items()}
     assert area["short"] == pytest.approx(area["today"])
-    (told,) = refusals.caveats(found)
+    (told,) = rejections.caveats(found)
     assert told.startswith("Under short, 10 jobs above the time limit were split into chains with 30")
 
 
@@ -83,7 +83,7 @@ def test_who_ended_within_the_limit_was_in_no_chain() -> None:
     runtime = np.where(np.arange(40) < 4, 5 * HOUR, 600)
     workload = Workload.from_columns(**JOBS | {"runtime": runtime}, estimate=[6 * HOUR] * 40)
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
-    (told,) = refusals.caveats(found)
+    (told,) = rejections.caveats(found)
     assert told.startswith(
         "Under short, 4 jobs above the time limit were split into chains with 12 pieces in total "
         "(36 more ended within the limit); "
@@ -115,7 +115,9 @@ def test_the_wait_of_a_chain_is_explained_as_it_is_counted() -> None:
 def test_jobs_that_ask_for_too_much_and_need_less_have_one_piece() -> None:
     workload = Workload.from_columns(**JOBS | {"runtime": [600] * 40}, estimate=[6 * HOUR] * 40)
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
-    assert list(refusals.caveats(found)) == ["Under short, 40 jobs above the time limit ended within it, in one piece."]
+    assert list(rejections.caveats(found)) == [
+        "Under short, 40 jobs above the time limit ended within it, in one piece."
+    ]
 
 
 CONF = "NodeName=n1 CPUs=4\nPartitionName=a Nodes=n1 MaxTime={}\nSchedulerParameters=batch_sched_delay=0\n"
@@ -185,7 +187,7 @@ def test_jobs_that_ran_in_the_log_and_are_rejected_are_counted_apart(logged: tup
     policies = {"today": Slurm(conf=str(conf)) if slurm else "easy"}
     found = compare(read_workload(log), policies, platform=None if slurm else read_site(conf).on_nodes(), own="today")
     under = "today (PartitionConfig)" if slurm else "today"
-    assert list(refusals.caveats(found)) == [
+    assert list(rejections.caveats(found)) == [
         f"1 job ran in the log but the simulation rejects it under {under}: the model of the site is wrong for it."
     ]
 
@@ -193,7 +195,7 @@ def test_jobs_that_ran_in_the_log_and_are_rejected_are_counted_apart(logged: tup
 def test_a_failure_of_the_model_is_counted_once(logged: tuple[Path, Path]) -> None:
     log, conf = logged
     found = compare(read_workload(log), {"today": Slurm(conf=str(conf)), "easy": "easy"})
-    assert refusals.refused(found) == {"today": 0, "easy": 0}
+    assert rejections.refused(found) == {"today": 0, "easy": 0}
     rows = {row.title: [cell.text for cell in row.cells.values()] for row in found.table()}
     assert rows["model failures"] == ["1", "0"], "easy has one pool of cores, without memory"
     assert not {"rejected (cannot run)", "rejected by admission"} & rows.keys()
@@ -206,7 +208,7 @@ def test_a_job_that_another_policy_rejects_by_its_own_rules_is_no_failure(logged
     strict = conf.with_name("strict.conf")
     strict.write_text(SITE.replace("Default=YES", "Default=YES MaxTime=1") + "EnforcePartLimits=ALL\n")
     found = compare(read_workload(log), {"today": Slurm(conf=str(conf)), "strict": Slurm(conf=str(strict))})
-    assert refusals.refused(found) == {"today": 0, "strict": 1}, "job 7; job 8 is a failure under both"
+    assert rejections.refused(found) == {"today": 0, "strict": 1}, "job 7; job 8 is a failure under both"
     assert found.metrics["strict"]["model_failures"] == 1
 
 
@@ -238,7 +240,7 @@ def test_what_if_and_calibrate_count_failures_of_the_model_too(logged: tuple[Pat
     for told, counts in (
         (whatif_text.sentences(asked), "Jobs: 2 in the log; 1 ran in every run."),
         (
-            trust.sentences(replayed),
+            validation.sentences(replayed),
             "Jobs: 2 in the log; 2 ran on the machine and 1 under slurm, 1 of them in every run.",
         ),
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simpy import Environment
 
-from gridsim.entities.instant import BATCHED, PER_EVENT, At, Ring, modes
+from gridsim.entities.event_priorities import BATCHED, PER_EVENT, At, Ring, modes
 
 
 def test_batched_is_ends_overruns_arrivals_decisions() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gridsim.model.pools import partitions_named
+from gridsim.model.partitions import partitions_named
 from gridsim.model.time import NEVER
-from gridsim.words import listed, number
+from gridsim.number_formatting import listed, number
 
 if TYPE_CHECKING:
     from gridsim.model.platform import Platform

@@ -11,15 +11,15 @@ from simpy import Environment, Event
 
 from gridsim import registry
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import Instant, Ring
+from gridsim.entities.event_priorities import Instant, Ring
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.applicable_demands import suited
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.moldable import Moldable
+from gridsim.model.partitions import ways
 from gridsim.model.platform import Platform
-from gridsim.model.pools import ways
 from gridsim.model.speedup import fitted
 from gridsim.model.tasks import Job, Task
 from gridsim.model.time import MICROSECOND, NEVER

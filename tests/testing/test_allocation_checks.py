@@ -15,7 +15,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.simulation import simulate
 from gridsim.testing.invariants import Schedule, Violation, violations_of
-from gridsim.testing.schedules import read_allocations, read_schedule
+from gridsim.testing.schedule_reader import read_allocations, read_schedule
 from gridsim.testing.violation import PIECE_KINDS
 
 SITE = Site(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from simpy import Event
 
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.dynamic_jobs import Submissions
+from gridsim.entities.event_priorities import At, Instant
 from gridsim.entities.resource import Release, Request
-from gridsim.entities.submissions import Submissions
 from gridsim.model.demand import Demand
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gridsim.model.dates import calendar_of
+from gridsim.number_formatting import when
 from gridsim.record import Record
 from gridsim.report.comparison import Comparison
-from gridsim.words import when
 
 pytestmark = pytest.mark.long
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from gridsim.metrics.agreement import ModelFailures, model_failures
 from gridsim.metrics.preemption import LoggedRuns
 from gridsim.model.time import NEVER
+from gridsim.number_formatting import counted, listed, number, percent
 from gridsim.record import Record, Status
 from gridsim.report import admission
 from gridsim.report.markup import texts
-from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence

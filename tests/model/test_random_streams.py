@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gridsim.model.streams import stream
+from gridsim.model.random_streams import stream
 
 
 def draws(*path: str | int, seed: int = 1) -> list[int]:
@@ -35,7 +35,7 @@ def test_asking_one_stream_for_more_does_not_move_another() -> None:
 
 
 def test_streams_do_not_depend_on_the_hash_seed() -> None:
-    code = "from gridsim.model.streams import stream; print(stream(3, 'workload').integers(1 << 30))"
+    code = "from gridsim.model.random_streams import stream; print(stream(3, 'workload').integers(1 << 30))"
     told = {
         subprocess.run(
             [sys.executable, "-c", code],

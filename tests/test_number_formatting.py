@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridsim.words import duration, percent
+from gridsim.number_formatting import duration, percent
 
 
 @pytest.mark.parametrize(

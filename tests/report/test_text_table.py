@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from gridsim.questions.changes import Effect, WhatIf
 from gridsim.report import tables, whatif_text
 from gridsim.report.comparison import Comparison
-from gridsim.report.sheet import broken, either, fits, sheet
+from gridsim.report.text_table import broken, either, fits, sheet
 
 LONG = "slurm?conf=default-timing.conf&assoc=assoc.cfg&qos=qos.txt&boot=2026-11-21T06:53:40"
 LABELS = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridsim.entities.limited import limited
+from gridsim.entities.walltime_limit import limited
 from gridsim.errors import InputError
 from gridsim.metrics.utilisation import busy_cores, queue_length
 from gridsim.model.platform import Platform

@@ -1,6 +1,6 @@
 """Results of policies on replicas of a workload: spread of each metric, and comparison by replica.
 
-`gridsim.questions.replicate` runs the simulations.
+`gridsim.questions.run_replications` runs the simulations.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from gridsim.model.demand import Demands
 from gridsim.model.site.tres import licences_requested
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
-from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.sacct.values import tres
+from gridsim.workload.formats.task_demands import demands_of, told
 
 _TELLING = (
     *("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task"),
@@ -45,7 +45,7 @@ def demands(
     cores : (n,) int64
         Allocated cores of the jobs.
     labels, names : mapping
-        Labels of the jobs and their names (`gridsim.workload.formats.sacct.needs`).
+        Labels of the jobs and their names (`gridsim.workload.formats.sacct.job_labels`).
     more : sequence of str
         Lists of generic resources and licences, by number.
 

@@ -16,7 +16,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.testing.invariants import violations, violations_of
-from gridsim.testing.schedules import parse_columns, read_schedule
+from gridsim.testing.schedule_reader import parse_columns, read_schedule
 from gridsim.testing.violation import KINDS
 from gridsim.workload.formats.swf_writer import write_swf
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
+from gridsim.number_formatting import duration, listed
 from gridsim.questions.evidence import Evidence, best
-from gridsim.questions.replicas import Pair, Replicated, Role, Spread, mean_of
+from gridsim.questions.replications import Pair, Replicated, Role, Spread, mean_of
 from gridsim.report.markup import text_table, texts
-from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
-from gridsim.words import duration, listed
+from gridsim.report.text_table import WIDTH, sheet
 from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 if TYPE_CHECKING:
