@@ -18,7 +18,7 @@ from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
-from gridsim.model.dataframes import card
+from gridsim.model.dataframes import html_repr
 from gridsim.model.demand import columns_of
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
@@ -336,7 +336,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the main metrics as HTML for notebooks."""
-        return card(repr(self).strip("<>"), self._main())
+        return html_repr(repr(self).strip("<>"), self._main())
 
     def _main(self) -> list[tuple[str, str]]:
         """Return the main metrics with their units."""

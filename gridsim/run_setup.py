@@ -15,14 +15,14 @@ from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import Submissions, with_spare_rows
 from gridsim.entities.event_priorities import Instant, modes
-from gridsim.entities.external_reservations import Holds
+from gridsim.entities.external_reservations import HeldResources
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.entities.source import Reacting, Source
 from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError
-from gridsim.model.applicable_demands import suited
+from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.dates import zone_name_of
 from gridsim.model.partitions import ways
 from gridsim.model.platform import Platform
@@ -69,7 +69,7 @@ def set_up(
     policy = make_policy(policy)
     platform = seen_by(policy, platform)
     can = capabilities_of(policy)
-    workload = in_site_zone(suited(workload, platform, sited=can.site), [policy])
+    workload = in_site_zone(with_applicable_demands(workload, platform, sited=can.site), [policy])
     if not instant.batched and can.predicts and can.plan:
         message = "is per-event, which is undefined for promised start times from predictions; expected batched"
         raise InputError(message, field="instant")
@@ -229,7 +229,7 @@ def _let_hold(cluster: Cluster, policy: Any, instant: Instant, submissions: Subm
         cluster.machine.why_not = f"{name_of(policy)} {why}"
     else:
         cluster.machine.why_not = None
-        cluster.machine.holds = Holds(cluster, instant, submissions)
+        cluster.machine.holds = HeldResources(cluster, instant, submissions)
 
 
 def in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:

@@ -13,7 +13,7 @@ from gridsim.entities.cluster import Cluster
 from gridsim.entities.event_priorities import Mode
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
-from gridsim.entities.walltime_limit import Limited, Limits, limited
+from gridsim.entities.walltime_limit import LimitedJobs, Limits, limited_jobs
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.partitions import PARTITION, Partitions
@@ -57,7 +57,7 @@ def run(
     options = options or Run()
     changed = _within_limits(workload, policy, options)
     if changed is not None:
-        made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
+        made = run(changed.pieces, platform, policy, replace(options, limits="refuse"), progress=progress)
         return changed.record(made)
     world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     if options.until is None:
@@ -67,14 +67,14 @@ def run(
     return world.record()
 
 
-def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | None:
+def _within_limits(workload: Workload, policy: Any, options: Run) -> LimitedJobs | None:
     """Return the requests changed by the option ``limits``; None if no job is above a time limit."""
     if options.limits == "refuse" or workload.tasks is not None or workload.moldable is not None:
         return None
     knowing = make_policy(policy)
     if not capabilities_of(knowing).site:
         return None
-    return limited(workload, knowing.longest(workload), options.limits)
+    return limited_jobs(workload, knowing.longest(workload), options.limits)
 
 
 @dataclass(frozen=True, slots=True)

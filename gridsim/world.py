@@ -13,7 +13,7 @@ from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
 from gridsim.entities.dynamic_jobs import Submission
-from gridsim.entities.record_builder import recorded
+from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
@@ -300,7 +300,7 @@ class World:
         schedulers = [cluster.scheduler for cluster in self.clusters]
         until = None if self._ended() else self.env.instant
         workload = self.workload if self._submissions is None else self._submissions.workload
-        found = recorded(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
+        found = build_record(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
         return found if self._submissions is None else self._as_come(found, until)
 
     def _as_come(self, found: Record, until: int | None) -> Record:

@@ -85,7 +85,7 @@ IMPLEMENTATIONS = {
     "ledgers of free capacity": (
         "engine.events:begin",
         "entities.resource:Machine.take",
-        "entities.node_capacity:NodesLeft.take",
+        "entities.node_capacity:NodeCapacity.take",
         "policy.slurm.entry_allocation:take",
         "machine.node_profile:hold",
         "machine.running_set:begin_running",

@@ -225,7 +225,7 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """Return lines on ignored settings of site files and partitions of the log, for the end of the output."""
-    from gridsim.model.applicable_demands import suited
+    from gridsim.model.applicable_demands import with_applicable_demands
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.labels import notices_of  # numpy: not needed for --help
@@ -236,7 +236,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     if platform is None:
         return told
     plain = [it for it in policies.values() if not capabilities_of(it).site]
-    told = [*(left_aside(suited(workload, platform), platform) if plain else []), *told]
+    told = [*(left_aside(with_applicable_demands(workload, platform), platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
 

@@ -44,7 +44,7 @@ class MoldableSchedulerState(NamedTuple):
 
 
 @njit_noalloc
-def molded(work, events, passes):  # type: ignore[no-untyped-def]
+def moldable_loop(work, events, passes):  # type: ignore[no-untyped-def]
     """Run moldable jobs; *passes* are `MoldableSchedulerState` with its parts as plain tuples."""
     order, queue, pool, moves, meta = passes
     queue = MoldableQueue(*queue)

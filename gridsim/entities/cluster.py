@@ -9,7 +9,7 @@ import numpy as np
 from simpy import Event
 
 from gridsim.entities.clock import Clock
-from gridsim.entities.event_priorities import At, Instant, Ring
+from gridsim.entities.event_priorities import Instant, PriorityEvent, Wakeup
 from gridsim.entities.load import Load
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
@@ -133,7 +133,7 @@ class Cluster:
         self.demands = demands
         if demands is not None:  # infinite for requests that the empty machine cannot hold, 0 for all others
             self._needed = np.where(demands.never(), NEVER, 0).data
-        self._asked, self._ready = requests.cores.data, requests.ready.data
+        self._requested, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
@@ -151,13 +151,13 @@ class Cluster:
         self._load = Load(requests, outcome.state) if placing else None
         self.offered, self._nodes = 0, nodes is not None and bool(nodes.nodes)
         self._first_node = 0 if nodes is None or not nodes.nodes else outcome.placed.add(spec.name, nodes)
-        self._never_came = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        self._never_submitted = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled; its end event is still pending
         self._quoted: tuple[int, int, Quote | None] | None = None  # last quote that was computed for a comparison
         self._wake_at, self._wakes = NEVER, 0
-        self._wanted = Ring(env, self._decide_priority)
+        self._wanted = Wakeup(env, self._decide_priority)
         self.process = env.process(self._run())
 
     # -- placing ------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class Cluster:
             self.take(request, None)  # its chain is over: the piece before it was rejected or cancelled
             self._status[request] = self._status[request - 1]
             return
-        if self._never_came is not None and self._never_came[request]:
+        if self._never_submitted is not None and self._never_submitted[request]:
             self.take(request, None)  # the policy does not support cancellations by users
             self._status[request] = Status.cancelled
             return
@@ -253,7 +253,7 @@ class Cluster:
             return None
         if quote.offer is None:
             raise PolicyError(f"{name_of(self.scheduler)} quotes no start time, so clusters cannot be compared")
-        offer, cores = quote.offer, quote.cores or self._asked[request]
+        offer, cores = quote.offer, quote.cores or self._requested[request]
         charge = self.rate * cores * (self._requests.estimate_on(request, cores) / 1e6)
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
 
@@ -408,7 +408,7 @@ class Cluster:
     def _run(self) -> Generator[Event, None, None]:
         while True:
             yield self._wanted
-            self._wanted = Ring(self._env, self._decide_priority)
+            self._wanted = Wakeup(self._env, self._decide_priority)
             self._decide(self._env.now)  # type: ignore[arg-type]
 
     def decide(self) -> None:
@@ -450,7 +450,7 @@ class Cluster:
             self._wake_at = wake
             self._wakes += 1
             self._env.wakes += 1
-            At(self._env, wake - now, self._decide_priority, self._woken)
+            PriorityEvent(self._env, wake - now, self._decide_priority, self._woken)
 
     def _check_decision(self, decision: Any, now: int) -> None:
         """Raise `PolicyError` for a value that is not a decision; its requests are checked when they are applied."""
@@ -559,7 +559,7 @@ class Cluster:
                 self._watch(request, estimate, 0)
             else:
                 runtime = estimate
-        At(self._env, runtime, self._end_priority, self._ended, request)
+        PriorityEvent(self._env, runtime, self._end_priority, self._ended, request)
         if self.can.predicts:
             self._expect(request, call(self.scheduler, "predicted", request), now)
 
@@ -567,9 +567,9 @@ class Cluster:
         """Schedule a check for when a running request exceeds its prediction, if it does so before it ends."""
         if prediction < self._runtime[request] and prediction < self._estimate[request]:
             delay = began + prediction - self._env.now
-            At(self._env, delay, self._instant.overrun, self._outlived, (request, began))  # type: ignore[arg-type]
+            PriorityEvent(self._env, delay, self._instant.overrun, self._prediction_exceeded, (request, began))  # type: ignore[arg-type]
 
-    def _outlived(self, event: Event) -> None:
+    def _prediction_exceeded(self, event: Event) -> None:
         """Let the scheduler correct an exceeded prediction; this alone starts no request."""
         request, began = event._value
         if self._state[request] != RUNNING or self._start[request] != began:  # event of an earlier run
@@ -582,7 +582,7 @@ class Cluster:
     def _size(self, request: int, cores: int, now: int) -> None:
         """Set the number of cores of a moldable request: within its range, or the requested number."""
         inside = isinstance(cores, int | np.integer) and self._least[request] <= cores <= self._most[request]
-        if cores != self._asked[request] and not inside:
+        if cores != self._requested[request] and not inside:
             raise PolicyError(
                 f"{name_of(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
                 f"it can run on {self._least[request]} to {self._most[request]}"
@@ -644,7 +644,7 @@ class Cluster:
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
         """Schedule a check for when a request should have ended: overruns are assumed to be one tick, two, four, …"""
-        At(self._env, delay, self._instant.overrun, self._overran, (request, overrun))
+        PriorityEvent(self._env, delay, self._instant.overrun, self._overran, (request, overrun))
 
     def _overran(self, event: Event) -> None:
         request, overrun = event._value

@@ -11,11 +11,11 @@ from simpy import Environment, Event
 
 from gridsim import registry
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.event_priorities import Instant, Ring
+from gridsim.entities.event_priorities import Instant, Wakeup
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.errors import InputError, PolicyError
-from gridsim.model.applicable_demands import suited
+from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.moldable import Moldable
 from gridsim.model.partitions import ways
@@ -36,15 +36,15 @@ class Submission:
     ----------
     job : int
         Number of the job in the record.
-    started : Ring
+    started : Wakeup
         Event of the first start; its value is the start time, s. It does not occur if the job is rejected.
-    ended : Ring
+    ended : Wakeup
         Event of the end, whatever the outcome; its value is the `gridsim.record.Status` of the job.
     """
 
     job: int
-    started: Ring
-    ended: Ring
+    started: Wakeup
+    ended: Wakeup
 
 
 def with_spare_rows(workload: Workload, spare: int, *, sizes: bool = False) -> Workload:
@@ -118,20 +118,20 @@ class Submissions:
         self._platform, self._clusters, self._pinned = platform, clusters, pinned
         self._workload, self._requests, self._outcome = workload, requests, outcome
         self._first, self.next = first, first
-        self._asked: list[Demand] = []  # requested resources of each row in use
+        self._requested: list[Demand] = []  # requested resources of each row in use
         self._demands = False  # a job requests more than cores
         self._sizes, self._sited = sizes, sited  # jobs may have several core counts
         self._made: dict[int, Submission] = {}
         self._inbox: list[int] = []
         self.held: list[int] = []
-        self._arrival = self._bell()
+        self._arrival = self._wakeup()
 
     def hold(self, demand: Demand, cores: int, now: int, duration: int) -> int:
         """Fill in a row for resources that a user process holds from now on, for *duration* whole microseconds."""
         one = {"cores": cores, "runtime": duration / MICROSECOND}
         row = self._row(_of_one(one, now / MICROSECOND, self._workload, cores), Demands.of([demand]))
         self.held.append(row)
-        self._asked.append(Demand(cores=cores))
+        self._requested.append(Demand(cores=cores))
         return row
 
     @property
@@ -144,15 +144,15 @@ class Submissions:
             return workload
         known = Demands.plain_cores(self._workload.cores) if known is None else known
         before, behind = known.select(slice(self._first)), known.select(slice(self.next, None))
-        return replace(workload, demands=before.joined(Demands.of(self._asked)).joined(behind))
+        return replace(workload, demands=before.joined(Demands.of(self._requested)).joined(behind))
 
     @property
     def any(self) -> bool:
         """Return whether a job has been submitted."""
         return self.next > self._first
 
-    def _bell(self) -> Ring:
-        bell = Ring(self._env, self._instant.arrival)
+    def _wakeup(self) -> Wakeup:
+        bell = Wakeup(self._env, self._instant.arrival)
         assert bell.callbacks is not None
         bell.callbacks.append(self._route)
         return bell
@@ -173,7 +173,7 @@ class Submissions:
         if self._sited and one.demands is not None:
             what = "the policy's site defines the nodes; expected labels such as memory_mb, nodes or gpus"
             raise InputError(f"has a demand, and {what}", field="job")
-        one = suited(one, self._platform, sited=self._sited)
+        one = with_applicable_demands(one, self._platform, sited=self._sited)
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
         if demands.plain[0] != one.cores[0] and any(cluster.demands is None for cluster in self._clusters):
             raise InputError("requests more than cores, but the machine is one pool of cores", field="job")
@@ -182,11 +182,11 @@ class Submissions:
             raise InputError(f"has several sizes, and {what}; leave out speedup", field="job")
         way = ways(one, self._platform)
         row = self._row(one, demands, (0,) if way is None else way.clusters[0])
-        self._asked.append(demands[0])
+        self._requested.append(demands[0])
         self._demands = self._demands or one.demands is not None
         self._sizes = self._sizes or one.moldable is not None
         priority = self._instant.users + 1
-        made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
+        made = Submission(int(self._workload.job[row]), Wakeup(self._env, priority), Wakeup(self._env, priority))
         self._made[row] = made
         self._inbox.append(row)
         self._arrival.ring()
@@ -213,7 +213,7 @@ class Submissions:
         return row
 
     def _route(self, event: Event) -> None:
-        rows, self._inbox, self._arrival = self._inbox, [], self._bell()
+        rows, self._inbox, self._arrival = self._inbox, [], self._wakeup()
         self._root.take(rows)
 
     def began(self, request: int) -> None:

@@ -35,7 +35,7 @@ PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, data=3, users=4, decide=
 modes: dict[str, Instant] = {"batched": BATCHED, "per-event": PER_EVENT}
 
 
-class At(Event):
+class PriorityEvent(Event):
     """An event after *delay* whole microseconds (0 for later in this instant) with a given priority.
 
     It is like `simpy.Timeout`, except that the priority is a parameter and the only callback is set at creation.
@@ -56,7 +56,7 @@ class At(Event):
         Environment.schedule(env, self, priority, delay)  # type: ignore[arg-type]  # keeps the priority
 
 
-class Ring(Event):
+class Wakeup(Event):
     """Wake the waiting process once, after all events with a lower priority value in the instant of the call.
 
     Several calls of `ring` trigger it once. Unlike `simpy.Event.succeed`, it uses a given priority.

@@ -6,12 +6,12 @@ from simpy import Event
 
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dynamic_jobs import Submissions
-from gridsim.entities.event_priorities import At, Instant
+from gridsim.entities.event_priorities import Instant, PriorityEvent
 from gridsim.entities.resource import Release, Request
 from gridsim.model.demand import Demand
 
 
-class Holds:
+class HeldResources:
     """Report to the scheduler what user processes hold, and release it when its time is over.
 
     Parameters
@@ -39,7 +39,7 @@ class Holds:
         """Report the start of a hold."""
         assert request.row is not None
         self._cluster.hold(request.row, request.until, request.placement)
-        At(request.env, request.until - now, self._instant.end, self._over, request)
+        PriorityEvent(request.env, request.until - now, self._instant.end, self._over, request)
 
     def ended(self, request: Request) -> None:
         """Report the end of a hold."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.machine.allocating import carry
+from gridsim.machine.allocating import change_allocation
 from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray
 from gridsim.policy.protocols import Placement
@@ -35,7 +35,7 @@ class Held(NamedTuple):
 _NO_SHARES: IntArray = np.zeros((0, 3), dtype=np.int64)
 
 
-class NodesLeft:
+class NodeCapacity:
     """Free capacity of each node.
 
     Parameters
@@ -102,11 +102,11 @@ class NodesLeft:
 
     def take(self, held: Held) -> int:
         """Take resources; return whether they were free (a code of `gridsim.machine.allocating`)."""
-        return int(carry(self.left, self.gpus, self._counts, self.absent, *held, -1))
+        return int(change_allocation(self.left, self.gpus, self._counts, self.absent, *held, -1))
 
     def give_back(self, held: Held) -> None:
         """Release resources."""
-        carry(self.left, self.gpus, self._counts, self.absent, *held, 1)
+        change_allocation(self.left, self.gpus, self._counts, self.absent, *held, 1)
 
     def wrong(self, placement: Placement) -> str:
         """Return a text that explains why a placement is invalid on these nodes."""

@@ -12,7 +12,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.protocols import Pieces, Placement
 
 
-class Placed:
+class PlacementRecorder:
     """Growing columns with one row per run and one row per piece of a run, from which the record is built."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from gridsim.policy.queue import Requests
 from gridsim.record import Predictions, Promises, Reasons, Record, Status, TaskRecord
 
 
-def recorded(
+def build_record(
     workload: Workload,
     requests: Requests,
     outcome: Outcome,
@@ -66,7 +66,7 @@ def recorded(
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None
     found = Record(workload, *columns, platform.cores, **more)
-    return found if until is None else _come(found, outcome, submit, until)
+    return found if until is None else _submitted_before(found, outcome, submit, until)
 
 
 def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> npt.NDArray[np.str_] | None:
@@ -90,7 +90,7 @@ def _status(outcome: Outcome) -> Any:
     )
 
 
-def _come(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Record:
+def _submitted_before(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Record:
     """Return the jobs of a record that have been submitted."""
     status = found.status
     if found.tasks is not None:  # a job also counts as running between two of its tasks

@@ -85,11 +85,11 @@ def clusters_of(
     for index, spec in enumerate(specs):
         own = adapted(own_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
-        demands = _asked(spec, requests, sizes=capabilities_of(own).sizes)
+        demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, demands)
         call(own, "setup", view, stream(options.seed, "cluster", index))
         if demands is not None:
-            demands = _carried(own, spec, demands)
+            demands = _supported_demands(own, spec, demands)
         clusters.append(
             Cluster(
                 env,
@@ -111,7 +111,7 @@ def clusters_of(
     return clusters
 
 
-def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClasses | None:
+def _demand_classes(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClasses | None:
     """Return the resources that requests need of the nodes and pools of a cluster; None for one pool of cores only.
 
     If the scheduler chooses *sizes*, the resources are given for each possible core count.
@@ -128,7 +128,7 @@ def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> DemandClass
     return DemandClasses(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known, ranges)
 
 
-def _carried(scheduler: Any, spec: ClusterSpec, demands: DemandClasses) -> DemandClasses | None:
+def _supported_demands(scheduler: Any, spec: ClusterSpec, demands: DemandClasses) -> DemandClasses | None:
     """Return the demand classes if the scheduler supports them; None if the scheduler has its own nodes.
 
     Raises

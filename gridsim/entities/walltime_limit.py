@@ -31,15 +31,15 @@ _ONCE = ("begin", "withdrawn")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limited:
+class LimitedJobs:
     """A workload in which no job requests more time than allowed, and the original jobs.
 
     Attributes
     ----------
-    given, asked : Workload
+    given, pieces : Workload
         The original jobs, and the jobs that replace them.
     first : (n,) int64
-        Row in *asked* of the first piece of each job.
+        Row in *pieces* of the first piece of each job.
     limit : (n,) int64
         Time limit of jobs that exceed it, whole microseconds; `NEVER` for all other jobs.
     how : {"clip", "split"}
@@ -47,7 +47,7 @@ class Limited:
     """
 
     given: Workload
-    asked: Workload
+    pieces: Workload
     first: IntArray
     limit: IntArray
     how: Literal["clip", "split"]
@@ -64,7 +64,7 @@ class Limited:
 
     def _chained(self, found: Record) -> Record:
         first, n = self.first, len(self.given)
-        row = np.repeat(np.arange(n), np.diff(np.append(first, len(self.asked))))
+        row = np.repeat(np.arange(n), np.diff(np.append(first, len(self.pieces))))
         ran = found.start_us < NEVER
         last = np.maximum.reduceat(np.where(ran, np.arange(len(row)), -1), first)
         last = np.where(last < 0, first, last)
@@ -84,7 +84,7 @@ class Limited:
             found.cores,
             promises=None if found.promises is None else _folded(found.promises, first, row),
             logged_submit_us=logged,
-            reasons=None if found.reasons is None else _told(found.reasons, first, row),
+            reasons=None if found.reasons is None else _job_reasons(found.reasons, first, row),
             beyond=Beyond("split", self.limit, *runs),
             predictions=None if found.predictions is None else found.predictions.select(first),
             allocations=None if found.allocations is None else found.allocations.of_jobs(row),
@@ -115,7 +115,7 @@ def _folded(promises: Promises, first: IntArray, row: IntArray) -> Promises:
     )
 
 
-def _told(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
+def _job_reasons(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
     """Convert the wait reasons of pieces to those of jobs; a broken chain has the reason of its first rejection."""
     refused: dict[int, Refusal] = {}
     for piece, why in sorted(reasons.refused.items()):
@@ -124,7 +124,7 @@ def _told(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
     return replace(reasons, job=row[reasons.job], refused=refused, **of_first)
 
 
-def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]) -> Limited | None:
+def limited_jobs(workload: Workload, longest: IntArray, how: Literal["clip", "split"]) -> LimitedJobs | None:
     """Replace jobs above their time limit; return None if no job exceeds it.
 
     Parameters
@@ -147,7 +147,7 @@ def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]
         shorter = replace(
             workload, estimate=np.minimum(workload.estimate, limit), runtime=np.minimum(workload.runtime, limit)
         )
-        return Limited(workload, shorter, np.arange(len(workload)), limit, how)
+        return LimitedJobs(workload, shorter, np.arange(len(workload)), limit, how)
     work = np.minimum(workload.runtime, workload.estimate)
     pieces = np.where(above, np.maximum(-(-work // limit), 1), 1)
     most = int(pieces.argmax())
@@ -158,25 +158,25 @@ def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]
     first = np.cumsum(pieces) - pieces
     number = np.arange(len(row)) - first[row]
     done = np.where(number > 0, number * np.where(above, limit, 0)[row], 0)
-    asked = workload.select(row)
+    chain = workload.select(row)
     last = number == pieces[row] - 1
-    estimate = np.minimum(asked.estimate - done, limit[row])
-    left = asked.runtime - done
+    estimate = np.minimum(chain.estimate - done, limit[row])
+    left = chain.runtime - done
     runtime = np.where(last, left, np.minimum(left, limit[row]))
     labels = {
         name: np.where(number > 0, UNKNOWN, column) if name in _ONCE else column
-        for name, column in asked.labels.items()
+        for name, column in chain.labels.items()
     }
     labels[CHAINED] = (number > 0).astype(np.int64)
-    asked = replace(
-        asked, estimate=estimate, runtime=runtime, labels=labels, logged={}, reactions=_chain(asked, number, last)
+    chain = replace(
+        chain, estimate=estimate, runtime=runtime, labels=labels, logged={}, reactions=_chain(chain, number, last)
     )
-    return Limited(workload, asked, first, limit, how)
+    return LimitedJobs(workload, chain, first, limit, how)
 
 
-def _chain(asked: Workload, number: IntArray, last: Any) -> Reactions:
+def _chain(pieces: Workload, number: IntArray, last: Any) -> Reactions:
     """Submit each piece after the end of the previous one; jobs that wait for a job wait for its last piece."""
-    n, known = len(asked), asked.reactions
+    n, known = len(pieces), pieces.reactions
     none: IntArray = np.full(n, NONE, dtype=np.int64)
     if known is None:
         known = Reactions(none, none, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))

@@ -12,7 +12,7 @@ from gridsim.machine import node_profile as kernels
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.feasibility import first_place
 from gridsim.machine.node_profile import SPARE, SPARES, NodeProfile, Workspace
-from gridsim.machine.placing import Rule, lay
+from gridsim.machine.placing import Rule, place_tasks
 from gridsim.model.time import NEVER, IntArray
 
 
@@ -75,7 +75,7 @@ class Holdings:
             Workspace(
                 low=np.zeros((nodes, width), dtype=np.int64),
                 fits=column(),
-                laid=column(),
+                placed=column(),
                 given=np.zeros((nodes, gpus), dtype=np.int64),
                 scores=column(),
                 sorted=column(),
@@ -84,7 +84,7 @@ class Holdings:
                 change=np.zeros((2, max(width, len(totals))), dtype=np.int64),
             )
         )
-        self._laid, self._given, self._nodes = self.sketch[2], self.sketch[3], self.sketch[5]
+        self._placed, self._given, self._nodes = self.sketch[2], self.sketch[3], self.sketch[5]
         kernels.prepare(self.floor)
 
     def copy(self) -> Holdings:
@@ -96,7 +96,7 @@ class Holdings:
         floor = NodeProfile(*self.floor)
         twin.floor = tuple(each if each is floor.capacity else each.copy() for each in floor)
         twin.sketch = tuple(each.copy() for each in self.sketch)
-        twin._laid, twin._given, twin._nodes = twin.sketch[2], twin.sketch[3], twin.sketch[5]
+        twin._placed, twin._given, twin._nodes = twin.sketch[2], twin.sketch[3], twin.sketch[5]
         twin.outside = copy.deepcopy(self.outside)
         return twin
 
@@ -111,7 +111,7 @@ class Holdings:
             Whether this is a reservation, not a running request.
         """
         if self.outside is None:
-            lay(self.sketch, self.classes, self.rule, request)
+            place_tasks(self.sketch, self.classes, self.rule, request)
         else:
             self.outside(self, request)
         while True:
@@ -122,8 +122,8 @@ class Holdings:
 
     def put_at(self, request: int, place: Place, start: int, end: int, *, promise: bool = False) -> None:
         """Place a request at a given place over ``[start, end)``, whole microseconds."""
-        self._laid[:], self._given[:] = 0, 0
-        self._laid[place.node], self._given[place.node] = place.tasks, place.shares
+        self._placed[:], self._given[:] = 0, 0
+        self._placed[place.node], self._given[place.node] = place.tasks, place.shares
         while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))) < 0:
             self.grow(-count)
 
@@ -134,7 +134,7 @@ class Holdings:
     def place(self, count: int) -> Place:
         """Return a copy of the last placement, which has *count* nodes."""
         node = self._nodes[:count].copy()
-        return Place(node, self._laid[node], self._given[node])
+        return Place(node, self._placed[node], self._given[node])
 
     def first_place(self, request: int, duration: int, begin: int, before: int = NEVER) -> int:
         """Return the first time in ``[begin, before)`` at which a request can be placed for *duration*; -1 for none.

@@ -136,7 +136,7 @@ def _first_start(nodes, sizes, begin, row, cores, duration, before):  # type: ig
 def reserve_on_on_nodes(machine, now, row, cores, begin, duration):  # type: ignore[no-untyped-def]
     nodes, reserved = machine.nodes, np.int64(begin > now)
     floor, classes, sketch, state = nodes.floor, nodes.classes, nodes.sketch, nodes.state
-    if nodes.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+    if nodes.log.pieces.shape[1] < state[LOGGED] + sketch.placed.shape[0]:
         return FULL
     if not state[PLACED]:
         _first_start(nodes, machine.sizes, begin, row, cores, duration, begin + 1)
@@ -168,7 +168,7 @@ def classes_of_sizes(
     each[demands.pools.get("cores", none[1:]) > 0] = 0
     table: IntArray = np.zeros((7, len(demands)), dtype=np.int64)
     table[[LEAST, MOST, EACH, AS_REQUESTED]] = least, most, each, demands.cores
-    alike, example = _alike(demands, plain)
+    alike, example = _similar(demands, plain)
     of_tasks, each = each[example] > 0, np.maximum(each, 1)
     low, high = -(-least // each), most // each
     begin = np.full(len(example), np.iinfo(np.int64).max)
@@ -188,7 +188,7 @@ def classes_of_sizes(
     return SizeClasses(table, classes, np.ascontiguousarray(first), np.ascontiguousarray(names), found), expanded
 
 
-def _alike(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+def _similar(demands: Demands, plain: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return which requests differ only in the number of tasks, and the first request of each kind."""
     words = (demands.gpu_kinds.of, demands.features.of, demands.partitions.of)
     shape = (plain, demands.gpu, demands.min_nodes, demands.max_nodes, demands.tasks_per_node, demands.exclusive)

@@ -99,7 +99,7 @@ class Workspace(NamedTuple):
         Minimum free amounts of each eligible node over an interval, minus the tasks placed on it.
     fits : (n,) int64
         Number of tasks that each node can take.
-    laid : (n,) int64
+    placed : (n,) int64
         Number of tasks placed on each node.
     given : (n, g) int64
         Thousandths of each GPU allocated to them.
@@ -113,7 +113,7 @@ class Workspace(NamedTuple):
 
     low: IntArray
     fits: IntArray
-    laid: IntArray
+    placed: IntArray
     given: IntArray
     scores: IntArray
     sorted: IntArray
@@ -247,8 +247,8 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
     count = 0
     last = -1
     floor.holds[FIRST, row] = -1
-    for n in range(sketch.laid.shape[0]):
-        if sketch.laid[n] == 0:
+    for n in range(sketch.placed.shape[0]):
+        if sketch.placed[n] == 0:
             continue
         piece = floor.meta[SPARE]
         floor.meta[SPARE] = floor.pieces[_NEXT, piece]
@@ -258,7 +258,7 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
         else:
             floor.pieces[_NEXT, last] = piece
         floor.pieces[_NEXT, piece], floor.pieces[_NODE, piece] = -1, n
-        floor.pieces[_TASKS, piece] = sketch.laid[n]
+        floor.pieces[_TASKS, piece] = sketch.placed[n]
         for g in range(floor.shares.shape[1]):
             floor.shares[piece, g] = sketch.given[n, g]
         floor.nodes[PROMISES, n] += promise
@@ -342,7 +342,7 @@ def where(floor, sketch, row):  # type: ignore[no-untyped-def]
     count, piece = 0, floor.holds[FIRST, row]
     while piece >= 0:
         n = floor.pieces[_NODE, piece]
-        sketch.sorted[count], sketch.laid[n] = n, floor.pieces[_TASKS, piece]
+        sketch.sorted[count], sketch.placed[n] = n, floor.pieces[_TASKS, piece]
         for g in range(floor.shares.shape[1]):
             sketch.given[n, g] = floor.shares[piece, g]
         count += 1

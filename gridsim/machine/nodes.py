@@ -31,7 +31,7 @@ from gridsim.machine.node_profile import (
     first_end,
     hold,
 )
-from gridsim.machine.placing import KIND, OUTSIDE, Rule, lay
+from gridsim.machine.placing import KIND, OUTSIDE, Rule, place_tasks
 from gridsim.machine.running_set import RUNNING
 from gridsim.model.time import NEVER, IntArray
 
@@ -143,7 +143,7 @@ def reserve_on_nodes(machine, now, row, duration, more):  # type: ignore[no-unty
 @verbs.start.register(Nodes)
 def start_on_nodes(machine, now, row, duration, more):  # type: ignore[no-untyped-def]
     floor, classes, sketch, state = machine.floor, machine.classes, machine.sketch, machine.state
-    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.placed.shape[0]:
         return FULL
     state[ROW] = row
     count = hold_place(floor, classes, sketch, machine.rule, state, now, now + duration, np.int64(0))
@@ -175,7 +175,7 @@ def hold_place(floor, classes, sketch, rule, state, begin, end, reserved):  # ty
         state[PLACED] = 1
         if rule.what[KIND] == OUTSIDE:
             return -BY_RULE
-        lay(sketch, classes, rule, row)
+        place_tasks(sketch, classes, rule, row)
     count = hold(floor, classes, sketch, row, begin, end, reserved)
     if count >= 0:
         state[PLACED] = 0
@@ -188,7 +188,7 @@ def log_place(count, row, state, sketch, pieces_of):  # type: ignore[no-untyped-
     pieces, shares = pieces_of
     for k in range(count):
         n, at = sketch.sorted[k], state[LOGGED]
-        pieces[0, at], pieces[1, at], pieces[2, at] = row, n, sketch.laid[n]
+        pieces[0, at], pieces[1, at], pieces[2, at] = row, n, sketch.placed[n]
         for g in range(shares.shape[1]):
             shares[at, g] = sketch.given[n, g]
         state[LOGGED] += 1
@@ -259,7 +259,7 @@ def close_turn_on_nodes(machine, again):  # type: ignore[no-untyped-def]
 @verbs.start_planned.register(Nodes)
 def start_planned_on_nodes(machine, now, row):  # type: ignore[no-untyped-def]
     sketch, state = machine.sketch, machine.state
-    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+    if machine.log.pieces.shape[1] < state[LOGGED] + sketch.placed.shape[0]:
         return FULL
     log_place(floors.as_running(machine.floor, sketch, now, row), row, state, sketch, machine.log)
     return 0

@@ -165,7 +165,7 @@ def replay(events, pieces, queue, tasks, typical, snapshot, levels, asked, short
             _take(events.what[i], events.sign[i], pieces, tasks, typical, snapshot, levels)
             i += 1
         while j < len(queue.time) and queue.time[j] == then:
-            _come(queue.what[j], queue.sign[j], tasks, snapshot, levels)
+            _change_waiting(queue.what[j], queue.sign[j], tasks, snapshot, levels)
             j += 1
         while k < asked.shape[1] and asked[0, k] == then:
             short[k] = _short_of(asked[1, k], tasks, snapshot, scratch)
@@ -253,7 +253,7 @@ def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignor
 
 
 @njit
-def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
+def _change_waiting(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
     """Add or remove a waiting job of a class; a class without tasks needs no node."""
     snapshot.waiting[c] += sign
     if tasks.shape[c, 0] == 0 or snapshot.waiting[c] != (1 if sign > 0 else 0):

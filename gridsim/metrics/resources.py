@@ -25,7 +25,7 @@ def concerns_resources(record: Record) -> bool:
 
 def node_demands(record: Record) -> Demands:
     """Return the requests of jobs (of tasks for DAG jobs); plain cores if there are none."""
-    return record.workload.demands or Demands.plain_cores(record.workload.asked[0])
+    return record.workload.demands or Demands.plain_cores(record.workload.requested[0])
 
 
 def runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:

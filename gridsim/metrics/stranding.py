@@ -142,8 +142,8 @@ class _Replayed:
         assert record.capacity is not None
         self.record, self.capacity, self.demands = record, record.capacity, node_demands(record)
         self.names = sorted(self.capacity.amounts)
-        told_apart = [name for name in self.names if name != "memory"]
-        self.typical = typical_tasks(self.demands, told_apart) if typical is None else typical
+        numbered = [name for name in self.names if name != "memory"]
+        self.typical = typical_tasks(self.demands, numbered) if typical is None else typical
         self.pools = sorted(self.capacity.pools)
         self.of, self.first = self._classes()
 

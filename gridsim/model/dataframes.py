@@ -59,7 +59,7 @@ def dates_of(seconds: npt.NDArray[np.float64], calendar: Calendar) -> Any:
     return dates.dt.tz_localize(UTC).dt.tz_convert(calendar.zone) if calendar.zone_name else dates
 
 
-def card(
+def html_repr(
     title: str,
     rows: Iterable[Sequence[str]],
     *,
@@ -84,7 +84,7 @@ def card(
 
     Examples
     --------
-    >>> card("<2 jobs>", [], sentences=["Nobody waits."])
+    >>> html_repr("<2 jobs>", [], sentences=["Nobody waits."])
     '<div><p><b>&lt;2 jobs&gt;</b></p><p>Nobody waits.</p><table></table></div>'
     """
     parts = [f"<p><b>{escape(title)}</b></p>", *(f"<p>{escape(sentence)}</p>" for sentence in sentences)]

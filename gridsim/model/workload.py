@@ -288,7 +288,7 @@ class Workload:
                 number = int(numbers[np.argmax(count > 1)])
                 raise InputError(f"several jobs have the number {number}; expected unique numbers", field="job")
         if self.moldable is not None:
-            self.moldable.check(*self.asked)
+            self.moldable.check(*self.requested)
         if self.demands is not None:
             self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
@@ -308,7 +308,7 @@ class Workload:
                 raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
 
     def _check_demands(self, demands: Demands) -> None:
-        cores, job = self.asked
+        cores, job = self.requested
         if len(demands) != len(cores):
             raise InputError(f"the column has {len(demands)} rows, but there are {len(cores)} jobs", field="demands")
         demands.check(job)
@@ -324,7 +324,7 @@ class Workload:
         return np.minimum(self.estimate, self.moldable.times_on(self.moldable.maximum, self.estimate, self.cores))
 
     @property
-    def asked(self) -> tuple[IntArray, IntArray]:
+    def requested(self) -> tuple[IntArray, IntArray]:
         """Requested cores, and job numbers; one row per job, or per task for DAG jobs."""
         if self.tasks is None:
             return self.cores, self.job
@@ -388,13 +388,13 @@ class Workload:
             tasks=None if self.tasks is None else self.tasks.select(rows),
             tolerance=None if self.tolerance is None else self.tolerance[rows],
             restartable=None if self.restartable is None else self.restartable[rows],
-            moldable=None if self.moldable is None else self.moldable.select(self._rows_requested(rows)),
+            moldable=None if self.moldable is None else self.moldable.select(self._requested_rows(rows)),
             reactions=None if self.reactions is None else self.reactions.select(rows),
-            demands=None if self.demands is None else self.demands.select(self._rows_requested(rows)),
+            demands=None if self.demands is None else self.demands.select(self._requested_rows(rows)),
         )
 
-    def _rows_requested(self, rows: Any) -> Any:
-        """Return the rows of `asked` that belong to the jobs in *rows*."""
+    def _requested_rows(self, rows: Any) -> Any:
+        """Return the rows of `requested` that belong to the jobs in *rows*."""
         return rows if self.tasks is None else self.tasks.rows_of(rows)
 
     def with_provenance(self, **entries: Any) -> Workload:
@@ -435,17 +435,17 @@ class Workload:
 
     def _repr_html_(self) -> str:
         """Return the HTML for notebooks: number of jobs, cores and period."""
-        from gridsim.model.dataframes import card  # only for notebooks
+        from gridsim.model.dataframes import html_repr  # only for notebooks
         from gridsim.model.dates import calendar_of
 
         title = f"Workload: {self.provenance.get('source', 'created in Python')}"
         if not len(self):
-            return card(title, [("jobs", "0")])
+            return html_repr(title, [("jobs", "0")])
         calendar = calendar_of(self.provenance)
         first, last = (seconds(int(each)) for each in (self.submit.min(), self.submit.max()))
         period = [f"{calendar.date(at):%Y-%m-%d %H:%M}" if calendar else f"{at:,.15g} s" for at in (first, last)]
         least, middle, most = self.cores.min(), np.median(self.cores), self.cores.max()
-        return card(
+        return html_repr(
             title,
             [
                 ("jobs", f"{len(self):,}"),

@@ -209,7 +209,7 @@ class _UserRule:
     def _node(self, task: dict[str, int], sketch: Workspace, able: Any) -> int:
         free = {name: sketch.low[:, r].copy() for r, name in enumerate(self._names)}
         gpus = sketch.low[:, len(self._names) : -1].copy()
-        nodes = Nodes(free, gpus, self._capacity, self._weight, sketch.laid.copy(), able.copy())
+        nodes = Nodes(free, gpus, self._capacity, self._weight, sketch.placed.copy(), able.copy())
         answer = call(self._rule, "scores", task, nodes)
         try:
             scores = np.asarray(answer, dtype=np.float64)

@@ -33,8 +33,8 @@ def facts(audit: Audit) -> Iterator[tuple[str, str]]:
         "order",
         "submitted, started, ended" if not audit.early else f"{number(audit.early)} start before their submit time",
     )
-    if tally.runtimes_told:
-        odd = f"{number(tally.not_span)} of {number(tally.runtimes_told)}"
+    if tally.runtimes_logged:
+        odd = f"{number(tally.not_span)} of {number(tally.runtimes_logged)}"
         yield "run times", f"{odd} differ by more than 1 s from end minus start"
     if audit.zero:
         yield "zero run time", counted(audit.zero, "row")
@@ -202,7 +202,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "rows": {"read": tally.read, "kept": tally.kept, "left_out": {k: n for k, n in tally.left_out.items() if n}},
         "damaged": tally.damaged,
         "start_before_submit": audit.early,
-        "runtimes": {"told": tally.runtimes_told, "not_span": tally.not_span, "zero": audit.zero},
+        "runtimes": {"told": tally.runtimes_logged, "not_span": tally.not_span, "zero": audit.zero},
         "limits": {"told": audit.limits, "over": audit.over},
         "job_names": audit.ids,
         "nodes_held_alone": audit.nodes,

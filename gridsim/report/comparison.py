@@ -15,7 +15,7 @@ from gridsim.errors import UnknownNameError
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import described
-from gridsim.model.dataframes import card, frame
+from gridsim.model.dataframes import frame, html_repr
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import caveats, curves, flurries_text, replications_text, robustness, sentences, tables, whatif_text
 from gridsim.report.validation import trust, trust_in
@@ -113,7 +113,7 @@ class Comparison(Evidence):
             for row in self.table()
         ]
         lines = sentences.answer(self)
-        return card(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=lines, marked="*")
+        return html_repr(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=lines, marked="*")
 
     def to_pandas(self, what: str = "metrics") -> Any:
         """Return the numbers of the comparison as a tidy pandas data frame, one value per row.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simpy import Environment
 
-from gridsim.entities.event_priorities import BATCHED, PER_EVENT, At, Ring, modes
+from gridsim.entities.event_priorities import BATCHED, PER_EVENT, PriorityEvent, Wakeup, modes
 
 
 def test_batched_is_ends_overruns_arrivals_decisions() -> None:
@@ -23,7 +23,7 @@ def test_events_of_one_instant_come_by_priority_and_equal_ones_as_they_were_made
     env = Environment()
     seen: list[str] = []
     for name, priority in (("late", 3), ("first", 1), ("early", 2), ("second", 1)):
-        At(env, 5, priority, lambda event: seen.append(event.value), name)
+        PriorityEvent(env, 5, priority, lambda event: seen.append(event.value), name)
     env.run()
     assert seen == ["first", "second", "early", "late"]
     assert env.now == 5
@@ -34,7 +34,7 @@ def test_an_event_without_callback_can_be_waited_for() -> None:
     seen: list[float] = []
 
     def process() -> object:
-        yield At(env, 7, 1)
+        yield PriorityEvent(env, 7, 1)
         seen.append(env.now)
 
     env.process(process())  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ def test_an_event_without_callback_can_be_waited_for() -> None:
 
 def test_a_ring_wakes_once_behind_what_comes_first_in_its_instant() -> None:
     env, seen = Environment(), list[str]()
-    ring = Ring(env, 3)
+    ring = Wakeup(env, 3)
 
     def sleeper() -> object:
         yield ring
@@ -52,8 +52,8 @@ def test_a_ring_wakes_once_behind_what_comes_first_in_its_instant() -> None:
 
     env.process(sleeper())  # type: ignore[arg-type]
     for _ in range(2):
-        At(env, 5, 1, lambda event: ring.ring())
-    At(env, 5, 2, lambda event: seen.append("before"))
-    At(env, 5, 4, lambda event: seen.append("after"))
+        PriorityEvent(env, 5, 1, lambda event: ring.ring())
+    PriorityEvent(env, 5, 2, lambda event: seen.append("before"))
+    PriorityEvent(env, 5, 4, lambda event: seen.append("after"))
     env.run()
     assert seen == ["before", "woken", "after"]

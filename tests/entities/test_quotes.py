@@ -121,7 +121,7 @@ def test_where_both_grant_the_deadline_the_earlier_start_decides() -> None:
 
 @pytest.mark.parametrize(("tolerance", "status"), [(1.0, Status.unadmitted), (2.0, Status.completed)])
 def test_the_earliest_offer_of_all_is_put_to_the_user(tolerance: float, status: Status) -> None:
-    # At 1, a is busy until 30 and b until 20; the job requests an end by 16.
+    # PriorityEvent 1, a is busy until 30 and b until 20; the job requests an end by 16.
     rows = (0, 30, 4, 30.0), (0, 20, 4, 20.0), (1, 10, 4, 16.0)
     record = simulated(jobs(*rows, tolerance=tolerance), PAIR, "fqops")
     assert record.promises is not None

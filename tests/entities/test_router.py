@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from simpy import Environment
 
-from gridsim.entities.event_priorities import BATCHED, At
+from gridsim.entities.event_priorities import BATCHED, PriorityEvent
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Root, Router
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -134,7 +134,7 @@ def test_the_root_admits_in_job_order_and_closes_the_clusters_when_all_are_in() 
             log.append("close")
 
     root = Root(env, [Closing()], log.append)  # type: ignore[list-item]
-    arrival = At(env, 5, BATCHED.arrival)
+    arrival = PriorityEvent(env, 5, BATCHED.arrival)
     root.expect(arrival)
     root.inbox.extend([3, 1, 2])
     env.run()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridsim.entities.walltime_limit import limited
+from gridsim.entities.walltime_limit import limited_jobs
 from gridsim.errors import InputError
 from gridsim.metrics.utilisation import busy_cores, queue_length
 from gridsim.model.platform import Platform
@@ -166,9 +166,9 @@ def test_textbook_policies_have_no_limit() -> None:
 def test_a_limit_that_makes_thousands_of_pieces_is_refused() -> None:
     workload = jobs(submit=[0], runtime=[10 * HOUR], cores=[1])
     with pytest.raises(InputError, match="36000 pieces"):
-        limited(workload, np.array([SECOND]), "split")
+        limited_jobs(workload, np.array([SECOND]), "split")
     with pytest.raises(InputError, match="neither clipped nor split"):
-        limited(workload, np.array([0]), "clip")
+        limited_jobs(workload, np.array([0]), "clip")
 
 
 @given(st.data())
@@ -179,11 +179,11 @@ def test_pieces_are_no_longer_than_the_limit_and_make_the_whole_job(data: st.Dat
     runtime, estimate = data.draw(numbers), data.draw(numbers)
     limit = data.draw(st.integers(1, 20))
     workload = Workload.from_columns(submit=list(range(n)), runtime=runtime, estimate=estimate, cores=[1] * n)
-    found = limited(workload, np.full(n, limit * SECOND), "split")
+    found = limited_jobs(workload, np.full(n, limit * SECOND), "split")
     if found is None:
         assert max(estimate) <= limit
         return
-    asked = found.asked
+    asked = found.pieces
     assert (asked.estimate <= limit * SECOND).all()
     assert (asked.estimate > 0).all()
     work = np.minimum(asked.runtime, asked.estimate)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.metrics.preemption import by_owner, by_owners, cut_runs, preemption_metrics, told_by
+from gridsim.metrics.preemption import by_owner, by_owners, cut_runs, preemption_label, preemption_metrics
 from gridsim.metrics.summary import DEADLINE_METRICS, PREEMPTION_METRICS, described, metrics
 from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
 from gridsim.questions.evidence import Evidence
@@ -32,7 +32,7 @@ def test_a_run_that_gave_way_is_counted_with_its_work_and_with_whose_job_took_it
     found = cut_runs(record)
     assert (found.job.tolist(), found.by.tolist(), found.lost.tolist()) == ([0], [1], [4 * 3600.0])
     assert preemption_metrics(record) == {"preempted_runs": 1, "preempted_jobs": 1, "preempted_core_hours": 4}
-    assert told_by(record) == "partition"
+    assert preemption_label(record) == "partition"
     assert by_owner(record, "partition") == {"partition high": (1, 4.0)}
 
 
@@ -86,9 +86,9 @@ def test_runs_that_were_preempted_by_qos_are_grouped_by_qos_though_more_of_them_
     jobs |= {"account": ["phys"] * 4, "qos": ["low", "", "high", ""]}
     by_qos, _ = run(site, **jobs)
     assert len(cut_runs(by_qos).job) == 2
-    assert told_by(by_qos) == "qos"
+    assert preemption_label(by_qos) == "qos"
     unlabelled = replace(by_qos, workload=replace(by_qos.workload, labels={"partition": np.array([0, 0, 1, 1])}))
-    assert told_by(unlabelled) is None  # not by partition
+    assert preemption_label(unlabelled) is None  # not by partition
     by_tier = preempted("CANCEL")
     found = by_owners({"qos": by_qos, "tier": by_tier})
     assert list(found["qos"]) == list(found["tier"])

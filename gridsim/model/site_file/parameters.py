@@ -101,7 +101,7 @@ _LISTS = (
 """Keys whose values are words, which can be unknown."""
 
 
-def _words(text: str) -> Iterator[str]:
+def _option_names(text: str) -> Iterator[str]:
     """Yield the words of a list, without their values."""
     return (word for part in text.split(",") if (word := part.partition("=")[0].strip()))
 
@@ -127,7 +127,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
 
     ignored.update(key for key, (value, _) in keys.items() if matters("", key, value))
     for name in _LISTS:
-        ignored.update(f"{name} {canonical(name, word)}" for word in _words(text(name)) if matters(name, word))
+        ignored.update(f"{name} {canonical(name, word)}" for word in _option_names(text(name)) if matters(name, word))
     parameters = keys.get("schedulerparameters", ("", None))
     scheduling = Scheduling(
         **{

@@ -14,7 +14,7 @@ from gridsim.machine.allocations_over_time import Holdings
 from gridsim.machine.feasibility import can_place, first_place
 from gridsim.machine.njit import as_python, njit_noalloc
 from gridsim.machine.node_profile import Classes, NodeProfile, Workspace, hold
-from gridsim.machine.placing import KIND, OUTSIDE, lay
+from gridsim.machine.placing import KIND, OUTSIDE, place_tasks
 from gridsim.machine.queue_order import in_order
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission import trial
@@ -89,7 +89,7 @@ class NodeTrial:
         self.known: IntArray = np.full((2, n), -1, dtype=np.int64)
         self.earliest: IntArray = np.full(n, self.now, dtype=np.int64)
         self.starts: IntArray = self.planned
-        self._lay: tuple[Any, ...] = ()
+        self._place_tasks: tuple[Any, ...] = ()
 
     @property
     def _jobs(self) -> tuple[IntArray, ...]:
@@ -133,8 +133,8 @@ class NodeTrial:
 
     def has_moved(self, job: int) -> bool:
         place = self.holdings.place_of(int(self.rows[job]))
-        before, self._lay = self._lay, (int(self.starts[job]), *(column.tobytes() for column in place))
-        return before != self._lay
+        before, self._place_tasks = self._place_tasks, (int(self.starts[job]), *(column.tobytes() for column in place))
+        return before != self._place_tasks
 
     def count_unmoved(self, jobs: IntArray) -> int:
         rows = self.rows[jobs].tolist()
@@ -190,7 +190,7 @@ def _place_all(order, step, cost, jobs, starts, floor, classes, sketch, rule):  
             starts[job], step[PLACED] = start, 1
             if rule[0][KIND] == OUTSIDE:
                 return STOP_RULE
-            lay(sketch, classes, rule, row)
+            place_tasks(sketch, classes, rule, row)
         count = hold(floor, classes, sketch, row, starts[job], starts[job] + estimate[job], np.int64(1))
         if count < 0:
             return -count

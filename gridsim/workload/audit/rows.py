@@ -166,7 +166,7 @@ class Tally:
     left_out: Counter[str] = field(default_factory=Counter)
     damaged: list[str] = field(default_factory=list)
     not_span: int = 0
-    runtimes_told: int = 0
+    runtimes_logged: int = 0
 
 
 class Rows(Protocol):
@@ -255,7 +255,7 @@ class TableRows:
             ran &= ~out
         tally.kept += int(np.count_nonzero(ran))
         told = ran & ~np.isnan(facts.runtime) & ~np.isnan(span)
-        tally.runtimes_told += int(np.count_nonzero(told))
+        tally.runtimes_logged += int(np.count_nonzero(told))
         tally.not_span += int(np.count_nonzero(told & (np.abs(span - facts.runtime) > 1)))
         start = np.where(np.isnan(facts.start), facts.end - runtime, facts.start)
         amounts = {name: np.maximum(np.nan_to_num(it), 0) for name, it in facts.amounts.items() if name not in _SHAPES}

@@ -85,7 +85,7 @@ class Profiles:
         tables = self.tables()
         if self.absolute and (workload.tasks is not None or (workload.deadline < NEVER).any()):
             raise InputError("DAG jobs and jobs with deadlines must keep their run times", field="absolute")
-        requested, numbers = workload.asked
+        requested, numbers = workload.requested
         drawn = _drawn(requested, list(tables.values()), rng.random(len(requested)))
         minimum, maximum = _ranges(requested, list(tables.values()), drawn, machine)
         laws: list[Speedup] = [*tables.values(), Linear()]
