@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.campaign.comparisons import Alike, Comparisons
+from gridsim.campaign.comparisons import Comparisons, Replications
 from gridsim.campaign.run import Finished, Progress, Summary, run_campaign
 from gridsim.campaign.store import Shard, Store
 from gridsim.campaign.sweep import Sweep, write_runs
@@ -319,13 +319,13 @@ def sweep(
     """
     if not isinstance(campaign, Sweep):
         asked: Any = {"shake": shake, "shake_by": shake_by, "resample": resample, "resample_load": resample_load}
-        campaign = Sweep.from_toml(campaign, alike=Alike(**asked, flurries=flurries))
+        campaign = Sweep.from_toml(campaign, replications=Replications(**asked, flurries=flurries))
     store = Store(out or f"{campaign.name}-results")
     campaign.belongs(store)
     part = Shard() if shard is None else Shard.of(shard)
     how: Any = {"workers": workers, "executor": executor, "shard": part}
     summary = run_campaign(campaign, store.folder, retry_failed=retry_failed, listener=listener, **how)
-    if not part.whole:
+    if not part.is_complete:
         return summary
     return replace(summary, comparisons=write_campaign(campaign, store, summary.at, figures))
 

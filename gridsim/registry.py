@@ -248,7 +248,7 @@ def spellings(kind: str) -> list[str]:
     return list(_table(kind))
 
 
-def knows(kind: str, name: str) -> bool:
+def is_registered(kind: str, name: str) -> bool:
     """Return whether *name* is a registered class of the kind."""
     return name in _table(kind)
 

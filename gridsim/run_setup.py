@@ -28,7 +28,7 @@ from gridsim.model.partitions import ways
 from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
-from gridsim.model.time import NEVER, IntArray, has_second_resolution, whole
+from gridsim.model.time import NEVER, IntArray, has_second_resolution, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import seen_by
@@ -63,7 +63,7 @@ def set_up(
     InputError
         If a job needs a resource that no cluster has, or the policy needs data that the workload does not have.
     """
-    instant, tick = modes[options.instant], whole(options.tick_of(workload))
+    instant, tick = modes[options.instant], to_us(options.tick_of(workload))
     if workload.reactions is not None:
         workload.require_rigid("a model of users' reactions supports jobs of one task only", field="users")
     policy = make_policy(policy)

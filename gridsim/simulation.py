@@ -18,7 +18,7 @@ from gridsim.errors import InputError, not_modelled
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.partitions import PARTITION, Partitions
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Overrun, Run
 from gridsim.policy.capabilities import capabilities_of
@@ -175,7 +175,7 @@ def state_at(
     # The question is about the recorded history, so users do not react to this run.
     known = replace(workload.select(workload.submit <= at), reactions=None)
     come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
-    tick, last = whole(options.tick_of(workload)), len(come) - 1
+    tick, last = to_us(options.tick_of(workload)), len(come) - 1
     world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, max_jobs=0)
     world.stop_before(last)
     if decided:

@@ -18,7 +18,7 @@ from gridsim.entities.resource import Machine
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
@@ -133,7 +133,7 @@ class World:
         PolicyError
             If the delay is not a number from 0.
         """
-        delay = whole(seconds)
+        delay = to_us(seconds)
         if not 0 <= delay < NEVER:
             raise PolicyError(f"a timeout of {seconds!r} s; expected a number of seconds from 0")
         return self.env.timeout(delay, value)
@@ -183,8 +183,8 @@ class World:
             If the policy makes an impossible decision, or leaves jobs waiting on an idle machine.
         """
         if until is not None:
-            if whole(until) > self.env.instant:
-                self.env.run(whole(until))
+            if to_us(until) > self.env.instant:
+                self.env.run(to_us(until))
             return
         self.env.run()
         if self._progress is not None:
@@ -301,9 +301,9 @@ class World:
         until = None if self._ended() else self.env.instant
         workload = self.workload if self._submissions is None else self._submissions.workload
         found = build_record(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
-        return found if self._submissions is None else self._as_come(found, until)
+        return found if self._submissions is None else self._by_submission(found, until)
 
-    def _as_come(self, found: Record, until: int | None) -> Record:
+    def _by_submission(self, found: Record, until: int | None) -> Record:
         """Return the record of the used rows, in order of submission."""
         submissions = self._submissions
         assert submissions is not None

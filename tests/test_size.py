@@ -119,7 +119,7 @@ GONE = (
     "**/linking.py",
     "**/machine_code.py",
     "policy/scheduler/kernels.py",
-    "policy/scheduler/molded.py",
+    "policy/scheduler/moldable_schedule.py",
     "policy/scheduler/molding.py",
     "policy/scheduler/picks.py",
     "policy/scheduler/pooled.py",

@@ -26,7 +26,7 @@ from gridsim.scenario import Scenario
 from gridsim.simulation import Run, run, simulate
 from gridsim.streaming import ended_jobs, why_not_streamed
 from gridsim.tables import read_table, write_table
-from gridsim.workload.blocks import whole_instants
+from gridsim.workload.blocks import split_between_instants
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin, LublinBlocks
@@ -140,7 +140,7 @@ def test_jobs_are_told_of_when_they_are_over_and_not_all_at_the_end() -> None:
 
 def test_blocks_share_no_instant() -> None:
     workload = Workload.from_columns(submit=[0, 1, 1, 1, 2, 2], runtime=[1] * 6, cores=1)
-    found = [(block.submit // 1_000_000, more) for block, more in whole_instants(blocks_of(workload, 2))]
+    found = [(block.submit // 1_000_000, more) for block, more in split_between_instants(blocks_of(workload, 2))]
     assert [(column.tolist(), more) for column, more in found] == [([0], True), ([1, 1, 1], True), ([2, 2], False)]
 
 
@@ -148,7 +148,7 @@ def test_a_job_that_comes_before_the_one_above_it_is_named() -> None:
     workload = Workload.from_columns(submit=[0, 4, 9], runtime=[1] * 3, cores=1, provenance={"source": "some.parquet"})
     turned = [workload.select([0]), workload.select([2]), workload.select([1])]
     with pytest.raises(InputError, match="is 4 s, and 9 s in the row above") as told:
-        list(whole_instants(turned))
+        list(split_between_instants(turned))
     assert (told.value.path, told.value.line, told.value.field) == ("some.parquet", 3, "submit")
 
 

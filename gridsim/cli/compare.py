@@ -77,13 +77,13 @@ def run(args: argparse.Namespace) -> int:
         workload = replace(workload, logged={})
     shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake
     asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
-    alike = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
+    replications = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
     several = len(policies) > 1
     tell([*source.summary_lines(workload, platform), *_settings(options, args.shake, shake, several=several)], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)
-    runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)
+    runs = len(policies) * (1 + sum(each.replicas for each in replications) + both)
     progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
     with source.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         asked = {"options": options, "own": own, "command": source.command(), "title": args.title}
         evidence = evidence_of(results, policies=policies, **asked, **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
-        pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
+        pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in replications]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
         cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))

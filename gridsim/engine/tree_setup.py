@@ -18,7 +18,7 @@ from gridsim.machine.running_set import most_running
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.random_streams import stream
-from gridsim.model.time import NEVER, FloatArray, IntArray, whole
+from gridsim.model.time import NEVER, FloatArray, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import (
     DataLocal,
@@ -79,7 +79,7 @@ def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> b
     work = float(cores.astype(np.float64) @ estimate.astype(np.float64))
     if tasks is None or platform.network.free or not len(tasks.edge_to):
         return work >= NEVER
-    tick = whole(options.tick_of(workload))
+    tick = to_us(options.tick_of(workload))
     sent = None if tasks.volume is None else float(tasks.volume.max())
     longest = platform.network.delay(int(tasks.runtime.max()), max(platform.levels().values()), tick, sent)
     return work >= NEVER or longest * len(tasks) >= NEVER

@@ -17,7 +17,7 @@ from gridsim.machine.allocating import NO_PLACE, SHORT
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
 from gridsim.model.capacity import Capacity
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.policy.protocols import Placement, name_of
 
 
@@ -70,7 +70,7 @@ class Request(Get["Machine"]):
             raise PolicyError(f"{cores} cores are requested, but the machine has {machine.cores}")
         if machine.why_not is not None:
             raise PolicyError(f"{what} cannot be held by a custom process: {machine.why_not}")
-        self.cores, self.until, self.holds = cores or 0, whole(until), False
+        self.cores, self.until, self.holds = cores or 0, to_us(until), False
         if machine.holds is not None and not machine.now < self.until < NEVER:
             raise PolicyError(f"{what} are requested until {until!r} s; expected a time after {machine.now / 1e6} s")
         self.placement: Placement | None = None

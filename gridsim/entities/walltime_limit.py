@@ -120,7 +120,7 @@ def _job_reasons(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
     refused: dict[int, Refusal] = {}
     for piece, why in sorted(reasons.refused.items()):
         refused.setdefault(int(row[piece]), why)
-    of_first = {name: getattr(reasons, name)[first] for name in ("reach", "free", "pool")}
+    of_first = {name: getattr(reasons, name)[first] for name in ("eligible", "free", "pool")}
     return replace(reasons, job=row[reasons.job], refused=refused, **of_first)
 
 

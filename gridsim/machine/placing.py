@@ -103,7 +103,7 @@ def _change_of(low, each, shape, rule, n):  # type: ignore[no-untyped-def]
         after = fragments(low, rule, n)
         low[gpu] += share
     else:
-        taken = _take_whole_gpus(low, resources, share // WHOLE)
+        taken = _take_free_gpus(low, resources, share // WHOLE)
         after = fragments(low, rule, n)
         for i in range(resources, last):
             if taken >> (i - resources) & 1:
@@ -114,7 +114,7 @@ def _change_of(low, each, shape, rule, n):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def _take_whole_gpus(low, resources, count):  # type: ignore[no-untyped-def]
+def _take_free_gpus(low, resources, count):  # type: ignore[no-untyped-def]
     """Take the free GPUs with the lowest numbers; return a bit for each."""
     taken = 0
     for i in range(resources, low.shape[0] - 1):
@@ -214,7 +214,7 @@ def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-de
     kind = rule.what[KIND]
     for _ in range(tasks):
         if share >= WHOLE:
-            taken = _take_whole_gpus(low, resources, share // WHOLE)
+            taken = _take_free_gpus(low, resources, share // WHOLE)
             for i in range(resources, last):
                 if taken >> (i - resources) & 1:
                     sketch.given[n, i - resources] = WHOLE

@@ -15,7 +15,7 @@ from gridsim.metrics.resources import allocated, concerns_resources, held, node_
 from gridsim.metrics.utilisation import Interval, arrival_window, interval_us, makespan_window, waits
 from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands, TypicalTasks, WordSets, typical_tasks
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.record import Record, Requested, Status
 
 ORDER = "order"
@@ -70,7 +70,7 @@ def stood(
     """
     found = _Replayed(record, typical)
     low, high = interval_us(record, start, end)
-    levels = found.play(low, high, whole(arrival_window(record).end))
+    levels = found.play(low, high, to_us(arrival_window(record).end))
     names, width = found.names, len(found.names)
     length = high - low
     numbers = levels[2] if at_last_arrival else levels[0] / length if length > 0 else levels[0] * np.nan

@@ -16,7 +16,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Job, Task, Tasks
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, to_us
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns of names as integers of the source; `UNKNOWN` if the source has no value."""
@@ -174,15 +174,15 @@ class Workload:
         InputError
             If columns have different lengths, or a value is invalid.
         """
-        times = [whole(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
+        times = [to_us(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
         n = len(times[0])
         workload = cls(
             job=np.arange(1, n + 1, dtype=np.int64) if job is None else _ints(job, n, "job"),
             submit=times[0],
             runtime=times[1],
-            estimate=times[1].copy() if estimate is None else whole(np.atleast_1d(np.asarray(estimate))),
+            estimate=times[1].copy() if estimate is None else to_us(np.atleast_1d(np.asarray(estimate))),
             cores=_ints(_cores_of(demands) if cores is None else cores, n, "cores"),
-            deadline=np.full(n, NEVER) if deadline is None else whole(np.asarray(deadline, dtype=float)),
+            deadline=np.full(n, NEVER) if deadline is None else to_us(np.asarray(deadline, dtype=float)),
             labels={name: _ints(column, n, name) for name, column in (labels or {}).items()},
             logged={name: np.asarray(column) for name, column in (logged or {}).items()},
             cores_stated=cores_stated,
@@ -261,7 +261,7 @@ class Workload:
             provenance=provenance,
         )
         workload = replace(workload, names=dict(names or {}), tasks=tasks, demands=demands)
-        submits = whole(np.asarray(submit))
+        submits = to_us(np.asarray(submit))
         if (np.diff(submits) < 0).any():
             order = np.argsort(submits, kind="stable")
             sorted_demands = None if demands is None else demands.select(tasks.rows_of(order))
@@ -514,7 +514,7 @@ class Workload:
         wait = self.logged.get(name)
         if wait is None:
             return None
-        waited = whole(np.asarray(wait, dtype=np.float64))
+        waited = to_us(np.asarray(wait, dtype=np.float64))
         return np.where(waited >= NEVER, NEVER, self.submit + waited)
 
     @property
@@ -542,7 +542,7 @@ class Workload:
         if start is None:
             return None
         held = self.logged.get("held")
-        span = self.runtime if held is None else whole(np.asarray(held, dtype=np.float64))
+        span = self.runtime if held is None else to_us(np.asarray(held, dtype=np.float64))
         return np.where((start >= NEVER) | (span >= NEVER), NEVER, start + span)
 
     @property

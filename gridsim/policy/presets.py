@@ -199,9 +199,9 @@ def policy(what: Any, site: str | Mapping[str, Any] | Spec | None = None) -> Any
     if spec.name in PRESETS:
         base = registry.parse(PRESETS[spec.name].spec)
         return registry.make("scheduler", _composed(base, spec))
-    if registry.knows("scheduler", spec.name):
+    if registry.is_registered("scheduler", spec.name):
         return registry.make("scheduler", spec)
-    if spec.name.endswith(".py") or ".py:" in spec.name or registry.knows("ordering", spec.name):
+    if spec.name.endswith(".py") or ".py:" in spec.name or registry.is_registered("ordering", spec.name):
         return _as_scheduler(registry.make("ordering", spec))
     known = {SITE, *PRESETS, *registry.spellings("scheduler"), *registry.spellings("ordering")}
     raise UnknownNameError("policy", spec.name, known)

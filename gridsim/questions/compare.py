@@ -12,7 +12,7 @@ from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import requested_measures
 from gridsim.model.capacity import node_changes
 from gridsim.model.platform import Platform
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.capabilities import capabilities_of
@@ -149,7 +149,7 @@ def evidence_of(
         "versions": versions(),
         "command": command,
         **({"own": own} if own is not None else {}),
-        **({"asked": [it.name for it in first.measures]} if first.measures else {}),
+        **({"measures": [it.name for it in first.measures]} if first.measures else {}),
     }
     if policies is not None and (machines := _machines(policies, results)):
         info["machines"] = machines
@@ -165,7 +165,7 @@ def evidence_of(
         cooldown=cooldown,
         platform=platform,
         platforms={label: result.platform for label, result in results.items() if result.platform != platform},
-        tick=whole(options.tick_of(first.workload)),
+        tick=to_us(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         replay=replay,
         measures=first.measures,

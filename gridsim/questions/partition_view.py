@@ -27,7 +27,7 @@ class Parts:
         Pool of each job; jobs of different pools never compete; -1 if the job did not run and its pool is unknown.
     clusters : tuple of (str, int)
         Name and cores of each pool if pools are clusters; else empty.
-    reach, free : (n,) int64 or None
+    eligible, free : (n,) int64 or None
         For policies with nodes: cores of the nodes eligible for each job, and free ones at its submission; -1 if
         unknown.
     job, word, held : (k,) arrays
@@ -38,7 +38,7 @@ class Parts:
 
     pool: IntArray
     clusters: tuple[tuple[str, int], ...] = ()
-    reach: IntArray | None = None
+    eligible: IntArray | None = None
     free: IntArray | None = None
     job: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     word: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, dtype=np.str_))
@@ -61,7 +61,7 @@ def parts_of(record: Record, platform: Platform | None) -> Parts | None:
     if told is not None:
         held = seconds(told.until_us) - seconds(told.since_us)
         words = np.array(told.words)[told.word]
-        return Parts(told.pool, (), told.reach, told.free, told.job, words, np.nan_to_num(held), told.refused)
+        return Parts(told.pool, (), told.eligible, told.free, told.job, words, np.nan_to_num(held), told.refused)
     clusters = () if platform is None else tuple((each.name, each.cores) for each in platform.clusters())
     if len(clusters) < 2 or sum(cores for _, cores in clusters) != record.cores:
         return None
@@ -76,10 +76,10 @@ def parts_read(folder: Path, columns: Mapping[str, npt.NDArray[Any]], tree: Any)
     InputError
         If a file is damaged.
     """
-    if {"reach", "free", "pool"} <= set(columns) and (folder / "reasons.csv").is_file():
-        pool, reach, free = (columns[name] for name in ("pool", "reach", "free"))
+    if {"eligible", "free", "pool"} <= set(columns) and (folder / "reasons.csv").is_file():
+        pool, eligible, free = (columns[name] for name in ("pool", "eligible", "free"))
         job, word, held = _reasons(folder, columns["job"])
-        return Parts(pool, (), reach, free, job, word, held, _refused(folder, columns["job"]))
+        return Parts(pool, (), eligible, free, job, word, held, _refused(folder, columns["job"]))
     clusters = tuple(_clusters(tree))
     if len(clusters) < 2 or "cluster" not in columns:
         return None

@@ -18,7 +18,7 @@ from gridsim.model.time import FloatArray
 
 Role = Literal["shake", "resample"]
 
-Verdict = Literal["does not change", "turned round", "noise"]
+Verdict = Literal["does not change", "reversed", "noise"]
 
 
 class Spread(NamedTuple):
@@ -48,7 +48,7 @@ class Pair(NamedTuple):
     (Student's t over replicas). ``lower`` is the number of replicas in which the policy is lower, ``agree`` of those
     with the sign of the original difference, ``same_sign`` of those with the sign of the mean. If at least `CERTAIN`
     of the differences have the sign of their mean, the verdict is ``does not change`` for the sign of the original,
-    and ``turned round`` for the opposite sign; else it is ``noise``.
+    and ``reversed`` for the opposite sign; else it is ``noise``.
     """
 
     metric: str
@@ -142,7 +142,7 @@ class Replicated:
         if certain and np.sign(original) == np.sign(test.mean):
             verdict = "does not change"
         elif certain and original:
-            verdict = "turned round"
+            verdict = "reversed"
         found = (original, test.mean, sd, test.low, test.high, lower, agree, same, len(difference))
         return Pair(metric, policy, other, *found, verdict)
 

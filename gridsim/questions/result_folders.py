@@ -16,7 +16,7 @@ from gridsim.files import plain
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import ALL_METRICS
 from gridsim.model.platform_file import platform_of_tree
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import MACHINE_NAMES, Workload
 from gridsim.options import Run
 from gridsim.policy.presets import label_of
@@ -151,7 +151,7 @@ class _Text(Columns):
         self.path, self.columns, self.jobs = path, columns, len(next(iter(columns.values())))
 
     def instants(self, name: str) -> npt.NDArray[np.int64]:
-        found: npt.NDArray[np.int64] = whole(self.columns[name])
+        found: npt.NDArray[np.int64] = to_us(self.columns[name])
         return found
 
     durations = instants

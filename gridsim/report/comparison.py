@@ -247,7 +247,7 @@ class Comparison(Evidence):
                 "metrics": self.metrics,
                 "differences": [asdict(row) for row in self.differences],
                 "groups": [asdict(row) for row in self.groups],
-                "trust": None if (known := trust(self)) is None else asdict(known),
+                "validation": None if (known := trust(self)) is None else asdict(known),
                 "what_if": [whatif_text.as_dict(found) for found in self.whatifs],
                 "replicas": [replications_text.as_dict(self, found) for found in self.replicated],
                 "without_flurries": None if self.cleaned is None else self.cleaned.metrics,

@@ -48,7 +48,7 @@ class GroupTerms(NamedTuple):
 
     present: str
     past: str
-    words: change.Words
+    words: change.Wording
 
 
 class _Losses(NamedTuple):

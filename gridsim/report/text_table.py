@@ -82,10 +82,10 @@ def transposed(labels: Sequence[str], columns: Columns) -> tuple[list[str], dict
 
 def fits(labels: Sequence[str], columns: Columns, width: int = WIDTH) -> bool:
     """Return whether one table fits without breaking words of labels."""
-    return _room(columns, width) >= _narrowest(labels)
+    return _label_width(columns, width) >= _narrowest(labels)
 
 
-def _room(columns: Columns, width: int, *, folded: bool = True) -> int:
+def _label_width(columns: Columns, width: int, *, folded: bool = True) -> int:
     """Return the characters left for the labels, with titles folded or on one line."""
     return width - _EDGES - sum(_width(title, cells, folded) + _BETWEEN for title, cells in columns.items())
 
@@ -119,7 +119,7 @@ def _parted(labels: Sequence[str], columns: Columns, width: int) -> Iterator[Col
     own = min(max(_narrowest(labels), min(max(map(len, labels), default=0), _MOST_LABEL)), width // 2)
     part: dict[str, Sequence[Text | str]] = {}
     for title, cells in columns.items():
-        if part and _room({**part, title: cells}, width) < own:
+        if part and _label_width({**part, title: cells}, width) < own:
             yield part
             part = {}
         part[title] = cells
@@ -139,10 +139,10 @@ def _table(labels: Sequence[str], columns: Columns, *, first: str, width: int, c
         caption_justify="left",
     )
     grid.add_column(Text(first), overflow="fold", vertical="top")  # alone gives way to wide letters: values are whole
-    folded = _room(columns, width, folded=False) < max(map(len, [first, *labels]))
+    folded = _label_width(columns, width, folded=False) < max(map(len, [first, *labels]))
     for title, cells in columns.items():
         grid.add_column(Text("\n".join(_heading(title, cells, folded))), justify="right", no_wrap=True)
-    space = max(_room(columns, width, folded=folded), 1)
+    space = max(_label_width(columns, width, folded=folded), 1)
     rows = zip(*columns.values(), strict=True) if columns else ([] for _ in labels)
     for label, row in zip(labels, rows, strict=True):
         values = (Text(cell) if isinstance(cell, str) else cell for cell in row)

@@ -280,7 +280,7 @@ NOTE = _text("note")
 _REAL = text_table("whatif", "significance")
 
 
-_WAITS = change.Words("less", "longer", "as long")
+_WAITS = change.Wording("less", "longer", "as long")
 
 
 class Line(NamedTuple):
@@ -545,7 +545,7 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
         ],
         "refused": [{"change": label, "why": why} for label, why in found.refused],
         "rounded": list(found.rounded),
-        "trust": None if found.replay is None else asdict(trust_in(found.replay)),
+        "validation": None if found.replay is None else asdict(trust_in(found.replay)),
         "replicas": _replicas_as_dict(found),
         "without_flurries": None if found.cleaned is None else as_dict(found.cleaned)["changes"],
     }

@@ -12,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.files import csv_rows
 from gridsim.model.allocations import POOLS, UNKNOWN_TASKS, Allocations
 from gridsim.model.capacity import WHOLE_GPU
-from gridsim.model.time import IntArray, whole
+from gridsim.model.time import IntArray, to_us
 
 _TIMES = ("start", "end")
 _FIXED = ("job", "run", "node", "tasks", "gpus", *_TIMES)
@@ -114,8 +114,8 @@ def _assembled(columns: Mapping[str, list[Any]], resources: Sequence[str]) -> Al
         node=numbers([nodes.get(name, POOLS) for name in columns["node"]]),
         tasks=numbers(columns["tasks"]) if "tasks" in columns else np.full(len(job), UNKNOWN_TASKS),
         amounts={name: numbers(columns[name]) for name in resources},
-        start_us=whole(np.array(columns["start"], dtype=np.float64)),
-        end_us=whole(np.array(columns["end"], dtype=np.float64)),
+        start_us=to_us(np.array(columns["start"], dtype=np.float64)),
+        end_us=to_us(np.array(columns["end"], dtype=np.float64)),
         gpu_row=shares[:, 0],
         gpu=shares[:, 1],
         gpu_share=shares[:, 2],

@@ -340,7 +340,7 @@ class Wrapper:
         return repr(self._scheduler)
 
 
-class _Asked(Wrapper):
+class _AskedThrice(Wrapper):
     """Scheduler that computes each quote three times."""
 
     def quote(self, request: int, now: int) -> Any:
@@ -365,14 +365,14 @@ def _check_quotes(scheduler: Any, seed: int, workloads: int) -> None:
     rng = stream(seed, "testing", "quotes")
     for _ in range(workloads):
         workload = small_workload(rng)
-        _check_asked(scheduler, workload, Platform.single(CORES), seed)
+        _check_repeated_quotes(scheduler, workload, Platform.single(CORES), seed)
         if capabilities_of(scheduler).vectors:
-            _check_asked(scheduler, _asking_nodes(rng, workload), Platform.of_nodes(NODES), seed)
+            _check_repeated_quotes(scheduler, _asking_nodes(rng, workload), Platform.of_nodes(NODES), seed)
 
 
-def _check_asked(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
+def _check_repeated_quotes(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
     once = _run(scheduler, workload, "extend", seed, platform)
-    often = _run(_Asked(scheduler), workload, "extend", seed, platform)
+    often = _run(_AskedThrice(scheduler), workload, "extend", seed, platform)
     _require(
         np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
         scheduler,

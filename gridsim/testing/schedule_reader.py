@@ -23,7 +23,7 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.demand import demands_of
 from gridsim.model.platform import Platform, machine_cores
 from gridsim.model.platform_file import platform_of_tree
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.run_folder import find_run, read_run, read_run_table
@@ -149,7 +149,7 @@ def validate(
     Examples
     --------
     >>> log = Workload.from_columns(submit=[0, 1], runtime=[9, 3], cores=[2, 1], cores_stated=2)
-    >>> starts = Schedule(job=log.job, start=whole(np.array([0.0, 1.0])), end=whole(np.array([9.0, 4.0])))
+    >>> starts = Schedule(job=log.job, start=to_us(np.array([0.0, 1.0])), end=to_us(np.array([9.0, 4.0])))
     >>> print(*validate(starts, log))
     oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
     """
@@ -332,10 +332,10 @@ def _number(word: str) -> float | None:
 def _from_swf(text: str, path: Path) -> Schedule:
     """Read all lines: start is submit plus wait, -1 is unknown in either."""
     table = _swf_table(text, path)
-    submit, wait, runtime = whole(table[:, 1]), table[:, 2], table[:, 3]
-    waits = whole(wait)
+    submit, wait, runtime = to_us(table[:, 1]), table[:, 2], table[:, 3]
+    waits = to_us(wait)
     start = np.where(wait == -1, NEVER, submit + waits)
-    end = np.where((wait == -1) | (runtime == -1), NEVER, start + whole(runtime))
+    end = np.where((wait == -1) | (runtime == -1), NEVER, start + to_us(runtime))
     allocated, requested = table[:, 4].astype(np.int64), table[:, 7].astype(np.int64)
     cores = np.where(allocated > 0, allocated, np.where(requested > 0, requested, UNKNOWN_CORES))
     cancelled = table[:, 10] == 5
@@ -457,7 +457,7 @@ def _count(text: str, path: Path, line: int, field: str) -> int:
 
 def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
     def times(name: str) -> IntArray | None:
-        return whole(np.array(values[name], dtype=float)) if name in values else None
+        return to_us(np.array(values[name], dtype=float)) if name in values else None
 
     def numbers(name: str) -> IntArray | None:
         return np.array(values[name], dtype=np.int64) if name in values else None

@@ -44,8 +44,8 @@ def choices_compared(jobs: int = 600, *, skipped: int = 0) -> Compared:
     for sigma in (0.0, 1.0, 2.0):
         asked = rng.integers(1, _CORES + 1, jobs)
         log = Workload.from_columns(submit=np.arange(jobs), runtime=rng.integers(60, _LONGEST, jobs), cores=asked)
-        molded = MoldableJobs(range_factor=float(rng.integers(1, 4)), sigma=sigma, cores=_CORES).apply(log)
-        shapes = Shapes(Requests(molded), Greedy(choices="all"), _CORES)
+        moldable_schedule = MoldableJobs(range_factor=float(rng.integers(1, 4)), sigma=sigma, cores=_CORES).apply(log)
+        shapes = Shapes(Requests(moldable_schedule), Greedy(choices="all"), _CORES)
         for row in np.flatnonzero(shapes.table[FALLS]).tolist():
             times, free = _profile(rng)
             low = int(shapes.table[LEAST, row])

@@ -22,7 +22,7 @@ from gridsim.model.demand import Demands, WordSets
 from gridsim.model.site import LABELS
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
-from gridsim.workload.formats.task_demands import told
+from gridsim.workload.formats.task_demands import demand_facts
 from gridsim.workload.transform.slice import Slice
 
 SHORTEST_KEY = 16
@@ -131,7 +131,7 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
     demands = None if workload.demands is None else _demands(key, workload.demands)
     provenance = _provenance(workload.provenance, shift)
     if demands is not None and "demands" in workload.provenance:
-        provenance["demands"] = told(demands)
+        provenance["demands"] = demand_facts(demands)
     return replace(
         workload,
         demands=demands,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.campaign.comparisons import Alike
+from gridsim.campaign.comparisons import Replications
 from gridsim.campaign.run import run_campaign
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs
@@ -40,7 +40,7 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def ran(recipe: Path, folder: Path, **asked: Any) -> tuple[Sweep, Store]:
-    sweep, store = Sweep.from_toml(recipe, alike=Alike(**asked)), Store(folder)
+    sweep, store = Sweep.from_toml(recipe, replications=Replications(**asked)), Store(folder)
     run_campaign(sweep, folder)
     return sweep, store
 
@@ -73,7 +73,7 @@ def test_replicas_are_those_that_compare_makes(
 def test_what_is_finished_of_the_plain_campaign_is_kept(recipe: Path, tmp_path: Path) -> None:
     plain, store = ran(recipe, tmp_path / "out")
     before = {one.key for one in plain.scenarios()}
-    sweep = Sweep.from_toml(recipe, alike=Alike(shake=2, flurries="both"))
+    sweep = Sweep.from_toml(recipe, replications=Replications(shake=2, flurries="both"))
     sweep.belongs(store)
     kept = {one.key for one in sweep.scenarios() if one.factors["shaken"] == 0 and one.factors["flurries"] == "keep"}
     assert kept == before
@@ -113,7 +113,7 @@ def test_as_a_user_types_it(recipe: Path, tmp_path: Path, capsys: pytest.Capture
 
 
 def test_floods_are_dropped_before_anything_else(recipe: Path) -> None:
-    sweep = Sweep.from_toml(recipe, alike=Alike(flurries="drop", resample=2, resample_load=1.5))
+    sweep = Sweep.from_toml(recipe, replications=Replications(flurries="drop", resample=2, resample_load=1.5))
     transforms = [one.recipe["workload"]["transforms"] for one in sweep.scenarios() if one.factors["redrawn"] == 2]
     assert transforms == [["without-flurries", "resample?load=1.5&replica=2"]] * 2
 
@@ -129,10 +129,10 @@ def test_floods_are_dropped_before_anything_else(recipe: Path) -> None:
 )
 def test_what_is_wrong_is_told(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        Alike(**asked)
+        Replications(**asked)
 
 
 def test_a_factor_of_that_name_is_refused(recipe: Path) -> None:
     recipe.write_text(ONE.replace("load=0.9", "load={shaken}") + "shaken = [1, 2]\n")
     with pytest.raises(InputError, match=r"factors.shaken': is already a factor of the recipe"):
-        Sweep.from_toml(recipe, alike=Alike(shake=2))
+        Sweep.from_toml(recipe, replications=Replications(shake=2))

@@ -58,7 +58,7 @@ def test_an_interruption_discards_no_result_of_an_earlier_version(
             Store(store.folder).adopt(Shard())
     later = Store(store.folder)
     assert later.adopt(Shard()) == len(files)
-    assert [file for file in files if later.is_whole(file)] == files
+    assert [file for file in files if later.is_intact(file)] == files
 
 
 def test_two_shards_accept_the_results_of_an_earlier_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_two_shards_accept_the_results_of_an_earlier_version(store: Store, monke
     own = Store(store.folder)
     assert (own.adopt(Shard(1, 2)), found) == (len(files), [len(files)])
     for each in (own, other, Store(store.folder)):
-        assert [file for file in files if each.is_whole(file)] == files
+        assert [file for file in files if each.is_intact(file)] == files
         assert each.adopt(Shard(1, 2)) == 0
 
 

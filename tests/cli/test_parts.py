@@ -216,7 +216,7 @@ def test_a_metric_in_a_plain_file_is_in_the_table_the_numbers_and_the_page(
     assert "Share of the jobs that waited longer than" in page
     assert ">long waits (limit=8)</th>" in page
     told = json.loads((out / "run.json").read_text())
-    assert told["asked"] == ["long_waits(limit=8)", "long_waits"]
+    assert told["measures"] == ["long_waits(limit=8)", "long_waits"]
     assert [plugin["file"] for plugin in told["plugins"]] == ["own.py"]
 
 

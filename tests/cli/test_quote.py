@@ -15,7 +15,7 @@ from gridsim.cli import main
 from gridsim.cli.arguments import duration, instant
 from gridsim.errors import InputError
 from gridsim.model.dates import calendar_of
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.questions.quote import busiest_moment
 from gridsim.record import Record, Status
 from gridsim.report.quotation import Quotation, sentences
@@ -47,8 +47,8 @@ def log(tmp_path: Path) -> Path:
 
 def with_job(workload: gs.Workload, at: float, cores: int, walltime: float, deadline: float | None) -> gs.Workload:
     """The whole log with one additional job, behind the others of its instant; its number is 0."""
-    more = {"job": 0, "submit": whole(at), "runtime": whole(walltime), "estimate": whole(walltime), "cores": cores}
-    more["deadline"] = NEVER if deadline is None else whole(deadline)
+    more = {"job": 0, "submit": to_us(at), "runtime": to_us(walltime), "estimate": to_us(walltime), "cores": cores}
+    more["deadline"] = NEVER if deadline is None else to_us(deadline)
     columns: dict[str, Any] = {name: np.append(getattr(workload, name), value) for name, value in more.items()}
     joined = replace(workload, **columns, labels={}, logged={})
     return joined.select(np.argsort(joined.submit, kind="stable"))
@@ -73,7 +73,7 @@ def test_a_job_that_asks_for_the_quoted_deadline_is_taken_in_and_ends_by_it(
     assert record.status[row] == Status.completed
     assert record.end[row] <= answer.guaranteed
     assert record.promises is not None
-    assert record.promises.granted_us[row] == whole(answer.guaranteed)
+    assert record.promises.granted_us[row] == to_us(answer.guaranteed)
 
 
 @pytest.mark.parametrize("at", MOMENTS)
@@ -173,7 +173,7 @@ def test_at_the_last_event_of_the_log_the_machine_is_idle_and_later_it_is_not_kn
 
 
 def test_jobs_of_later_instants_change_no_answer(site: gs.Workload) -> None:
-    known = site.select(site.submit <= whole(93_600))
+    known = site.select(site.submit <= to_us(93_600))
     for workload in (site, known):
         found = gs.quote(workload, at=93_600, cores=48, walltime=7200, policies=["qops"]).to_dict()
         assert found == gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["qops"]).to_dict()

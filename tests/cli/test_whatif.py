@@ -90,7 +90,7 @@ def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
     page = (tmp_path / "whatif.html").read_text()
     assert page.count("<svg") == 2
     assert "Not validated: name the site" in page
-    trust = json.loads((tmp_path / "whatif.json").read_text())["trust"]
+    trust = json.loads((tmp_path / "whatif.json").read_text())["validation"]
     assert trust["numbers"]["jobs"] == 272
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.decimal_numbers import exact, rounded, whole_seconds
+from gridsim.model.decimal_numbers import exact, rounded, rounded_seconds
 from gridsim.model.time import MICROSECOND, NEVER
 
 
@@ -29,10 +29,10 @@ def test_halves_are_rounded_up() -> None:
 
 def test_times_are_whole_seconds_from_one_on_without_rounding_twice() -> None:
     column = np.array([0.4, 1.4999, 2.5, 100]) * MICROSECOND
-    assert (whole_seconds(column.astype(np.int64), Fraction(1)) // MICROSECOND).tolist() == [1, 1, 3, 100]
+    assert (rounded_seconds(column.astype(np.int64), Fraction(1)) // MICROSECOND).tolist() == [1, 1, 3, 100]
 
 
 def test_times_of_three_centuries_do_not_overflow() -> None:
     factor = Fraction(1_234_567, MICROSECOND)
-    found = int(whole_seconds(np.array([NEVER // 4]), factor)[0])
+    found = int(rounded_seconds(np.array([NEVER // 4]), factor)[0])
     assert found == rounded(NEVER // 4 * factor / MICROSECOND) * MICROSECOND

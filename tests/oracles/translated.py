@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.model.platform import Platform
 from gridsim.model.random_streams import stream
 from gridsim.model.shares import ShareTree
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy import dag_ordering
 from gridsim.policy.admission.conservative import Conservative
@@ -87,7 +87,7 @@ def deadlines_compared(record: Record, workload: Workload, policy: str, cores: i
     if given.get("heuristic") == "fifo":
         given["heuristic"] = "fcfs"
     shared = {key: value for key, value in options.items() if value is not None}
-    how: dict[str, Any] = {"overrun": shared.get("overrun", "kill"), "tick": whole(shared.get("tick", 1.0))}
+    how: dict[str, Any] = {"overrun": shared.get("overrun", "kill"), "tick": to_us(shared.get("tick", 1.0))}
     how["compress_by"] = None if order is None else ORDERS[order]
     jobs = jobs_of(workload)
     search, terms = terms_of(name, given)
@@ -186,7 +186,7 @@ def of_list(scheduler: Any, workload: Workload, options: dict[str, Any]) -> dict
     predictions.n = predictor.n if isinstance(predictor, Recent) else 2
     predictions.alpha = predictor.alpha if isinstance(predictor, Average) else 0.5
     predictions.cap = not isinstance(corrector, Double) or corrector.cap
-    predictions.tick = whole(options.get("tick", 1.0))
+    predictions.tick = to_us(options.get("tick", 1.0))
     draws = _draws(options)
     given = {"by": by, "rule": rule, "predictions": predictions, "behind": None if in_queue else ranks, "draws": draws}
     afresh = isinstance(scheduler.ordering, dag_ordering.ProjectedSlrStarvationFree)
@@ -238,7 +238,7 @@ def grid_compared(record: Record, workload: Workload, platform: Platform, policy
         lambda k: given | {"draws": draws[k] if draws else _draws(options, "cluster", k)} | shared,
         split=options.get("split", "task"),
         overrun=options.get("overrun", "kill"),
-        tick=whole(options.get("tick", 1.0)),
+        tick=to_us(options.get("tick", 1.0)),
         together=getattr(ordering, "scope", "cluster") == "grid",
     )
     tree.play(options.get("instant", "batched"))
@@ -333,7 +333,7 @@ def _of_starts(workload: Workload, scheduler: MoldableBackfilling, cores: int, o
 
 
 def _molded(workload: Workload, jobs: Any, machine: Any, options: dict[str, Any]) -> Found:
-    machine.extend, machine.tick = options.get("overrun") == "extend", whole(options.get("tick", 1.0))
+    machine.extend, machine.tick = options.get("overrun") == "extend", to_us(options.get("tick", 1.0))
     play(machine, options.get("instant", "batched"), None)
     sizes = np.array([job.cores for job in jobs], dtype=np.int64)
     made = record_of(workload, jobs, machine)

@@ -144,7 +144,7 @@ def test_the_largest_disagreements_look_at_the_nodes_of_the_job() -> None:
     log = jobs(logged={"wait": np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])})
     found = calibrate(log, {"site": Slurm(site=SITE, boot=0.0)}, platform=SITE.platform())
     assert found.apart[0][0].job in (2, 3)
-    assert {waiting.room for _, waiting in found.apart} == {"nodes"}
+    assert {waiting.scope for _, waiting in found.apart} == {"nodes"}
     replays = [" ".join(lines) for lines in why(found)]
     assert "eligible" in replays[0]
     assert not any("there were enough" in replay for replay in replays)

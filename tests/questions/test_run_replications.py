@@ -30,7 +30,7 @@ def replicated(mine: list[float], theirs: list[float], original: tuple[float, fl
     [
         ([-1.0] * 19 + [1.0], (1.0, 2.0), "does not change", 19, 19),
         ([-1.0] * 18 + [1.0] * 2, (1.0, 2.0), "noise", 18, 18),
-        ([1.0] * 20, (1.0, 2.0), "turned round", 0, 0),
+        ([1.0] * 20, (1.0, 2.0), "reversed", 0, 0),
         ([0.0] * 20, (2.0, 2.0), "does not change", 0, 20),
         ([1.0] * 20, (2.0, 2.0), "noise", 0, 0),
         ([float("nan")] * 20, (1.0, 2.0), "noise", 0, 0),

@@ -123,7 +123,7 @@ def test_few_workloads_and_policies_without_pairs_are_said() -> None:
 
 
 def test_a_winner_that_loses_somewhere_is_found_out() -> None:
-    rng = stream(3, "tests", "reversed")
+    rng = stream(3, "tests", "turned round")
     gain = {0.7: -1.0, 0.9: -1.0, 1.1: 0.3}
     rows = [
         {"policy": policy, "seed": s, "load": load, "wait_mean": math.exp(5 + (policy == "b") * gain[load] + noise)}

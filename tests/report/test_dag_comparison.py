@@ -15,7 +15,7 @@ from gridsim.metrics.utilisation import busy_cores, mean_queue_length, queue_len
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.record import Record, TaskRecord
@@ -38,7 +38,7 @@ def figure_3() -> Record:
     tasks = Tasks.from_edges(counts=[2, 1, 1, 5], runtime=runtime, cores=1, edges=edges)
     begins = tasks.first[:-1]
     times = TaskRecord(
-        whole(ready), whole(start), whole(start + runtime), np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int16)
+        to_us(ready), to_us(start), to_us(start + runtime), np.zeros(9, dtype=np.int8), np.zeros(9, dtype=np.int16)
     )
     return Record(
         Workload.from_tasks(tasks, submit=[0, 0, 0, 0]),
@@ -48,7 +48,7 @@ def figure_3() -> Record:
         np.zeros(4, dtype=np.int16),
         3,
         tasks=times,
-        critical_path=whole(np.array([12, 2, 2, 6])),
+        critical_path=to_us(np.array([12, 2, 2, 6])),
     )
 
 

@@ -184,7 +184,7 @@ def test_captions_are_short_and_no_text_is_below_several_charts(tree: Tree, writ
 
 
 def test_the_answers_about_a_job_are_read_out_and_every_control_has_a_name(tree: Tree) -> None:
-    said = [one for one in tree.of("div") if one.attributes.get("class") == "said"]
+    said = [one for one in tree.of("div") if one.attributes.get("class") == "explanation"]
     assert [one.attributes.get("aria-live") for one in said] == ["polite"]
     for one in tree.of("input", "select"):
         assert "label" in one.within

@@ -25,4 +25,4 @@ def test_what_a_comparison_carries_is_told_below_the_answer(comparison: Comparis
     carrying = replace(comparison, replay=Replay("fcfs", replace(far, median=6.0)))
     text = page.render(carrying)
     assert text.index("Results</h2>") < text.index("Under fcfs, the most accurate") < text.index("Metrics</h2>")
-    assert carrying.to_dict()["trust"]["numbers"]["start_error_median"] == 6.0
+    assert carrying.to_dict()["validation"]["numbers"]["start_error_median"] == 6.0

@@ -186,9 +186,9 @@ def test_names_are_text_on_both_pages(log: gs.Workload, with_changes: Adding) ->
     found = whatif(log, changes_of(log, HERE, cores=[0.5]), platform=HERE, label=HOSTILE)
     alone = render(found, title=HOSTILE, command=HOSTILE)
     compared = compare(log, {HOSTILE: "easy"}, platform=HERE)
-    beside = page.render(with_changes(compared, {HOSTILE: policy("easy")}, HERE))
-    for text in (alone, beside):
+    attached = page.render(with_changes(compared, {HOSTILE: policy("easy")}, HERE))
+    for text in (alone, attached):
         assert "<img" not in text
         assert "&lt;/script&gt;" in text
     assert alone.count("</script>") == 0
-    assert beside.count("</script>") == 2
+    assert attached.count("</script>") == 2

@@ -144,8 +144,8 @@ def test_a_promise_that_an_overrun_broke_is_excused_where_overruns_are_allowed()
 
 def test_each_kind_is_found_by_itself_where_it_can_be_alone() -> None:
     alone = {"wrong-submit": {"wrong-wait"}, "wrong-wait": set(), "deadline-missed": set(), "wrong-status": set()}
-    for kind, beside in alone.items():
-        assert set(found(PLANTED[kind][0])) == {kind, *beside}
+    for kind, attached in alone.items():
+        assert set(found(PLANTED[kind][0])) == {kind, *attached}
 
 
 def test_cores_given_back_at_an_instant_can_be_used_at_it() -> None:

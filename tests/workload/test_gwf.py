@@ -17,7 +17,7 @@ from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.registry import names
 from gridsim.workload.formats.gwf import FIELDS, looks_like_gwf
-from gridsim.workload.formats.stream import head
+from gridsim.workload.formats.stream import first_bytes
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.formats.wfformat_writer import write_workflow
 from gridsim.workload.read import read_workload
@@ -289,7 +289,7 @@ def test_formats_are_told_apart(others, tmp_path, source):
             recognising = [
                 kind
                 for kind, reader in names("reader").items()
-                if hasattr(reader, "recognises") and reader.recognises(head(path))
+                if hasattr(reader, "recognises") and reader.recognises(first_bytes(path))
             ]
             assert recognising == [name], path
 

@@ -118,9 +118,9 @@ def test_random_copies_wait_for_nothing_and_copies_beside_their_originals_do_as_
     assert random.reactions is not None
     assert (random.reactions.batch[random.job > 3] == NONE).all()
     assert (random.reactions.before[random.job > 3] == NONE).all()
-    beside = Duplicate(load=2, arrival="same").apply(React().apply(log()), rng)
-    assert beside.reactions is not None
-    assert beside.reactions.batch[::2].tolist() == beside.reactions.batch[1::2].tolist()
+    attached = Duplicate(load=2, arrival="same").apply(React().apply(log()), rng)
+    assert attached.reactions is not None
+    assert attached.reactions.batch[::2].tolist() == attached.reactions.batch[1::2].tolist()
 
 
 schedules = st.lists(

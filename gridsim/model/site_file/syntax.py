@@ -229,7 +229,7 @@ def named(word: str) -> str | None:
     return plain + colon + rest if plain == GPUS and bool(colon) == bool(rest) else None
 
 
-def words(text: str) -> Iterator[tuple[str, str]]:
+def named_values(text: str) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a list."""
     for word in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = word.partition("=")
@@ -253,7 +253,7 @@ def weights(text: str) -> tuple[Weights, list[str]]:
     ((('cpu', 1.0), ('mem', 0.000244140625), ('gres/gpu', 2.0)), ['bb/cray'])
     """
     found, unknown = {}, []
-    for word, value in words(text):
+    for word, value in named_values(text):
         number = re.fullmatch(rf"([-+]?(?:\d+\.?\d*|\.\d+))([{_UNITS}]?)", value, re.IGNORECASE)
         if number is None:
             raise ValueError(value)
@@ -292,7 +292,7 @@ def limit(key: str, text: str, kind: str, found: dict[str, Any], ignored: Counte
     ValueError
         For an invalid amount.
     """
-    for word, value in words(text):
+    for word, value in named_values(text):
         name = named(word)
         if name is None:
             ignored[f"{key} {word}"] += 1

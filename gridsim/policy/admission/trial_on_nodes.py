@@ -224,9 +224,9 @@ def _all_in_time(order, last, known, jobs, lasting, floor, classes, sketch):  # 
     now, depth, start, end = last
     for job in order:
         c, duration = classes.of[rows[job]], NEVER if lasting else estimate[job]
-        at, beside = known[0, job], known[1, job]
-        untouched = depth > 0 and beside == depth - 1 and (at >= end or at + duration <= start)
-        if beside < 0 or not (untouched or can_place(floor, classes, sketch, c, at, at + duration)):
+        at, attached = known[0, job], known[1, job]
+        untouched = depth > 0 and attached == depth - 1 and (at >= end or at + duration <= start)
+        if attached < 0 or not (untouched or can_place(floor, classes, sketch, c, at, at + duration)):
             at = due[job] - estimate[job]
             if at < now or not can_place(floor, classes, sketch, c, at, at + duration):
                 at = first_place(floor, classes, sketch, now, rows[job], duration, NEVER, NEVER)

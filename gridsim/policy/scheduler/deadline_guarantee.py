@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError, not_modelled
 from gridsim.model.decimal_numbers import exact
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.policy.admission import decision
 from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.qops import QoPS
@@ -244,4 +244,4 @@ class Guaranteed(Planned):
     def _artificial_rule(self) -> tuple[int, int, int]:
         """Numerator and denominator of the relaxation, and the floor in whole microseconds."""
         factor = exact(self.relaxation, "relaxation")
-        return factor.numerator, factor.denominator, whole(self.artificial_floor)
+        return factor.numerator, factor.denominator, to_us(self.artificial_floor)

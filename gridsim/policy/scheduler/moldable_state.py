@@ -314,7 +314,9 @@ class MoldableState:
             order[: len(found)] = found
 
         moves = self.table[STARTING : CORES + 1]
-        return Passes("molded", (order, self._queue, self.machine.columns, moves, self.meta), ask if asks else None)
+        return Passes(
+            "moldable_loop", (order, self._queue, self.machine.columns, moves, self.meta), ask if asks else None
+        )
 
     def _in_order(self, now: int) -> IntArray:
         """Return the waiting requests in queue order."""

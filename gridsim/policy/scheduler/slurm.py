@@ -328,7 +328,7 @@ class Slurm:
         self._timing, self._repeats = Timing(site.scheduling, self._boot), PreemptionCounter(requests.number)
         entries = len(self._entries.request)
         self._diary, self._last = Diary(len(requests), entries), dict.fromkeys(("quick", "backfill"), -NEVER)
-        self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
+        self._eligible_cores: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
         stillness = IdleTime(site, self._reservations)
         others = (self._priorities, self._intake, self._bookings, self._timing, self._diary, stillness)
@@ -425,7 +425,7 @@ class Slurm:
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         parts = (self._demands, self._machine, self._reservations, self._trial)
-        self._reach[quote.request] = eligible_cores(entries, now, *parts)
+        self._eligible_cores[quote.request] = eligible_cores(entries, now, *parts)
         self._refused.pop(quote.request, None)
         self._priorities.submitted(quote.request, now)
         self._pending.add(quote.request, quote.entries, now)
@@ -690,9 +690,9 @@ class Slurm:
         groups = self._demands["group"].tolist()
         entries = ((row, *self._entries.further.get(row, ())) for row in range(len(self._requests)))
         pool = pools_of(self._machine.member, [tuple(groups[entry] for entry in each) for each in entries])
-        reach, free = self._reach.T.copy()
+        eligible, free = self._eligible_cores.T.copy()
         why_not = {row: why for row, (why, _) in self._refused.items()}
-        return Reasons(words, job, word, since, until, reach, free, pool, why_not)
+        return Reasons(words, job, word, since, until, eligible, free, pool, why_not)
 
     def requested(self) -> Requested:
         """Return the demand of each request, in its present or last partition. Memory is the allocated amount."""

@@ -60,7 +60,7 @@ class Demand(NamedTuple):
         Resource and its type *kind*; empty for all types.
     capacity : float
         Capacity of the machine; NaN if unknown.
-    asked : float
+    requested : float
         Total request of all jobs, including those that never ran.
     ran, unwaited : Usage or None
         Usage as recorded, and usage if no job waited; None if no starts are known.
@@ -71,7 +71,7 @@ class Demand(NamedTuple):
     resource: str
     kind: str
     capacity: float
-    asked: float
+    requested: float
     ran: Usage | None
     unwaited: Usage | None
     rows: tuple[float, float]
@@ -188,14 +188,14 @@ class _First:
         self._rows = 0
         self.seen: Seen | None = None
         self.span = dict.fromkeys(_VIEWS, (np.inf, -np.inf))
-        self.asked: dict[_Key, float] = {}
+        self.requested: dict[_Key, float] = {}
         self.areas: dict[str, dict[_Key, float]] = {view: {} for view in _VIEWS}
         self._counts = {"early": 0, "limits": 0, "over": 0, "zero": 0}
         self._infeasible: dict[tuple[str, str], Infeasible] = {}
 
     def add(self, block: Block) -> None:
         for key, amount in _parts(block):
-            self.asked[key] = self.asked.get(key, 0.0) + float(amount.sum())
+            self.requested[key] = self.requested.get(key, 0.0) + float(amount.sum())
         self._check(block)
         block = _of_those_that_ran(block)
         self._count(block)
@@ -310,7 +310,7 @@ class _Second:
         uses = self._steps(machine) if self._exact else self._means(machine)
         if self._exact:
             found.median = float(np.median(np.concatenate([block.runtime for block in self._blocks])))
-        for key, asked in sorted(self._first.asked.items(), key=_order):
+        for key, asked in sorted(self._first.requested.items(), key=_order):
             areas = (self._first.areas["ran"].get(key, 0.0), self._first.areas["unwaited"].get(key, 0.0))
             ran, unwaited = uses["ran"].get(key), uses["unwaited"].get(key)
             found.demands.append(Demand(*key, _capacity(machine, key), asked, ran, unwaited, areas))

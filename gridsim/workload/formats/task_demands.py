@@ -110,7 +110,7 @@ def _tasks_of(
     return np.maximum(count, 1)
 
 
-def told(demands: Demands, **more: Any) -> dict[str, Any]:
+def demand_facts(demands: Demands, **more: Any) -> dict[str, Any]:
     """Return the facts on demands for `run.json`: the resources, and further values of the reader."""
     names = [*demands.each, *(["gpu"] if demands.gpu.any() else []), *demands.pools]
     return {"resources": names, **{name: value for name, value in more.items() if value}}

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gridsim.model.site import Site
-from gridsim.model.time import NEVER, has_second_resolution, whole
+from gridsim.model.time import NEVER, has_second_resolution, to_us
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from tests.oracles.slurm.entries import Job, jobs_of
@@ -202,8 +202,8 @@ def schedule(
     """
     jobs = jobs_of(workload, site)
     half_a_second_before = -SECOND // 2 if has_second_resolution(workload.submit) else 0
-    scheduler = Scheduler(jobs, site, half_a_second_before if boot is None else whole(boot))
-    world = World(workload, scheduler, list(jobs), overrun == "extend", whole(tick), site.cores)
+    scheduler = Scheduler(jobs, site, half_a_second_before if boot is None else to_us(boot))
+    world = World(workload, scheduler, list(jobs), overrun == "extend", to_us(tick), site.cores)
     world.play()
     assert not scheduler.inside, "every job starts"
     return Schedule(world.record(), sorted(world.runs, key=lambda run: (run.start, run.row)))

@@ -113,8 +113,8 @@ def test_without_logs_and_measured_profiles_a_model_and_the_stand_in_are_taken(t
     (tmp_path / "npb" / "npb-pi4-cluster.csv").touch()
     (tmp_path / "swf").mkdir()
     (tmp_path / "swf" / "SDSC-SP2-1998-4.2-cln.swf.gz").touch()
-    beside = MoldableCampaign().on(tmp_path / "swf")
-    assert (beside.logs, beside.profiles) == (("sdsc",), MoldableCampaign().profiles)
+    attached = MoldableCampaign().on(tmp_path / "swf")
+    assert (attached.logs, attached.profiles) == (("sdsc",), MoldableCampaign().profiles)
 
 
 def test_a_base_load_is_what_is_offered_at_load_factor_100(replicate: Replicate) -> None:

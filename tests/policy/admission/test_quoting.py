@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, whole
+from gridsim.model.time import MICROSECOND, NEVER, to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.admission.quoting import (
     Guarantee,
@@ -30,7 +30,7 @@ SECOND = MICROSECOND
 def at_five(policy: str, *, cores: int, walltime: float, estimates: tuple[float, ...] = (100, 40, 30)) -> Moment:
     """Return four cores at second 5: job 1 runs since 0 on three, and job 2 (four) and job 3 (two) wait."""
     workload = Workload.from_columns(submit=[0, 1, 2], runtime=estimates, cores=[3, 4, 2])
-    return state_at(workload, Platform.single(4), policy, whole(5), cores=cores, estimate=whole(walltime))
+    return state_at(workload, Platform.single(4), policy, to_us(5), cores=cores, estimate=to_us(walltime))
 
 
 def accepting(*, from_second: int, refusing: tuple[int, ...] = ()) -> tuple[list[int], object]:
@@ -126,7 +126,7 @@ def test_asking_changes_nothing() -> None:
     scheduler = moment.cluster.scheduler
     before = scheduler.plan.starts()  # type: ignore[attr-defined]
     earliest_guarantee(scheduler, moment.job, moment.now)
-    asking(killing(scheduler), moment.job, moment.now)(whole(25))
+    asking(killing(scheduler), moment.job, moment.now)(to_us(25))
     assert scheduler.plan.starts() == before  # type: ignore[attr-defined]
     assert scheduler.plan.requests.deadline[moment.job] == NEVER  # type: ignore[attr-defined]
 
@@ -134,17 +134,17 @@ def test_asking_changes_nothing() -> None:
 def test_a_tighter_deadline_kills_the_job_with_the_least_to_lose() -> None:
     moment = at_five("qops", cores=4, walltime=20)
     scheduler = moment.cluster.scheduler
-    assert asking(scheduler, moment.job, moment.now)(whole(25)) is None
-    offer = asking(killing(scheduler), moment.job, moment.now)(whole(25))
+    assert asking(scheduler, moment.job, moment.now)(to_us(25)) is None
+    offer = asking(killing(scheduler), moment.job, moment.now)(to_us(25))
     assert offer is not None
-    assert (offer.kills, offer.start, offer.granted) == ((0,), whole(5), whole(25))
-    assert lost_work(scheduler.plan, offer, moment.now) == 3 * whole(5)  # type: ignore[attr-defined]
+    assert (offer.kills, offer.start, offer.granted) == ((0,), to_us(5), to_us(25))
+    assert lost_work(scheduler.plan, offer, moment.now) == 3 * to_us(5)  # type: ignore[attr-defined]
 
 
 def test_waiting_behind_all_promises_is_no_promise() -> None:
     policy = "qops?unadmitted=best-effort&artificial_fallback=reject&artificial_floor=0&relaxation=1"
     moment = at_five(policy, cores=4, walltime=20)
-    assert asking(moment.cluster.scheduler, moment.job, moment.now)(whole(25)) is None
+    assert asking(moment.cluster.scheduler, moment.job, moment.now)(to_us(25)) is None
 
 
 def test_an_offer_that_moves_nobody_disturbs_nobody() -> None:
@@ -166,6 +166,6 @@ def test_a_moment_knows_who_runs_and_who_waits() -> None:
 
 def test_jobs_go_on_as_estimated_but_have_ended_when_they_ended() -> None:
     workload = Workload.from_columns(submit=[0, 1, 9], runtime=[2, 10, 5], estimate=[50, 60, 70], cores=[4, 4, 1])
-    moment = state_at(workload, Platform.single(4), "easy", whole(5), cores=2, estimate=whole(20))
+    moment = state_at(workload, Platform.single(4), "easy", to_us(5), cores=2, estimate=to_us(20))
     assert moment.workload.job.tolist() == [1, 2, 3]  # the last is the quoted request; later requests are not known
     np.testing.assert_array_equal(moment.as_estimated().runtime // SECOND, [2, 60, 20])

@@ -28,7 +28,7 @@ def searched(rule: object, jobs: int = 60) -> NodeSearch:
     assert cluster.capacity is not None
     view = ClusterView(cluster.cores, requests, demands=DemandClasses(cluster.capacity, Demands.plain_cores(tasks)))
     laid = PlacementLog(holdings_of(view, rule, np.random.default_rng(1)))
-    plan = Plan(requests, cluster.cores, laid=laid)
+    plan = Plan(requests, cluster.cores, placement_log=laid)
     for row in range(jobs - 1):
         plan.reserve(row, plan.earliest(row, 0))
     return plan.search(jobs - 1, NEVER, 0)

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from gridsim.model.platform import Platform
 from gridsim.model.random_streams import stream
-from gridsim.model.time import whole
+from gridsim.model.time import to_us
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Decision, Start
 from gridsim.policy.queue import ClusterView, Requests
@@ -124,9 +124,9 @@ def test_the_promises_can_be_looked_at() -> None:
         quote = scheduler.quote(request, 0)
         assert quote is not None
         scheduler.commit(quote, 0)
-    assert scheduler.plan.starts() == {0: 0, 1: whole(10.0), 2: 0}
+    assert scheduler.plan.starts() == {0: 0, 1: to_us(10.0), 2: 0}
     assert scheduler.plan.order().tolist() == [0, 2, 1]
-    assert scheduler.dispatch(0) == Decision([Start(0), Start(2)], wake=whole(10.0))
+    assert scheduler.dispatch(0) == Decision([Start(0), Start(2)], wake=to_us(10.0))
 
 
 def test_an_unknown_order_of_compression_is_refused() -> None:

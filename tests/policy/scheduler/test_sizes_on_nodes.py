@@ -47,7 +47,7 @@ def simulate(workload: Workload, policy: str, platform: Platform, **options: Any
     return gs.simulate(workload, platform=platform, policy=policy, **options).record
 
 
-def molded(workload: Workload, rng: np.random.Generator, *, named: bool = False) -> Workload:
+def moldable_schedule(workload: Workload, rng: np.random.Generator, *, named: bool = False) -> Workload:
     """Return the jobs with ranges around their requests and two speedup laws; some list their permitted sizes."""
     n, cores = len(workload), workload.cores
     low = np.maximum(1, cores - rng.integers(0, 3, n))
@@ -71,7 +71,7 @@ def told(record: Record) -> list[Any]:
 @given(workload=workloads(cores=CORES, deadlines=True, largest=12), seed=st.integers(0, 99), named=st.booleans())
 def test_one_node_of_all_cores_is_the_pool(policy: str, workload: Workload, seed: int, named: bool) -> None:
     rng = np.random.default_rng([53, seed])
-    jobs = molded(workload, rng, named=named)
+    jobs = moldable_schedule(workload, rng, named=named)
     node = Platform.of_nodes([NodeGroup(group="n", capacity={"cores": CORES, "memory": 999})])
     asked = [Demand(tasks=cores, each={"cores": 1, "memory": 3}) for cores in jobs.cores.tolist()]
     pool = simulate(jobs, policy, Platform.single(CORES))
@@ -119,7 +119,7 @@ def test_sizes_are_whole_tasks_at_places_that_there_are(policy: str) -> None:
         drawn = [job for job in draw_jobs(rng, machine, 12) if asked_of(job.demand).total("cores")]
         platform, workload = platform_of(machine), workload_of(drawn)
         slack = rng.choice((0, 2, 5, 13), len(workload)) * 10**6
-        jobs = molded(replace(workload, deadline=workload.submit + workload.estimate + slack), rng)
+        jobs = moldable_schedule(replace(workload, deadline=workload.submit + workload.estimate + slack), rng)
         record = simulate(jobs, policy, platform, overrun="extend" if number % 2 else "kill")
         assert violations(record, platform=platform, overrun="extend" if number % 2 else "kill") == []
         demands, held = jobs.demands, record.allocations

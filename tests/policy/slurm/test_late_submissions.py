@@ -86,7 +86,7 @@ def told(record: Record) -> list[Any]:
     assert placed is not None
     assert reasons is not None
     found: list[Any] = [record.status, record.start_us, record.end_us, record.workload.submit]
-    found += [getattr(reasons, name) for name in ("job", "since_us", "until_us", "reach", "free", "pool")]
+    found += [getattr(reasons, name) for name in ("job", "since_us", "until_us", "eligible", "free", "pool")]
     words = [reasons.words[word] for word in reasons.word.tolist()]
     return [*(column.tolist() for column in found), words, dict(reasons.refused), cut(record.promises), rows_of(placed)]
 

@@ -71,7 +71,7 @@ def test_room_in_another_partition_is_none() -> None:
     record, _ = run(site, submit=[0, 1], runtime=[50, 50], cores=[8, 4], partition=["long", "long"])
     assert told(record) == {1: [("Resources", 1, 50)]}
     reasons = reasons_of(record)
-    assert reasons.reach.tolist() == [8, 8]
+    assert reasons.eligible.tolist() == [8, 8]
     assert reasons.free.tolist() == [8, 0]
 
 
@@ -133,7 +133,7 @@ def test_what_lacks_memory_gpus_or_a_feature_is_no_room() -> None:
     site = Site(kinds, (SitePartition("batch", ("n1", "n2")),), "batch", scheduling=QUICK, memory=True)
     columns: dict[str, Any] = {"submit": [0, 1, 2], "runtime": [50, 50, 50], "cores": [1, 1, 1]}
     record, _ = run(site, **columns, memory_mb=[900, 200, 900], gpus=[2, 2, -1], constraint=["fast", "", ""])
-    assert reasons_of(record).reach.tolist() == [4, 4, 8]
+    assert reasons_of(record).eligible.tolist() == [4, 4, 8]
     assert reasons_of(record).free.tolist() == [4, 0, 4]
     assert record.start.tolist() == [0, 50, 2]
 
@@ -183,7 +183,7 @@ def test_nodes_that_are_kept_for_a_reservation_are_not_available() -> None:
     record, _ = run(site, submit=[0], runtime=[50], cores=[4])
     assert record.start.tolist() == [60]
     assert told(record) == {0: [("ReqNodeNotAvail", 0, 60)]}
-    assert reasons_of(record).reach.tolist() == [4]
+    assert reasons_of(record).eligible.tolist() == [4]
     assert reasons_of(record).free.tolist() == [0]
 
 
@@ -193,7 +193,7 @@ def test_a_job_waits_for_the_reservation_that_it_asks_for() -> None:
     record, _ = run(site, submit=[0], runtime=[50], cores=[4], user=["ann"], reservation=["course"])
     assert record.start.tolist() == [30]
     assert told(record) == {0: [("Reservation", 0, 30)]}
-    assert reasons_of(record).reach.tolist() == [4]
+    assert reasons_of(record).eligible.tolist() == [4]
 
 
 def test_partitions_that_share_no_node_are_pools_of_their_own() -> None:
@@ -287,7 +287,7 @@ def test_reasons_of_some_jobs_keep_to_their_jobs() -> None:
     record, _ = run(site, submit=[0, 1, 2, 3], runtime=[100, 10, 200, 9], cores=[4, 8, 4, 1])
     part = record.select(np.array([3, 2]))
     assert told(part)[1] == told(record)[2]
-    assert reasons_of(part).reach.tolist() == [8, 8]
+    assert reasons_of(part).eligible.tolist() == [8, 8]
     assert told(record.select(slice(0, 1))) == {}
 
 

@@ -27,7 +27,7 @@ def racks(*features: str, cores: int = 4) -> tuple[Node, ...]:
 def why(record: Record, row: int) -> tuple[str, object]:
     assert record.reasons is not None
     found = record.reasons.refused[row]
-    return found.reason, found.asked
+    return found.reason, found.requested
 
 
 def held(site: Site, **columns: Any) -> list[dict[str, int]]:

@@ -84,7 +84,7 @@ def test_bins_have_the_means_of_the_steps(
     assert exact["conserved"]
     assert binned["conserved"]
     assert any("2,048 equal intervals" in sentence for sentence in binned["verdict"])
-    assert exact["limits"] == binned["limits"] == {"told": 4000, "over": exact["limits"]["over"]}
+    assert exact["limits"] == binned["limits"] == {"given": 4000, "over": exact["limits"]["over"]}
     assert exact["limits"]["over"] > 3900
 
 
@@ -108,7 +108,7 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
     assert {output.split(":")[0] for output in found["damaged"]} == {"row 41", "row 42"}
     assert found["start_before_submit"] == 1
     assert found["job_names"] == {"names": 1, "rows": 2, "overlaps": 1}
-    assert found["limits"] == {"told": 1, "over": 1}
+    assert found["limits"] == {"given": 1, "over": 1}
     assert found["infeasible"] == [{"resource": "gpus", "of": "machine", "jobs": 1, "most": 9.0, "capacity": 3.0}]
     assert "1 job requests more GPUs than the machine has: up to 9 of 3." in found["verdict"]
     assert "overlaps" in found["findings"]
@@ -239,10 +239,10 @@ def test_a_packing_problem_is_no_log_of_a_busy_machine(
     assert (found["rows"]["read"], found["rows"]["kept"], found["rows"]["left_out"]["never ran"]) == rows
     assert found["median_runtime"] == 616
     gpus = demand(found)
-    assert round(100 * gpus["asked"] / gpus["capacity"], 1) == 98.0
+    assert round(100 * gpus["requested"] / gpus["capacity"], 1) == 98.0
     if source == "openb":
         shares = [
-            round(100 * demand(found, it)["asked"] / demand(found, it)["capacity"], 1) for it in ("cores", "memory")
+            round(100 * demand(found, it)["requested"] / demand(found, it)["capacity"], 1) for it in ("cores", "memory")
         ]
         assert shares == [68.1, 49.6]
         assert round(gpus["ran"]["peak"], 1) == 65.6

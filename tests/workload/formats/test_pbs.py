@@ -18,8 +18,8 @@ from gridsim.model.platform import machine_cores
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs
-from gridsim.workload.formats.pbs_record import asked, duration, fields_of, got
-from gridsim.workload.formats.stream import head
+from gridsim.workload.formats.pbs_record import duration, fields_of, got, requested_cores
+from gridsim.workload.formats.stream import first_bytes
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.read import format_of, read_workload
@@ -159,7 +159,7 @@ def test_a_job_is_submitted_when_it_became_eligible(log, times, submit):
     ],
 )
 def test_cores_that_were_asked_for(text, cores):
-    assert asked(fields_of(text.encode())) == cores
+    assert requested_cores(fields_of(text.encode())) == cores
 
 
 @pytest.mark.parametrize(
@@ -464,7 +464,7 @@ def test_a_folder_without_files_is_refused(tmp_path):
 
 def test_the_format_is_told_from_what_stands_in_the_file(tmp_path):
     (tmp_path / "log").write_text("\ngarbage\n" + start() + "\n")
-    assert looks_like_pbs(head(tmp_path / "log"))
+    assert looks_like_pbs(first_bytes(tmp_path / "log"))
     eighteen = end(**{f"x{place}": place for place in range(3)})
     assert len(eighteen.split()) == 18
     (tmp_path / "eighteen").write_text(eighteen + "\n")
@@ -480,7 +480,7 @@ def test_logs_in_other_formats_are_not_taken_for_one_of_pbs(tmp_path, others, so
     else:
         paths = [*others("swf").glob("*.gz"), *others("gwf").glob("*.gwf")]
     assert len(paths) > 1
-    assert not any(looks_like_pbs(head(path)) for path in paths)
+    assert not any(looks_like_pbs(first_bytes(path)) for path in paths)
 
 
 def test_jobs_that_ended_are_kept_as_columns_only(tmp_path):

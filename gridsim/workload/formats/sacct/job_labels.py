@@ -57,7 +57,7 @@ def needs(
 
     allocated, requested = column("allocated"), column("requested")
     given = np.where(start == ABSENT, ABSENT, column("nodes"))  # the minimum number for a waiting job
-    whole = _whole(given, allocated, column("partition"))
+    whole = _uses_full_nodes(given, allocated, column("partition"))
     said = np.minimum(column("least_nodes"), np.maximum(requested, 1))  # Slurm reduces it to the number of tasks
     found = _nodes(column("asked_nodes"), given, whole, said)
     alone = (column("alone") > 0) | (
@@ -74,7 +74,7 @@ def needs(
         "cores_per_task": column("per_task"),
         "tasks_per_node": _tasks_per_node(column("per_node"), column("per_task"), given, allocated),
         "array": array,
-        "array_limit": _throttles(array, _said(columns), column("limited") > 0, start, end),
+        "array_limit": _array_limit(array, _throttles(columns), column("limited") > 0, start, end),
     }
     return {name: values for name, values in found.items() if (values != UNKNOWN).any()}
 
@@ -88,7 +88,7 @@ def _gpus(column: Callable[[str], IntArray], given: IntArray, cores: IntArray) -
     return np.where(column("node_gpus") > 0, column("node_gpus"), found)
 
 
-def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
+def _uses_full_nodes(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
     """Return whether jobs had the largest number of cores per node of all jobs in their partition."""
     each = np.where((nodes > 0) & (cores > 0), cores / np.maximum(nodes, 1), 0.0)
     most = np.zeros(int(partition.max(initial=0)) + 2)
@@ -127,7 +127,7 @@ def _memory(
     }
 
 
-def _said(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
+def _throttles(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
     """Return the arrays with a throttle in any row, including waiting tasks, in order; and the throttles."""
     if "throttle" not in columns or "base" not in columns:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -138,7 +138,7 @@ def _said(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
     return arrays, limits
 
 
-def _throttles(
+def _array_limit(
     array: IntArray, said: tuple[IntArray, IntArray], limited: BoolArray, start: IntArray, end: IntArray
 ) -> IntArray:
     """Return the number of tasks of each job's array that may run at one time."""

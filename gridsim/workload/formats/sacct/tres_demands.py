@@ -14,7 +14,7 @@ from gridsim.model.site.tres import licences_requested
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct.values import tres
-from gridsim.workload.formats.task_demands import demands_of, told
+from gridsim.workload.formats.task_demands import demand_facts, demands_of
 
 _TELLING = (
     *("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task"),
@@ -92,7 +92,7 @@ def demands(
         features=features,
     )
     by_name = int(np.count_nonzero((label("nodelist") >= 0) | (label("exclude") >= 0)))
-    return found, told(found, constraints_not_held=odd, nodes_by_name_not_held=by_name)
+    return found, demand_facts(found, constraints_not_held=odd, nodes_by_name_not_held=by_name)
 
 
 def named(

@@ -91,12 +91,12 @@ def bars_of(name: str, panel: Panel, stored: StoredRows) -> list[Bars]:
     found = stored.values(panel.y, panel.where, panel.lines, panel.along)
     others = {**panel.where, "scheme": panel.against}
     by = () if panel.lines == "scheme" else (panel.lines,)
-    beside = stored.values(panel.y, others, *by, panel.along)
+    attached = stored.values(panel.y, others, *by, panel.along)
     bars = []
     for value in panel.values:
         changes = {}
         for group in panel.places or _GROUPS:
-            mine, theirs = found.get((value, group), {}), beside.get((value, group) if by else (group,), {})
+            mine, theirs = found.get((value, group), {}), attached.get((value, group) if by else (group,), {})
             both = sorted(mine.keys() & theirs.keys())
             if both:
                 changes[group] = change(*(np.array([run[window] for window in both]) for run in (mine, theirs)))
