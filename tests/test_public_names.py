@@ -22,7 +22,7 @@ def test_every_public_name_is_there_and_has_a_docstring(name: str) -> None:
     assert getattr(gridsim, name).__doc__
 
 
-def test_public_names_are_listed_before_they_are_asked_for() -> None:
+def test_public_names_are_listed_before_they_are_requested() -> None:
     assert set(gridsim.__all__) <= set(dir(gridsim))
 
 

@@ -235,7 +235,7 @@ def test_a_loaded_machine_of_jobs_of_several_sizes(policy: str, how: tuple[str, 
 
 
 @pytest.mark.parametrize("ordering", ["wfp3", "p-slr", "sjf", "random"])
-def test_who_is_drawn_behind_the_protected_is_drawn_in_the_order_of_the_queue(ordering: str) -> None:
+def test_a_job_that_is_drawn_behind_the_protected_is_drawn_in_the_order_of_the_queue(ordering: str) -> None:
     rng, jobs = np.random.default_rng(3), 60
     runtime = rng.integers(1, 15, jobs)
     submit, estimate = np.sort(rng.integers(0, 60, jobs)), runtime + rng.integers(0, 9, jobs)

@@ -209,7 +209,7 @@ def test_a_machine_that_some_jobs_do_not_fit(algorithm: Algorithm, data: st.Data
 
 
 @pytest.mark.parametrize("algorithm", CHOOSING)
-def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm: Algorithm) -> None:
+def test_a_half_microsecond_is_rounded_equally_in_runtimes_and_estimates(algorithm: Algorithm) -> None:
     """On 8 cores the job takes 2.7890625 s; float products give a smaller or larger number."""
     ranges = Moldable.of([7], [8], [8], [Amdahl(0.1)])
     workload = Workload.from_columns(submit=[0], runtime=[3], cores=[7], moldable=ranges)
@@ -259,7 +259,7 @@ def times(workload: Workload, cores: IntArray, given: IntArray) -> IntArray:
 
 @pytest.mark.parametrize("algorithm", FAIR)
 @given(data=st.data(), workload=moldables())
-def test_nobody_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
+def test_no_job_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
     record, parameters = drawn(data, algorithm, workload)
     moldable, cores, rules = workload.moldable, record.given, Rules(**parameters)
     assert moldable is not None
@@ -289,7 +289,7 @@ def test_nobody_gets_more_than_its_fair_share(algorithm: Algorithm, data: st.Dat
 
 
 @given(data=st.data(), workload=moldables(least=6, most=14))
-def test_promises_leave_room_for_each_other_and_every_lane_is_used(data: st.DataObject, workload: Workload) -> None:
+def test_promises_leave_capacity_for_each_other_and_every_lane_is_used(data: st.DataObject, workload: Workload) -> None:
     rules = Rules(**data.draw(readings("aggressive-fair-share")))
     _, machine = machine_of(workload, CORES, "aggressive-fair-share", rules)
     assert isinstance(machine, AtStart)

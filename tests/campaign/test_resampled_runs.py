@@ -70,7 +70,7 @@ def test_replicas_are_those_that_compare_makes(
     assert "the results apply to it, not to others" in text
 
 
-def test_what_is_finished_of_the_plain_campaign_is_kept(recipe: Path, tmp_path: Path) -> None:
+def test_finished_runs_of_the_plain_campaign_are_kept(recipe: Path, tmp_path: Path) -> None:
     plain, store = ran(recipe, tmp_path / "out")
     before = {one.key for one in plain.scenarios()}
     sweep = Sweep.from_toml(recipe, replications=Replications(shake=2, flurries="both"))
@@ -83,7 +83,7 @@ def test_what_is_finished_of_the_plain_campaign_is_kept(recipe: Path, tmp_path: 
 
 
 @pytest.mark.long
-def test_replicas_of_several_workloads_are_no_witnesses_of_their_own(tmp_path: Path) -> None:
+def test_replicas_of_several_workloads_are_not_independent(tmp_path: Path) -> None:
     path = tmp_path / "seeds.toml"
     path.write_text(ONE + "seed = [1, 2, 3]\n")
     sweep, store = ran(path, tmp_path / "out", shake=4)
@@ -127,7 +127,7 @@ def test_floods_are_dropped_before_anything_else(recipe: Path) -> None:
         ({"resample_load": 1.5}, "also give --resample 20"),
     ],
 )
-def test_what_is_wrong_is_told(asked: dict[str, Any], told: str) -> None:
+def test_errors_are_reported(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Replications(**asked)
 

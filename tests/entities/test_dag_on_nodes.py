@@ -88,7 +88,7 @@ def one_by_one(jobs: Sequence[Job]) -> Workload:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_task_is_a_job_of_its_own(policy: str) -> None:
+def test_a_task_is_a_separate_job(policy: str) -> None:
     rng = np.random.default_rng([29, POLICIES.index(policy)])
     for number in range(12):
         machine = draw_machine(rng)

@@ -78,7 +78,7 @@ def test_a_piece_goes_whole_to_a_child_that_holds_all_of_it() -> None:
     assert (narrow.placed, wide.placed, other.placed) == ([], [[0, 1]], [])
 
 
-def test_the_balancer_is_asked_only_where_several_children_are_able() -> None:
+def test_the_balancer_is_queried_only_where_several_children_are_able() -> None:
     first, leaves = First(), [Leaf("A", 2), Leaf("A", 8), Leaf("A", 8)]
     one = router(*leaves, balancer=first)
     one.place(piece(("A", 4)))

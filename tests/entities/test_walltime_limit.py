@@ -47,7 +47,7 @@ def ran(workload: Workload, where: Site, limits: Any, **options: Any) -> Record:
 LONG = {"submit": [0, 1], "runtime": [10 * HOUR, HOUR], "estimate": [12 * HOUR, 2 * HOUR], "cores": [8, 8]}
 
 
-def test_a_job_above_the_limit_is_turned_away_clipped_or_split() -> None:
+def test_a_job_above_the_limit_is_rejected_clipped_or_split() -> None:
     where = site(4 * HOUR * SECOND)
     refused, clipped, split = (ran(jobs(**LONG), where, how) for how in ("refuse", "clip", "split"))
     assert refused.status.tolist() == [Status.unadmitted, Status.completed]
@@ -90,13 +90,13 @@ def test_a_job_within_the_limit_is_as_it_was_and_without_a_limit_nothing_changes
         assert same.start_us.tolist() == ran(jobs(**LONG), site(), "refuse").start_us.tolist()
 
 
-def test_a_job_that_outlives_what_it_asked_for_is_killed_in_its_last_piece() -> None:
+def test_a_job_that_exceeds_what_it_requested_is_killed_in_its_last_piece() -> None:
     workload = jobs(submit=[0], runtime=[10 * HOUR], estimate=[5 * HOUR], cores=[1])
     found = ran(workload, site(2 * HOUR * SECOND), "split")
     assert (found.status[0], found.held[0]) == (Status.killed_walltime, 5 * HOUR)
 
 
-def test_who_depends_on_a_job_waits_for_its_last_piece() -> None:
+def test_a_job_that_depends_on_a_job_waits_for_its_last_piece() -> None:
     workload = jobs(submit=[0, 1], runtime=[10 * HOUR, 60], cores=[1, 1], job=[5, 6], after=[-1, 5])
     found = ran(workload, site(4 * HOUR * SECOND), "split")
     assert found.start_us[1] >= found.end_us[0]
@@ -192,7 +192,7 @@ def test_pieces_are_no_longer_than_the_limit_and_make_the_whole_job(data: st.Dat
 
 
 @pytest.mark.parametrize("limits", ["clip", "split"])
-def test_what_is_simulated_above_limits_is_valid_where_jobs_outlive_their_estimates(limits: Any) -> None:
+def test_schedules_above_limits_are_valid_where_jobs_exceed_their_estimates(limits: Any) -> None:
     columns: dict[str, Any] = LONG | {"runtime": [14 * HOUR, 3 * HOUR]}
     where = site(4 * HOUR * SECOND)
     found = simulate(jobs(**columns), policy=Slurm(site=where), limits=limits, overrun="extend").record

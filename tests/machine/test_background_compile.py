@@ -31,7 +31,7 @@ with when_compiling(lambda module: print("compiled here:", module)):
 
 
 @pytest.mark.long
-def test_what_another_process_has_compiled_is_not_compiled_again(tmp_path: Path) -> None:
+def test_loops_compiled_by_another_process_are_loaded(tmp_path: Path) -> None:
     places = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     output = subprocess.run(
         [sys.executable, "-c", _ALONE], env=places, capture_output=True, text=True, check=True, timeout=600

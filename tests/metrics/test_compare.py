@@ -403,7 +403,7 @@ def test_records_of_other_jobs_and_unknown_names_are_refused() -> None:
         winners_and_losers(records["a"], records["b"], size_classes(records["a"]), confidence=0)
 
 
-def test_winners_and_losers_are_told_by_group() -> None:
+def test_winners_and_losers_are_reported_by_group() -> None:
     rng = np.random.default_rng(10)
     cores = np.tile([1, 16], 2000)
     base = rng.exponential(100, 4000)

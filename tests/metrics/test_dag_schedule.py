@@ -54,7 +54,7 @@ def test_job_columns_follow_from_tasks_in_any_order() -> None:
         ("cores", 0, "a grid of 0 cores"),
     ],
 )
-def test_what_makes_no_schedule_is_named(field: str, value: Any, message: str) -> None:
+def test_invalid_schedules_are_named(field: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         Schedule.from_tasks(**{**GOOD, field: value})
     assert field in str(caught.value) or field == "task_finish"

@@ -36,7 +36,7 @@ def test_a_run_that_gave_way_is_counted_with_its_work_and_with_whose_job_took_it
     assert by_owner(record, "partition") == {"partition high": (1, 4.0)}
 
 
-def test_after_a_grace_it_is_the_job_that_asked_for_the_room() -> None:
+def test_after_a_grace_it_is_the_job_that_requested_the_capacity() -> None:
     site = tiers(1, Preemption("partition", "CANCEL"), low={"grace": 15_000_000})
     record, _ = run(site, **ONE)
     assert cut_runs(record).by.tolist() == [1]
@@ -61,7 +61,7 @@ def test_numbers_are_answered_where_the_policy_preempts_even_if_it_had_no_need_a
     assert not set(DEADLINE_METRICS) & set(metrics(calm))
 
 
-def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> None:
+def test_a_comparison_has_rows_for_every_policy_and_the_preempting_jobs() -> None:
     never, _ = run(tiers(1, Preemption()), **HOURS)
     evidence = Evidence.of({"never": never, "today": replace(preempted("REQUEUE"), workload=never.workload)}, info={})
     told = {row.title: [cell.text for cell in row.cells.values()] for row in rows(evidence.metrics)}

@@ -38,7 +38,7 @@ def machine(partitions: tuple[str, ...] = (), **capacity: int) -> Platform:
     return Platform.of_nodes([NodeGroup(group="n", count=2, capacity=capacity, partitions=partitions)], {"idl": 1})
 
 
-def test_on_a_pool_of_cores_nothing_else_counts_and_that_is_told() -> None:
+def test_on_a_pool_of_cores_nothing_else_counts_and_that_is_reported() -> None:
     found = with_applicable_demands(jobs(), POOL)
     assert found.demands is None
     assert found.cores.tolist() == [4, 1]
@@ -79,7 +79,7 @@ def test_partitions_that_jobs_name_are_those_of_the_nodes() -> None:
     assert with_applicable_demands(plain, machine(cores=8)) is plain
 
 
-def test_what_somebody_asks_for_himself_is_taken_at_his_word() -> None:
+def test_an_explicit_request_overrides_the_default() -> None:
     own = jobs(logged=False)
     assert with_applicable_demands(own, machine(cores=8)) is own
     assert with_applicable_demands(own, POOL) is own
@@ -89,7 +89,7 @@ def test_a_policy_that_knows_its_nodes_reads_labels() -> None:
     assert with_applicable_demands(jobs(), POOL, sited=True).demands is None
 
 
-def test_jobs_of_nothing_that_is_there_are_refused() -> None:
+def test_jobs_of_unknown_resources_are_refused() -> None:
     asked = [Demand(tasks=1, each={"memory": 5}, gpu=500)]
     with pytest.raises(InputError, match="job 1 requests memory and gpu and no cores; expected a platform that has it"):
         with_applicable_demands(jobs(asked), POOL)

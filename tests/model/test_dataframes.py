@@ -52,13 +52,13 @@ def test_a_frame_of_a_workload_has_names_and_seconds(pandas: Any) -> None:
     }
 
 
-def test_dates_are_told_in_the_zone_of_the_log(pandas: Any) -> None:
+def test_dates_are_reported_in_the_zone_of_the_log(pandas: Any) -> None:
     frame = log(**DATED).to_pandas()
     assert frame["submit_at"].astype(str).tolist() == ["2023-11-14 23:13:20+01:00", "2023-11-14 23:14:20+01:00"]
     assert str(frame["submit_at"].dt.tz) == "Europe/Berlin"
 
 
-def test_dates_of_a_clock_whose_zone_nobody_knows_have_none(pandas: Any) -> None:
+def test_a_clock_with_an_unknown_zone_has_no_dates(pandas: Any) -> None:
     frame = log(clock={"origin": 1_700_000_000, "zone": "local"}).to_pandas()
     assert frame["submit_at"].dt.tz is None
     assert str(frame["submit_at"][0]) == "2023-11-14 22:13:20"

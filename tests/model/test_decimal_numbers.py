@@ -18,7 +18,7 @@ def test_a_decimal_is_the_fraction_that_it_is_written_as(value: float, told: Fra
 
 
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
-def test_what_is_no_number_from_zero_is_refused_by_its_name(value: float) -> None:
+def test_negative_numbers_and_texts_are_refused_by_name(value: float) -> None:
     with pytest.raises(InputError, match="field 'load'"):
         exact(value, "load")
 

@@ -22,7 +22,7 @@ def test_seconds_are_rounded_to_whole_microseconds_half_to_even(given_seconds: f
 
 
 @pytest.mark.parametrize("unknown", [math.inf, -math.inf, math.nan])
-def test_what_is_no_finite_time_becomes_never(unknown: float) -> None:
+def test_infinite_and_undefined_times_become_never(unknown: float) -> None:
     assert to_us(unknown) == NEVER
     assert to_us(np.array([1.0, unknown])).tolist() == [1_000_000, NEVER]
 
@@ -51,7 +51,7 @@ def test_microseconds_survive_the_way_through_seconds(instant: int) -> None:
 
 
 @pytest.mark.parametrize("value", [1e300, 2**70, 10**400, 2**62, np.uint64(2**63), float("nan"), float("inf")])
-def test_what_64_bits_cannot_tell_is_never(value: Any) -> None:
+def test_an_instant_beyond_64_bits_is_never(value: Any) -> None:
     assert to_us(value) == NEVER
     assert to_us(np.array([0, value], dtype=object)).tolist() == [0, NEVER]
 

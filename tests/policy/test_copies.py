@@ -69,7 +69,7 @@ def test_two_parts_that_share_a_lock_share_that_of_the_copy() -> None:
     assert not lock.locked()
 
 
-def test_what_cannot_be_copied_is_named_with_its_place(jobs: Workload, tmp_path: Path) -> None:
+def test_objects_that_cannot_be_copied_are_named_with_their_place(jobs: Workload, tmp_path: Path) -> None:
     told = r"ordering\.shown\['log'\] is a TextIOWrapper .* setup"
     with (tmp_path / "log.txt").open("w") as file, pytest.raises(PolicyError, match=told) as caught:
         simulate(jobs, platform=Platform.single(4), policy=Noting({"log": file}))

@@ -86,7 +86,7 @@ def test_equal_weights_divide_the_machine_by_the_jobs_in_the_system() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("partition", [Greedy(), Rigid()])
-def test_partitions_without_shares_answer_alike(partition: Any) -> None:
+def test_partitions_without_shares_answer_equally(partition: Any) -> None:
     asked = requests(50, 3)
     shapes, rows, none = Shapes(asked, partition, CORES), np.arange(50), np.zeros(0, dtype=np.int64)
     expected = shapes.largest(rows, none, asked.submit, none, 0)
@@ -96,7 +96,7 @@ def test_partitions_without_shares_answer_alike(partition: Any) -> None:
     assert shapes.most_of_last(rows, held, 0) == expected[-1]
 
 
-def test_a_partition_of_a_plain_file_is_asked() -> None:
+def test_a_partition_of_a_plain_file_is_called() -> None:
     class Modest(ShareOfWork):
         """A partition derived in a plain file; its result counts."""
 

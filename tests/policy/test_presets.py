@@ -123,7 +123,7 @@ def test_an_unknown_name_answers_with_the_nearest_and_the_list(text: str, neares
         ("easy?ordering=sjf(", "brackets do not match"),
     ],
 )
-def test_what_is_wrong_with_a_text_is_said(text: str, told: str) -> None:
+def test_errors_in_a_text_are_reported(text: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         policy(text)
 

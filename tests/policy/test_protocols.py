@@ -384,7 +384,7 @@ class Arguments(Plain):
         ("Arguments", "dispatch", 30),
     ],
 )
-def test_what_a_plug_in_raises_names_its_file_and_line(tmp_path: Path, policy: str, method: str, line: int) -> None:
+def test_an_error_of_a_plug_in_names_its_file_and_line(tmp_path: Path, policy: str, method: str, line: int) -> None:
     file = tmp_path / "failing.py"
     file.write_text(FAILING)
     spec = policy.format(file) if "{}" in policy else f"{file}:{policy}"
@@ -393,7 +393,7 @@ def test_what_a_plug_in_raises_names_its_file_and_line(tmp_path: Path, policy: s
 
 
 @pytest.mark.parametrize(("kind", "line"), [("Measures", 26), ("Charges", 28)])
-def test_what_a_metric_raises_names_its_file_and_line(tmp_path: Path, kind: str, line: int) -> None:
+def test_an_error_of_a_metric_names_its_file_and_line(tmp_path: Path, kind: str, line: int) -> None:
     file = tmp_path / "failing.py"
     file.write_text(FAILING)
     (measure,) = measures(*(([f"{file}:{kind}"], []) if kind == "Measures" else ([], [f"{file}:{kind}"])), {})

@@ -66,7 +66,7 @@ def test_a_prediction_lies_between_a_tick_and_the_estimate_in_whole_ticks() -> N
         assert predict(1, 50, history) == said
 
 
-def test_who_comes_later_has_the_history_of_his_user() -> None:
+def test_a_job_that_arrives_later_has_the_history_of_its_user() -> None:
     requests = requests_of([3, 3, 5, 8], [1, 1, 4, 4], spare=2)
     histories = Similar(1).histories(requests)
     history = tuple(histories.history)
@@ -104,7 +104,7 @@ def test_in_python_a_predictor_answers_and_learns_the_same() -> None:
         (Double(cap=False), 1, 1_400.0),
     ],
 )
-def test_what_correctors_believe_next(corrector: Any, times: int, said: float) -> None:
+def test_predictions_of_correctors(corrector: Any, times: int, said: float) -> None:
     assert corrector.correct(100.0, 700.0, times, 90_000.0) == said
 
 

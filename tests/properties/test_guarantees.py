@@ -94,7 +94,7 @@ def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> Non
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", CONTROLLERS)
 @given(workload=demanding())
-def test_promises_are_broken_only_by_overruns_and_are_told(policy: str, workload: Workload) -> None:
+def test_promises_are_broken_only_by_overruns_and_are_reported(policy: str, workload: Workload) -> None:
     record = simulate(workload, policy, overrun="extend")
     assert violations(record, overrun="extend") == []
     if not (workload.runtime > workload.estimate).any():

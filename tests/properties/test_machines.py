@@ -66,7 +66,7 @@ def test_a_machine_without_nodes_and_plain_cores_is_the_machine_of_ever(policy: 
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_pool_that_nobody_asks_for_changes_nothing(policy: str) -> None:
+def test_a_pool_that_no_job_requests_changes_nothing(policy: str) -> None:
     # E1 and E3 with pools: the cores of a machine with licences equal those of the plain machine.
     rng = np.random.default_rng(21)
     for _ in range(COUNT):

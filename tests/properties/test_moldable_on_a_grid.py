@@ -146,7 +146,7 @@ def test_sizes_are_possible_where_tasks_were_placed_and_the_same_again(
 @pytest.mark.parametrize("policy", AS_ASKED)
 @given(grid=moldable_grids(asked_fits=True), overrun=st.sampled_from(["kill", "extend"]))
 @settings(max_examples=10)
-def test_who_chooses_no_sizes_gives_every_task_what_it_asks_for_as_if_it_were_rigid(
+def test_schedulers_without_sizes_give_every_task_its_request_like_rigid_ones(
     policy: str, grid: Grid, overrun: Any
 ) -> None:
     record = simulate(grid, policy, overrun=overrun)
@@ -179,14 +179,14 @@ def two(cores: tuple[int, int], low: int, high: int, asked: int) -> Grid:
 
 
 @pytest.mark.parametrize(("policy", "cores"), [("moldable-greedy", 4), ("moldable-base", 3)])
-def test_a_size_is_cut_to_the_cluster_that_the_task_came_to(policy: str, cores: int) -> None:
+def test_a_size_is_limited_to_the_cluster_of_the_task(policy: str, cores: int) -> None:
     """Six requested cores, two to eight allowed, four available: all four, or nine tenths of them."""
     record = simulate(two((4, 4), low=2, high=8, asked=6), policy)
     assert record.given.tolist() == [cores]
     assert record.end.tolist() == [12 * 6 / cores]
 
 
-def test_the_earliest_start_behind_a_task_that_asks_for_more_than_there_is_can_be_told() -> None:
+def test_the_earliest_start_behind_a_task_that_requests_more_than_there_is_can_be_reported() -> None:
     """A task of at most three cores waits for two busy clusters of two cores; a fourth task arrives after it."""
     tasks = Tasks.from_edges(
         counts=[1] * 4, runtime=[9] * 4, cores=[2, 2, 3, 2], kind=[0] * 4, kinds=("any",), edges=[]
@@ -210,7 +210,7 @@ def test_a_task_that_only_a_chosen_size_could_run_is_refused_by_those_who_choose
         simulate(two((4, 4), low=2, high=8, asked=6), policy)
 
 
-def test_a_task_has_waited_since_it_was_ready_not_since_its_job_came() -> None:
+def test_a_task_has_waited_since_it_was_ready_not_since_its_job_arrived() -> None:
     """Two cores, shortest first: the second task, ready at 10 s, has waited too long (10 s) only after 20 s."""
     tasks = Tasks.from_edges(
         counts=[2, 1, 1, 1, 1],
@@ -308,7 +308,7 @@ class Watching:
         return queue.ready
 
 
-def test_orderings_are_told_free_cores_and_the_tick() -> None:
+def test_orderings_get_free_cores_and_the_tick() -> None:
     Watching.seen.clear()
     tasks = Tasks.from_edges(counts=[1, 1], runtime=[5, 5], cores=[3, 3], kind=[0, 0], kinds=("any",), edges=[])
     workload = Workload.from_tasks(tasks, submit=[0, 1])

@@ -54,7 +54,7 @@ def same(one: Record, other: Record) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("policy", ["fcfs", "first-fit", "easy", "depth", "conservative"])
-def test_who_submits_later_is_placed_as_if_known_from_the_beginning(policy: str, instant: Any) -> None:
+def test_a_job_that_submits_later_is_placed_as_if_known_from_the_beginning(policy: str, instant: Any) -> None:
     rng = np.random.default_rng([31, 1])
     for number in range(12):
         machine = draw_machine(rng) if number % 4 else Machine((), {"cores": 6, "licence": 2})

@@ -64,7 +64,7 @@ def told(result: Result, job: int, label: str = "slurm") -> str:
     return " ".join(sentences(explain(JobSchedule.of(result.record, result.platform), job), label))
 
 
-def test_nobody_is_told_that_there_was_room_in_a_full_partition(replayed: Result) -> None:
+def test_a_full_partition_is_not_reported_as_free(replayed: Result) -> None:
     said = told(replayed, 2)
     assert "requested 8 cores of 8 eligible (the machine has 72)" in said
     assert "At its submission, 0 cores were free on eligible nodes." in said
@@ -72,7 +72,7 @@ def test_nobody_is_told_that_there_was_room_in_a_full_partition(replayed: Result
     assert "there were enough" not in said
 
 
-def test_a_limit_and_a_wait_for_the_next_pass_are_called_so(replayed: Result) -> None:
+def test_limits_and_waits_for_the_next_cycle_have_these_names(replayed: Result) -> None:
     # Job 1 of the same user ends at 100; the backfill cycle is at 120, when job 2 has also ended.
     said = told(replayed, 3)
     assert "1 min 38 s QOSMaxJobsPerUserLimit (a limit of the site)" in said
@@ -92,12 +92,12 @@ def test_a_limit_and_a_wait_for_the_next_pass_are_called_so(replayed: Result) ->
         (6, "rejected: needs 400 cores, the machine has 72"),
     ],
 )
-def test_who_never_ran_is_told_why(replayed: Result, job: int, why: str) -> None:
+def test_a_job_that_never_ran_is_reported_with_its_reason(replayed: Result, job: int, why: str) -> None:
     assert f"did not run under slurm ({why})" in told(replayed, job)
 
 
 @pytest.mark.parametrize("table", ["csv", pytest.param("parquet", marks=pytest.mark.parquet)])
-def test_a_folder_tells_the_same(replayed: Result, table: str, tmp_path: Path) -> None:
+def test_a_folder_reports_the_same(replayed: Result, table: str, tmp_path: Path) -> None:
     replayed.write(tmp_path, table=table)
     (read,) = read_schedules(tmp_path).values()
     for job in replayed.workload.job.tolist():
@@ -127,7 +127,7 @@ def test_a_policy_that_pools_partitions_says_so() -> None:
     assert "64 cores were free in all partitions, which this policy treats as one pool" in told(pooled, 2, "easy")
 
 
-def test_room_on_several_clusters_is_that_of_the_one_where_the_job_ran(tmp_path: Path) -> None:
+def test_capacity_on_several_clusters_is_that_of_the_one_where_the_job_ran(tmp_path: Path) -> None:
     grid = Platform(RouterSpec("root", (ClusterSpec("a", 8), ClusterSpec("b", 4))))
     log = Workload.from_columns(submit=[0, 1, 2, 3], runtime=[50, 60, 9, 9], cores=[8, 4, 8, 1])
     result = gs.simulate(log, platform=grid, policy="fcfs", balancer="earliest-start")

@@ -83,7 +83,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("name", "seed", "pair", "verdict"), VERDICTS)
-def test_what_is_noise_is_told_from_what_is_certain(
+def test_noise_is_distinguished_from_certain_differences(
     name: str, seed: int, pair: tuple[str, str], verdict: str, others: Callable[[str], Path]
 ) -> None:
     if name == "generated":
@@ -102,6 +102,6 @@ def test_what_is_noise_is_told_from_what_is_certain(
 @pytest.mark.parametrize(
     ("asked", "told"), [({"shake": 1}, "1 replicas; expected 2 to"), ({"shake_by": 9}, "give --shake 20 too")]
 )
-def test_what_is_wrong_is_told(asked: dict[str, int], told: str) -> None:
+def test_errors_are_reported(asked: dict[str, int], told: str) -> None:
     with pytest.raises(InputError, match=told):
         families(**asked)

@@ -160,7 +160,7 @@ def test_a_few_jobs_are_called_too_little_data(comparison: Comparison) -> None:
     assert "95 % interval" not in told
 
 
-def test_many_jobs_are_told_with_intervals() -> None:
+def test_many_jobs_are_reported_with_intervals() -> None:
     told = " ".join(small_grid(400).sentences())
     assert "too little data for intervals" not in told
     assert "95 % interval" in told
@@ -176,7 +176,7 @@ def test_groups_are_tenths_by_work(comparison: Comparison) -> None:
 # ---- one job ----------------------------------------------------------------------------------------------------
 
 
-def test_one_job_is_told_without_sureness(tmp_path: Path) -> None:
+def test_one_job_is_reported_without_significance(tmp_path: Path) -> None:
     one = compare(
         diamond(("Kind1",)), ("fifo-job", "srtf"), platform=Platform(RouterSpec("r", (ClusterSpec("c", 4, "Kind1"),)))
     )

@@ -218,7 +218,7 @@ def test_numbers_are_written_as_python_writes_them(opened: Any) -> None:
     assert got == [f"{value:.3g}" for value in digits]
 
 
-def test_a_job_is_asked_for_with_the_keyboard(opened: Any, shown: dict[str, Record]) -> None:
+def test_a_job_is_selected_with_the_keyboard(opened: Any, shown: dict[str, Record]) -> None:
     job = int(shown["greedy"].workload.job[int(np.nanargmax(shown["greedy"].wait))])
     box = opened.find_element("css selector", "#why input[name=wanted]")
     assert box.accessible_name == "Job"
@@ -439,7 +439,7 @@ def on_nodes() -> tuple[dict[str, Record], Platform]:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", [partitioned, clustered, on_nodes])
-def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
+def test_capacity_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
     browser: Any,
     comparing: Callable[..., Comparison],
     visit: Visit,

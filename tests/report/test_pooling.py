@@ -29,7 +29,7 @@ def few(cores: int = 3) -> gs.Workload:
     return gs.Workload.from_columns(submit=[0, 1, 2], runtime=[9, 9, 9], cores=[cores] * 3)
 
 
-def test_a_cluster_that_ran_nothing_is_told(first: str) -> None:
+def test_a_cluster_that_ran_nothing_is_reported(first: str) -> None:
     told = gs.compare(few(), ["fcfs", "easy"], platform=GRID, options=gs.Run(balancer=first)).sentences()
     assert [it for it in told if "ran no job" in it] == [
         f"Clusters b and c ran no job under any policy (balancer {first})."
@@ -41,7 +41,7 @@ def test_where_all_ran_something_nothing_is_said_of_it() -> None:
     assert not [it for it in told if "ran no job" in it]
 
 
-def test_a_cluster_that_the_only_policy_leaves_empty_is_told_with_it() -> None:
+def test_a_cluster_that_the_only_policy_leaves_empty_is_reported_with_it() -> None:
     # Both clusters are free when the second job arrives: the first one is chosen again.
     late = gs.Workload.from_columns(submit=[0, 5], runtime=[5, 9], cores=[4, 4])
     two = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
@@ -56,7 +56,7 @@ def of_partitions() -> gs.Workload:
     return replace(jobs, names={"partition": ("", "batch", "gpu")})
 
 
-def test_partitions_that_are_pooled_are_told_in_the_answer() -> None:
+def test_partitions_that_are_pooled_are_reported_in_the_answer() -> None:
     told = sentences.answer(gs.compare(of_partitions(), ["fcfs", "easy"]))
     assert [it for it in told if "artition" in it] == [
         "Partitions are not simulated: batch and gpu are one queue and all 8 cores are one pool, also in rows by "
@@ -76,14 +76,14 @@ def test_a_policy_that_simulates_partitions_is_not_said_to_pool_them() -> None:
 
 
 @pytest.mark.long
-def test_partitions_that_are_apart_need_no_word_and_the_page_says_partitions(tmp_path: Path) -> None:
+def test_separate_partitions_need_no_note_and_the_page_lists_them(tmp_path: Path) -> None:
     apart = Platform.apart({"batch": 4, "gpu": 4}, "partition")
     found = gs.compare(of_partitions(), ["fcfs", "easy"], platform=apart)
     assert not [it for it in found.sentences() if "not simulated" in it]
     assert "cores in 2 partitions" in found.page(tmp_path / "page.html").read_text()
 
 
-def test_gridsim_run_tells_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gridsim_run_reports_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
         'policy = "fcfs"\n[workload]\nmodel = "lublin?jobs=20&load=0.1&cores=4"\n'

@@ -42,7 +42,7 @@ def compared(limits: str = "refuse", **more: Site) -> Comparison:
     return compare(Workload.from_columns(**JOBS), policies, options=Run(limits=limits))  # type: ignore[arg-type]
 
 
-def test_the_first_sentence_says_who_turns_how_many_away() -> None:
+def test_the_first_sentence_states_the_number_of_rejections_by_policy() -> None:
     found = compared()
     assert found.best == "short"
     assert found.sentences()[0] == (
@@ -51,14 +51,14 @@ def test_the_first_sentence_says_who_turns_how_many_away() -> None:
     )
 
 
-def test_where_all_turn_away_as_many_the_answer_begins_with_the_waits() -> None:
+def test_where_all_reject_as_many_the_answer_begins_with_the_waits() -> None:
     workload = Workload.from_columns(**JOBS)
     same = Slurm(site=site(2 * HOUR * SECOND))
     found = compare(workload, {"a": same, "b": same})
     assert rejections.answer(found) == []
 
 
-def test_clipped_jobs_run_under_both_and_what_was_lost_is_told() -> None:
+def test_clipped_jobs_run_under_both_and_what_was_lost_is_reported() -> None:
     found = compared("clip")
     assert found.comparable
     assert rejections.answer(found) == []
@@ -79,7 +79,7 @@ def test_split_jobs_stay_paired_by_job_and_no_work_is_lost() -> None:
     assert told.startswith("Under short, 10 jobs above the time limit were split into chains with 30")
 
 
-def test_who_ended_within_the_limit_was_in_no_chain() -> None:
+def test_a_job_that_ended_within_the_limit_was_in_no_chain() -> None:
     runtime = np.where(np.arange(40) < 4, 5 * HOUR, 600)
     workload = Workload.from_columns(**JOBS | {"runtime": runtime}, estimate=[6 * HOUR] * 40)
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
@@ -112,7 +112,7 @@ def test_the_wait_of_a_chain_is_explained_as_it_is_counted() -> None:
     assert any(line.startswith("Its last piece started ") for line in lines)
 
 
-def test_jobs_that_ask_for_too_much_and_need_less_have_one_piece() -> None:
+def test_jobs_that_request_too_much_and_need_less_have_one_piece() -> None:
     workload = Workload.from_columns(**JOBS | {"runtime": [600] * 40}, estimate=[6 * HOUR] * 40)
     found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
     assert list(rejections.caveats(found)) == [
@@ -124,7 +124,7 @@ CONF = "NodeName=n1 CPUs=4\nPartitionName=a Nodes=n1 MaxTime={}\nSchedulerParame
 
 
 @pytest.mark.parametrize("limits", ["refuse", "clip", "split"])
-def test_the_command_and_a_recipe_know_what_users_do(
+def test_the_command_and_a_recipe_accept_reactions_of_users(
     limits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "log.swf"

@@ -88,7 +88,7 @@ def test_how_far_without_how_often_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert not (tmp_path / "out").exists()
 
 
-def test_users_drawn_anew_are_told_of_and_few_of_them_warned_of(
+def test_users_drawn_again_are_reported_and_few_of_them_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["--resample", "3", "--resample-load", "1.5", "--no-page", "--out", str(tmp_path)]

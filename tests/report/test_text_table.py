@@ -53,7 +53,7 @@ def test_no_value_is_broken_and_no_line_too_wide(layout: type, rows: int) -> Non
 )
 @example(labels=["a"], columns=["x" * 10] * 6, first="core-seconds", layout=sheet)
 @example(labels=["\u5927" * 20], columns=["x" * 11] * 3, first="", layout=sheet)
-def test_whatever_the_labels_are_a_table_is_not_wider_than_its_terminal(
+def test_a_table_with_any_labels_fits_its_terminal(
     labels: list[str], columns: list[str], first: str, layout: type
 ) -> None:
     made = {f"title {place}": [value] * len(labels) for place, value in enumerate(columns)}
@@ -77,7 +77,7 @@ def test_labels_side_by_side_where_only_so_they_fit() -> None:
     assert sum("───" in line for line in lines(either([LONG, LONG], columns))) == 1
 
 
-def test_counts_in_which_many_policies_differ_are_told(comparison: Comparison) -> None:
+def test_counts_in_which_many_policies_differ_are_reported(comparison: Comparison) -> None:
     numbers = {label: {**comparison.metrics["fcfs"], "unadmitted": 83.0 * (label == "fcfs")} for label in LABELS}
     shown = lines(tables.terminal(tables.rows(numbers)))
     assert max(map(len, shown)) <= 80
@@ -85,7 +85,7 @@ def test_counts_in_which_many_policies_differ_are_told(comparison: Comparison) -
     assert whole(shown, "83") == 1
 
 
-def test_what_if_keeps_its_values_whole() -> None:
+def test_what_if_keeps_its_values_unbroken() -> None:
     numbers = {"wait_mean": 371.0, "wait_p95": 244.0, "bounded_slowdown_mean": 12.3, "utilisation": 0.8}
     label = "{} more nodes of 128 cores in partition gpu (+12 %)"
     changed = tuple(Effect(label.format(n), 32, numbers, None, None) for n in range(3))

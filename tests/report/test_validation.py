@@ -14,13 +14,13 @@ from gridsim.report.validation import trust
 
 
 @pytest.mark.long
-def test_without_logged_waits_nothing_is_told(comparison: Comparison) -> None:
+def test_without_logged_waits_nothing_is_reported(comparison: Comparison) -> None:
     assert trust(comparison) is None
     assert 'class="trust"' not in page.render(comparison)
 
 
 @pytest.mark.long
-def test_what_a_comparison_carries_is_told_below_the_answer(comparison: Comparison) -> None:
+def test_additional_results_of_a_comparison_are_reported_below_the_answer(comparison: Comparison) -> None:
     far = agreement(comparison.records["fcfs"], comparison.records["greedy"].start_us)
     carrying = replace(comparison, replay=Replay("fcfs", replace(far, median=6.0)))
     text = page.render(carrying)

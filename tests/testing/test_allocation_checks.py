@@ -81,7 +81,7 @@ def test_each_mistake_is_found(change: str, tmp_path: Path) -> None:
     assert PIECE_KINDS[kind] in str(told[kind]) or told[kind].detail
 
 
-def test_a_mistake_is_told_with_jobs_instants_and_numbers(tmp_path: Path) -> None:
+def test_a_mistake_is_reported_with_jobs_instants_and_numbers(tmp_path: Path) -> None:
     told = found(sound().replace("13,1,g1,2,2,", "13,1,g1,2,3,"), tmp_path)
     text = "node-oversubscribed: 1 (jobs 12): 5 of 4 cores of node g1 in use; first at 0 s"
     assert str(told["node-oversubscribed"]) == text
@@ -91,7 +91,7 @@ def test_a_mistake_is_told_with_jobs_instants_and_numbers(tmp_path: Path) -> Non
     assert "3 of 2 cores" in str(found(sound().replace("12,1,g1,2,2", "12,1,g1,2,3"), tmp_path)["wrong-pieces"])
 
 
-def test_who_has_nodes_to_itself_may_hold_more_than_it_asked_for(tmp_path: Path) -> None:
+def test_a_job_that_has_nodes_to_itself_may_hold_more_than_it_requested(tmp_path: Path) -> None:
     whole = sound().replace("11,1,n2,2,2,", "11,1,n2,2,4,")
     assert not found(whole, tmp_path)
     shared = whole.replace("12,1,g1,2,2,100,0:500", "12,1,n2,2,2,100,")
@@ -163,7 +163,7 @@ def drawn(count: int, seed: int = 3) -> Workload:
 
 
 @pytest.mark.parametrize("table", ["csv", pytest.param("parquet", marks=pytest.mark.parquet)])
-def test_what_slurm_writes_is_read_back_and_sound(table: str, tmp_path: Path) -> None:
+def test_output_of_slurm_is_read_and_valid(table: str, tmp_path: Path) -> None:
     jobs = drawn(80)
     result = simulate(jobs, policy=Slurm(site=SITE))
     result.write(tmp_path, table=table)

@@ -124,7 +124,7 @@ def test_runs_cut_short_are_runs_of_a_job_that_waits_again(job: int, start: int,
     assert "two-runs-at-once" in found(cut_short(job, start, end))
 
 
-def test_where_jobs_outlive_their_estimates_so_may_runs_cut_short() -> None:
+def test_where_jobs_exceed_their_estimates_so_may_runs_cut_short() -> None:
     assert "two-runs-at-once" not in found(cut_short(14, 10, 19), overrun="extend")
     assert "two-runs-at-once" in found(cut_short(14, 10, 20), overrun="extend"), "it runs 9 s"
 
@@ -148,7 +148,7 @@ def test_each_kind_is_found_by_itself_where_it_can_be_alone() -> None:
         assert set(found(PLANTED[kind][0])) == {kind, *attached}
 
 
-def test_cores_given_back_at_an_instant_can_be_used_at_it() -> None:
+def test_cores_released_at_an_instant_can_be_used_at_it() -> None:
     assert "oversubscribed" not in found(sound())
     violation = found(changed("end", 0, 10 * SECOND + 1))["oversubscribed"]
     assert violation.instants == (10.0,)
@@ -241,7 +241,7 @@ def test_a_workload_whose_numbers_are_not_unique_cannot_be_matched() -> None:
         violations_of(sound(), twice, cores=4)
 
 
-def test_violations_are_told_in_json_types() -> None:
+def test_violations_are_reported_in_json_types() -> None:
     (violation,) = found(changed("wait", 1, 8 * SECOND)).values()
     assert violation.to_json() == {
         "kind": "wrong-wait",

@@ -101,7 +101,7 @@ def rooms(seed: int, count: int) -> Iterator[tuple[Machine, Rule, Room, Demand]]
             yield machine, rule, room, demand
 
 
-def test_what_can_be_placed_is_what_some_trial_places() -> None:
+def test_a_demand_can_be_placed_if_some_trial_places_it() -> None:
     found = [0, 0]
     for machine, _, room, demand in rooms(1, 400):
         able = can_be_placed(machine, demand, room)
@@ -173,7 +173,7 @@ def test_typical_demands_are_the_most_frequent_that_hold_19_of_20_tasks() -> Non
     ]
 
 
-def test_exclusive_use_loses_what_it_holds_and_does_not_ask_for() -> None:
+def test_exclusive_use_loses_what_it_holds_and_does_not_request() -> None:
     machine = Machine([Node({"cores": 4}), Node({"cores": 4})])
     alone = Job(1, 0, 10, 10, Demand(tasks=1, each={"cores": 1}, exclusive=True))
     jobs = schedule(machine, [alone, Job(2, 0, 5, 5, Demand(cores=4))])

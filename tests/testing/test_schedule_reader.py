@@ -179,7 +179,7 @@ def test_a_planted_violation_is_found_in_every_format_that_can_hold_it(name: str
     assert kind in {violation.kind for violation in violations_of(schedule, JOBS, cores=4)}
 
 
-def test_runs_cut_short_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
+def test_runs_cut_short_are_in_a_separate_file(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text(ours(sound()))
     (tmp_path / "killed_runs.csv").write_text("job,cores,start,end\n14,2,19,21\n")
     (violation,) = violations_of(read_schedule(tmp_path), JOBS, cores=4, limit=1)[-1:]
@@ -210,7 +210,7 @@ def test_our_own_swf_schedules_are_valid(tmp_path: Path) -> None:
     assert violations_of(read_schedule(tmp_path / "out.swf"), JOBS, cores=3) == []
 
 
-def test_start_may_be_told_as_submit_and_wait_and_end_as_runtime(tmp_path: Path) -> None:
+def test_start_may_be_reported_as_submit_and_wait_and_end_as_runtime(tmp_path: Path) -> None:
     path = tmp_path / "waits.csv"
     path.write_text("id,submit_time,waiting_time,execution_time\n12,1,9,10\n11,0,0,10\n13,2,0,5\n14,3,17,6\n")
     schedule = read_schedule(path)
@@ -247,14 +247,14 @@ def test_batsim_names_and_lists_of_resources(tmp_path: Path) -> None:
         ("; only a header\n", "has no job"),
     ],
 )
-def test_what_cannot_be_understood_is_told_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+def test_input_that_cannot_be_understood_is_reported_with_its_place(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "schedule.txt"
     path.write_text(text)
     with pytest.raises(InputError, match=f"schedule.txt.*{message}"):
         read_schedule(path)
 
 
-def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere.csv: cannot be read"):
         read_schedule(tmp_path / "nowhere.csv")
     with pytest.raises(InputError, match=r"neither jobs.csv nor jobs.parquet"):

@@ -98,7 +98,7 @@ def test_a_parquet_file_in_blocks_has_the_jobs_of_its_rows(tmp_path: Path, block
         ),
     ],
 )
-def test_what_is_no_job_is_named(
+def test_an_invalid_job_is_named(
     tmp_path: Path, changed: dict[str, Any], field: str, line: int | None, told: str
 ) -> None:
     path = tmp_path / "jobs.parquet"

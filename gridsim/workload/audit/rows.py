@@ -18,7 +18,7 @@ from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.stream import Paths, files_of, name_of_all
 from gridsim.workload.formats.table.cells import Cells, TableFile, joined
 from gridsim.workload.formats.table.mapping import TableMapping
-from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, split_words, texts_of
+from gridsim.workload.formats.table.values import AMOUNTS, Facts, facts_of, split_cell, texts_of
 from gridsim.workload.formats.task_demands import GPU_TYPES
 from gridsim.workload.problems import SHOWN_LINES
 
@@ -290,7 +290,7 @@ class TableRows:
         if texts is None:
             return None
         separator = self._mapping.columns["gpu_kind"].separator
-        found = {text: _BAR.join(split_words(text, separator)) for text in set(texts)}
+        found = {text: _BAR.join(split_cell(text, separator)) for text in set(texts)}
         return [found[text] for text in texts]
 
 

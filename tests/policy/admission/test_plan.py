@@ -55,7 +55,7 @@ def test_a_place_is_found_without_being_taken() -> None:
     assert plan.next_start() == NEVER
 
 
-def test_what_is_due_runs_until_its_estimate() -> None:
+def test_due_jobs_run_until_their_estimates() -> None:
     plan = plan_of((3, 10), (4, 10), (1, 8))
     for request in range(3):
         enter(plan, request)
@@ -66,7 +66,7 @@ def test_what_is_due_runs_until_its_estimate() -> None:
     assert plan.next_start() == 10 * SECOND
 
 
-def test_what_an_early_end_gives_back_can_be_taken() -> None:
+def test_capacity_released_by_an_early_end_can_be_used() -> None:
     plan = plan_of((4, 10), (4, 5))
     enter(plan, 0)
     plan.due(0)
@@ -91,7 +91,7 @@ def test_each_request_of_the_order_moves_while_all_others_stay(order: list[int],
     assert {request: start // SECOND for request, start in plan.starts().items()} == planned
 
 
-def test_a_plan_made_anew_respects_who_runs_longer() -> None:
+def test_a_new_plan_respects_jobs_that_run_longer() -> None:
     plan = plan_of((4, 10), (3, 10), (4, 10))
     for request in range(3):
         enter(plan, request)

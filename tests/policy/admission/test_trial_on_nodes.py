@@ -70,7 +70,7 @@ def test_a_run_ends_before_who_would_be_late_or_dear() -> None:
     assert (count, dear.state[LATE]) == (int(np.argmax(waits >= waits[late - 2])), False)
 
 
-def test_who_is_put_back_lies_where_the_plan_has_it() -> None:
+def test_a_job_that_is_put_back_lies_where_the_plan_has_it() -> None:
     search = searched(First())
     trial = empty(search)
     for job in range(len(search.rows) - 1):

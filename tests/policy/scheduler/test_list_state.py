@@ -27,7 +27,7 @@ def state(rule: object = None, jobs: Workload = JOBS, cores: int = 4) -> ListSta
     return made
 
 
-def test_a_pass_starts_what_fits_in_queue_order_and_stops_at_the_first_that_does_not() -> None:
+def test_a_cycle_starts_what_fits_in_queue_order_and_stops_at_the_first_that_does_not() -> None:
     one = state()
     for request in range(4):
         one.joined(request, 0)
@@ -37,7 +37,7 @@ def test_a_pass_starts_what_fits_in_queue_order_and_stops_at_the_first_that_does
     assert list(one.run_list_cycle(4 * SECOND)) == [1, 2]
 
 
-def test_first_fit_passes_the_head() -> None:
+def test_first_fit_passes_the_first_job() -> None:
     one = state(FirstFit())
     for request in range(4):
         one.joined(request, 0)
@@ -46,7 +46,7 @@ def test_first_fit_passes_the_head() -> None:
     assert one.rows().tolist() == [1]
 
 
-def test_easy_lets_pass_what_does_not_delay_the_head() -> None:
+def test_easy_lets_pass_what_does_not_delay_the_first_job() -> None:
     jobs = Workload.from_columns(submit=[0, 0, 0, 0], runtime=[4, 3, 5, 4], cores=[3, 4, 1, 1])
     one = state(Easy(), jobs)
     for request in range(4):
@@ -54,7 +54,7 @@ def test_easy_lets_pass_what_does_not_delay_the_head() -> None:
     assert list(one.run_list_cycle(0)) == [0, 3]
 
 
-def test_at_most_as_many_start_as_are_asked_for() -> None:
+def test_at_most_as_many_start_as_are_requested() -> None:
     one = state(FirstFit())
     for request in range(4):
         one.joined(request, 0)
@@ -62,7 +62,7 @@ def test_at_most_as_many_start_as_are_asked_for() -> None:
     assert list(one.run_list_cycle(0, 1)) == [2]
 
 
-def test_ranks_may_come_in_any_order_of_joining() -> None:
+def test_ranks_may_arrive_in_any_order_of_joining() -> None:
     one = state(FirstFit())
     one.set_places(np.arange(4), np.array([4.0, -1.0, 0.0, -0.0]))
     for request in (0, 1, 2, 3):
@@ -105,7 +105,7 @@ def test_the_ledger_hears_of_every_start_and_end() -> None:
     assert ledger.running.tolist() == [1, 0]
 
 
-def test_an_overrun_leaves_arrivals_to_the_next_pass() -> None:
+def test_an_overrun_leaves_arrivals_to_the_next_cycle() -> None:
     one = state()
     one.joined(0, 0)
     one.run_list_cycle(0)

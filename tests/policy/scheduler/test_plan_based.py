@@ -89,7 +89,7 @@ def test_compression_at_every_end_fills_that_hole_at_an_end_that_comes_as_expect
     assert starts(THREE_WAITING, every, instant="per-event") == [0, 2, 12, 2]
 
 
-def test_what_is_compressed_at_must_be_known_and_mean_something() -> None:
+def test_parameters_of_compression_must_be_known_and_have_an_effect() -> None:
     with pytest.raises(ValueError, match="compress_at is 'always'; early or every is needed"):
         Planned(compress_at="always")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="compress_at has no effect with compress=none"):
@@ -151,9 +151,7 @@ quiet = settings(deadline=None, max_examples=100)
 @pytest.mark.long
 @quiet
 @given(rows_of_jobs, st.sampled_from(["kill", "extend"]), st.sampled_from(["batched", "per-event"]))
-def test_what_compression_does_not_look_at_could_not_have_moved(
-    rows: Sequence[Row], overrun: str, instant: str
-) -> None:
+def test_requests_skipped_by_compression_could_not_have_moved(rows: Sequence[Row], overrun: str, instant: str) -> None:
     options: Any = {"overrun": overrun, "instant": instant}
     assert starts(rows, Planned(), **options) == starts(rows, Everything(), **options)
 

@@ -140,7 +140,7 @@ NARROW = [
 
 
 @pytest.mark.parametrize("platform", NARROW, ids=["pool", "nodes"])
-def test_who_cannot_be_as_wide_as_asked_waits_behind_all_promises_as_wide_as_lets_it_end_first(
+def test_a_job_below_its_requested_width_waits_behind_all_promises_at_the_width_with_the_first_end(
     platform: Platform,
 ) -> None:
     columns: dict[str, Any] = {"submit": [0, 0, 1], "runtime": [100] * 3, "cores": [12, 4, 6]}
@@ -186,13 +186,13 @@ def test_a_job_of_no_cores_keeps_its_size() -> None:
 
 
 @pytest.mark.parametrize("policy", ["moldable-greedy", "moldable-start", "moldable?partition=rigid"])
-def test_nobody_comes(policy: str) -> None:
+def test_no_jobs_arrive(policy: str) -> None:
     none = workload_of([])
     jobs = replace(none, moldable=Moldable.of(none.cores, 1, 2, [Linear()]))
     assert len(simulate(jobs, policy, NARROW[1])) == 0
 
 
-def test_who_would_have_its_best_size_later_starts_now_only_where_that_is_wanted() -> None:
+def test_a_job_that_would_have_its_best_size_later_starts_now_only_where_that_is_wanted() -> None:
     # Two nodes of 4; job 1 leaves 2 cores of the first and the whole second until 10 s. Tasks of 2 cores, half a GPU.
     nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4}, gpus=1)])
     first = Demand(tasks=1, each={"cores": 2}, gpu=1000)

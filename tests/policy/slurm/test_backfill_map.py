@@ -67,7 +67,7 @@ def test_intervals_follow_one_another_and_are_as_few_as_can_be(reservations: Any
 @pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(RESERVATIONS, st.integers(0, LAST), st.integers(1, 12), SETS)
-def test_nodes_are_clear_where_nobody_has_planned_them(reservations: Any, start: int, length: int, nodes: Any) -> None:
+def test_nodes_are_clear_where_no_job_has_planned_them(reservations: Any, start: int, length: int, nodes: Any) -> None:
     plan, plain = planned(reservations)
     mask, clear, everybody = np.ones(NODES, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([-1, -1])
     many = clear_nodes(start, start + length, 0, 2, everybody, plan, clear)

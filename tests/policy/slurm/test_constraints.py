@@ -52,7 +52,7 @@ WRONG = ("[a", "a]", "[a*2&b]", "[a*1|b*2]", "a*0", "a&", "(a", "[]", "[a&]", "a
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_no_constraint_is_known(text: str) -> None:
+def test_invalid_constraints_are_recognised(text: str) -> None:
     assert constraint(text) is None
 
 

@@ -26,7 +26,7 @@ def room_for(waiting: int, running: int, before: Any = None, cores: int = 100) -
     return buffers_for(np.arange(waiting), held, demands, machine, before)  # type: ignore[arg-type]
 
 
-def test_there_is_room_for_all_that_run_and_all_that_could_start() -> None:
+def test_there_is_capacity_for_all_that_run_and_all_that_could_start() -> None:
     for waiting, running in [(1, 0), (10, 3), (100, 50)]:
         workspace, pieces = room_for(waiting, running), NODES * running + (waiting // 2) * (1 + NODES)
         assert workspace.picked.shape[1] > waiting + running
@@ -39,7 +39,7 @@ def test_no_more_pieces_start_than_there_are_cores() -> None:
     assert len(room_for(100, 0, cores=8).ends.node) == 2 * 8 * NODES
 
 
-def test_room_is_kept_as_long_as_it_suffices_and_then_doubled() -> None:
+def test_capacity_is_kept_as_long_as_it_suffices_and_then_doubled() -> None:
     workspace = room_for(10, 3)
     assert room_for(10, 3, workspace) is workspace
     assert room_for(12, 6, workspace) is workspace

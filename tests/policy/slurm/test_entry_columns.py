@@ -29,7 +29,7 @@ def starts(site: Site, **columns: Any) -> list[float]:
     return found
 
 
-def test_a_job_that_asks_for_no_memory_gets_the_sites_default_or_all_of_a_node() -> None:
+def test_a_job_that_requests_no_memory_gets_the_sites_default_or_all_of_a_node() -> None:
     two = {"submit": [0, 1], "cores": [2, 2]}
     assert starts(one(*nodes(1), memory=True), **two) == [0, 10]
     assert starts(one(*nodes(1), memory=True, default_core_memory=250), **two) == [0, 1]
@@ -41,14 +41,14 @@ def test_a_job_that_asks_for_no_memory_gets_the_sites_default_or_all_of_a_node()
     assert starts(replace(site, partitions=(part,)), **two) == [0, 10]
 
 
-def test_memory_is_asked_for_by_node_by_core_or_all_of_it() -> None:
+def test_memory_is_requested_by_node_by_core_or_all_of_it() -> None:
     site = one(*nodes(1), memory=True, default_core_memory=1)
     assert starts(site, submit=[0, 1, 2], cores=[1, 1, 1], memory_mb=[600, 600, 400]) == [0, 10, 10]
     assert starts(site, submit=[0, 1], cores=[2, 2], memory_core_mb=[300, 250]) == [0, 10]
     assert starts(site, submit=[0, 1], cores=[1, 1], memory_mb=[0, 1]) == [0, 10]
 
 
-def test_what_is_just_the_default_of_a_core_for_all_cores_is_that_default() -> None:
+def test_the_default_per_core_for_all_cores_is_recognised_as_a_default() -> None:
     # The log has 2000 MiB for a job of 8 cores without a request; nodes of 1000 MiB can hold its halves.
     site = one(*nodes(2), memory=True, default_core_memory=250)
     record, slurm = run(site, submit=[0, 1], runtime=[5, 5], cores=[8, 6], memory_mb=[2000, 1501])
@@ -124,14 +124,14 @@ def test_as_many_nodes_as_there_are_of_a_range() -> None:
     assert record.start.tolist() == [0, 1]
 
 
-def test_node_limits_of_a_partition_stand_above_those_of_a_job() -> None:
+def test_node_limits_of_a_partition_are_above_those_of_a_job() -> None:
     _, slurm = run(one(*nodes(4), least_nodes=2), submit=[0], runtime=[9], cores=[2])
     assert len(slurm.nodes_of(0)) == 2
     record, _ = run(one(*nodes(4), most_nodes=2), submit=[0, 0], runtime=[9, 9], cores=[3, 12], nodes=[3, 0])
     assert record.status.tolist() == [Status.unadmitted, Status.unadmitted]
 
 
-def test_features_are_asked_for_with_and_and_or() -> None:
+def test_features_are_requested_with_and_and_or() -> None:
     machines = (*nodes(1, features=("intel",)), Node("x1", 4, features=("amd", "gpu")))
     columns = {"submit": [0, 0, 0, 0], "cores": [1] * 4, "constraint": ["amd&gpu", "intel", "intel|amd", "sparc"]}
     record, slurm = run(one(*machines), runtime=[9] * 4, **columns)
@@ -148,12 +148,12 @@ def test_gpus_are_counted_by_node() -> None:
 
 
 @pytest.mark.parametrize("state", ["DOWN", "DRAIN", "INACTIVE"])
-def test_a_partition_that_is_not_up_takes_nobody(state: str) -> None:
+def test_a_partition_that_is_not_up_takes_no_job(state: str) -> None:
     record, _ = run(one(*nodes(1), state=state), submit=[0], runtime=[5], cores=[1])
     assert record.status.tolist() == [Status.unadmitted]
 
 
-def test_a_partition_says_who_may_use_it() -> None:
+def test_a_partition_states_which_users_may_use_it() -> None:
     columns = {"submit": [0] * 3, "runtime": [5] * 3, "cores": [1] * 3, "account": ["bio", "phys", "bio"]}
     columns["qos"] = ["normal", "normal", "long"]
     qos = (Qos("normal"), Qos("long"))

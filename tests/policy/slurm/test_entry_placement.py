@@ -38,7 +38,7 @@ def test_tasks_cores_and_memory_of_each_node() -> None:
     ]
 
 
-def test_sites_that_count_no_memory_tell_none() -> None:
+def test_sites_that_count_no_memory_report_none() -> None:
     record, _ = run(one(nodes(1)), submit=[0], runtime=[5], cores=[2], memory_mb=[500])
     assert record.allocations is not None
     assert set(record.allocations.amounts) == {"cores"}
@@ -55,7 +55,7 @@ def test_gpus_are_those_with_the_lowest_numbers_that_are_free() -> None:
     ]
 
 
-def test_whole_nodes_have_all_cores_and_gpus_and_the_tasks_that_were_asked_for() -> None:
+def test_whole_nodes_have_all_cores_and_gpus_and_the_tasks_that_were_requested() -> None:
     columns: dict[str, Any] = {"submit": [0, 0], "runtime": [10, 10], "cores": [5, 1], "nodes": [3, 0]}
     record, _ = run(one(nodes(3, gpus=1)), **columns, exclusive=[1, 0], gpus=[0, 1])
     whole = "0:1000"

@@ -170,7 +170,7 @@ def a_world(site: Site = SITE, *, max_jobs: int = 10, **columns: Any) -> World:
     return World(jobs, site.platform(), Slurm(site=site, boot=0.0), Run(overrun="extend"), max_jobs=max_jobs)
 
 
-def test_a_submitted_job_tells_when_it_starts_and_ends() -> None:
+def test_a_submitted_job_reports_when_it_starts_and_ends() -> None:
     one, heard = a_world(), list[tuple[str, float, Any]]()
 
     def user() -> Process:
@@ -211,7 +211,7 @@ def test_a_submitted_job_keeps_off_what_is_reserved() -> None:
     assert made.started.value == 40.0
 
 
-def test_somebody_unknown_and_a_demand_are_refused_by_name() -> None:
+def test_an_unknown_user_and_a_demand_are_refused_by_name() -> None:
     one = a_world()
     with pytest.raises(InputError, match="has user 'dora', which no job of the workload has"):
         one.submit({"cores": 1, "runtime": 1, "user": "dora"})
@@ -219,7 +219,7 @@ def test_somebody_unknown_and_a_demand_are_refused_by_name() -> None:
         one.submit({"demand": gs.Demand(cores=1), "runtime": 1})
 
 
-def test_there_is_as_much_room_as_asked_for() -> None:
+def test_there_is_as_much_capacity_as_requested() -> None:
     one = a_world(max_jobs=1)
     one.submit({"cores": 1, "runtime": 1, "user": "bob"})
     with pytest.raises(gs.PolicyError, match="1 jobs have been submitted"):

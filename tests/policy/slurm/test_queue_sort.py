@@ -90,7 +90,7 @@ def test_where_there_are_levels_the_quick_order_is_the_same_and_entries_can_be_p
     assert joined.tolist() == ordered.tolist()
 
 
-def test_levels_are_those_of_a_chain_that_leaves_nobody_out() -> None:
+def test_levels_are_those_of_a_chain_that_leaves_no_job_out() -> None:
     def levels(*pairs: tuple[int, int], kinds: int = 3) -> list[int] | None:
         may = np.zeros((kinds, kinds), dtype=np.uint8)
         may[tuple(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)] = 1

@@ -133,7 +133,7 @@ def test_a_trace_that_does_not_fit_its_machine(tmp_path: Path, capsys: pytest.Ca
     assert "does-not-fit" in found["findings"]
 
 
-def test_what_a_platform_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resources_of_a_platform(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "site.toml").write_text(
         '[platform]\ncluster = "c"\n[[platform.nodes]]\ngroup = "g"\ncount = 4\ncapacity = {cores = 8}\ngpus = 2\n'
         'gpu_kind = "T4"\n'
@@ -206,7 +206,7 @@ def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_a
         (["--machine", "3", "--platform", "x.toml"], "--machine and --platform x.toml both give the machine"),
     ],
 )
-def test_what_an_audit_refuses(
+def test_invalid_options_of_an_audit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], output: str
 ) -> None:
     (tmp_path / "map.toml").write_text(MAPPING)

@@ -150,7 +150,7 @@ def test_anonymised_jobs_ask_under_pseudonyms(tmp_path: Path) -> None:
     assert "matlab" not in json.dumps(dict(hidden.provenance))
 
 
-def test_tasks_of_workflows_ask_for_the_memory_that_they_had(tmp_path: Path) -> None:
+def test_tasks_of_workflows_request_the_memory_that_they_had(tmp_path: Path) -> None:
     names = ("a", "b")
     links = {"a": ([], ["b"]), "b": (["a"], [])}
     tasks = [{"name": it, "id": it, "parents": links[it][0], "children": links[it][1]} for it in names]

@@ -72,7 +72,7 @@ FIELD = st.sampled_from(
 @given(
     st.lists(st.tuples(st.integers(100, 130), st.lists(FIELD, max_size=4), st.integers(0, 7)), min_size=9, max_size=30)
 )
-def test_whatever_a_name_holds_a_line_is_what_it_is_alone(tmp_path_factory, entries) -> None:
+def test_a_line_is_read_alone_as_with_any_name(tmp_path_factory, entries) -> None:
     """Neighbouring lines do not change the result of a line, and no line is lost."""
     rows = [record(number, ",".join(["n", *name, "e"]), more) for number, name, more in entries]
     path = write(tmp_path_factory.mktemp("alike") / "log", ",", rows)

@@ -55,7 +55,7 @@ def label(workload: Workload, name: str) -> dict[int, int]:
     return {} if column is None else dict(zip(workload.job.tolist(), column.tolist(), strict=True))
 
 
-def test_one_node_was_wanted_where_one_was_given_several_only_where_they_were_asked_for(tmp_path: Path) -> None:
+def test_one_node_was_wanted_where_one_was_given_several_only_where_they_were_requested(tmp_path: Path) -> None:
     four = "cpu=16,mem=8000M,node=4"
     jobs = [job(1), job(2, NNodes=3), job(3, NNodes=4, ReqTRES=four), job(4, NNodes=6, ReqTRES=four)]
     workload = read(tmp_path, *jobs)
@@ -63,7 +63,7 @@ def test_one_node_was_wanted_where_one_was_given_several_only_where_they_were_as
     assert label(workload, "nodes_most") == {1: -1, 2: -1, 3: -1, 4: 6}
 
 
-def test_of_a_job_that_did_not_start_no_number_of_nodes_is_known_unless_it_asked_for_one(tmp_path: Path) -> None:
+def test_a_job_that_did_not_start_has_no_number_of_nodes_unless_it_requested_one(tmp_path: Path) -> None:
     # `sacct` prints one node for it, for any number of nodes.
     pending = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "ReqCPUS": 12, "AllocCPUS": 0}
     jobs = [job(1, **pending), job(2, NNodes=2, **pending | {"ReqTRES": "cpu=12,node=2"}), waiting(3, 130), job(4)]
@@ -72,12 +72,12 @@ def test_of_a_job_that_did_not_start_no_number_of_nodes_is_known_unless_it_asked
     assert label(workload, "nodes") == {1: -1, 2: 2, 3: -1, 4: 1, 5: 1, 6: 1}
 
 
-def test_without_what_was_asked_for_several_nodes_count_where_they_were_had_whole(tmp_path: Path) -> None:
+def test_without_a_request_several_nodes_count_where_they_were_used_exclusively(tmp_path: Path) -> None:
     jobs = [job(1), job(2, NNodes=2, AllocCPUS=6, ReqCPUS=6), job(3, NNodes=2, AllocCPUS=8, ReqCPUS=8)]
     assert label(read(tmp_path, *jobs, without="ReqTRES"), "nodes") == {1: 1, 2: -1, 3: 2}
 
 
-def test_who_had_more_cores_than_asked_for_up_to_the_whole_node_wanted_it_alone(tmp_path: Path) -> None:
+def test_a_job_with_more_cores_than_requested_up_to_a_whole_node_used_it_exclusively(tmp_path: Path) -> None:
     threads = job(2, ReqCPUS=1, AllocCPUS=2)
     jobs = [job(1, ReqCPUS=1), threads, job(3), job(4, ReqCPUS=3, AllocCPUS=3, SubmitLine="sbatch --exclusive x")]
     assert label(read(tmp_path, *jobs), "exclusive") == {1: 1, 2: -1, 3: -1, 4: 1}
@@ -127,7 +127,7 @@ def test_memory_without_options_may_be_that_of_all_nodes(
     assert label(workload, "memory_granted_mb") == ({} if granted is None else {7: granted})
 
 
-def test_who_had_more_cores_than_his_tasks_could_use_on_whole_nodes_is_not_held_to_them(tmp_path: Path) -> None:
+def test_a_job_with_more_cores_than_its_tasks_could_use_on_whole_nodes_does_not_require_them(tmp_path: Path) -> None:
     # 24 tasks, 4 a node, exclusive on six nodes, one of which has 12 cores: the job held 32 cores, and no six nodes can
     # provide these with 4 tasks each.
     line = {"NNodes": 6, "ReqTRES": "cpu=24,node=6", "ReqCPUS": 24, "SubmitLine": "sbatch --ntasks-per-node=4 x"}
@@ -140,7 +140,7 @@ def test_gpus_are_those_of_a_node(tmp_path: Path) -> None:
     assert label(workload, "gpus") == {1: 4, 2: -1}
 
 
-def test_an_array_is_throttled_as_its_submit_line_says(tmp_path: Path) -> None:
+def test_an_array_is_throttled_as_its_submit_line_states(tmp_path: Path) -> None:
     tasks = [job(f"40_{task}", 40 + task, SubmitLine="sbatch --array=1-3%2 -c 2 x") for task in (1, 2)]
     workload = read(tmp_path, *tasks, job(50))
     assert label(workload, "array") == {41: 40, 42: 40, 50: -1}
@@ -148,13 +148,13 @@ def test_an_array_is_throttled_as_its_submit_line_says(tmp_path: Path) -> None:
     assert label(workload, "cores_per_task") == {41: 2, 42: 2, 50: -1}
 
 
-def test_a_throttle_stands_in_the_line_of_the_tasks_that_wait(tmp_path: Path) -> None:
+def test_a_throttle_is_in_the_line_of_the_tasks_that_wait(tmp_path: Path) -> None:
     rest = job("40_[4-12%3]", 40, State="PENDING", Eligible="Unknown", Start="Unknown", End="Unknown")
     workload = read(tmp_path, job("40_1", 41), rest)
     assert label(workload, "array_limit") == {41: 3}
 
 
-def test_a_throttle_that_nobody_tells_is_the_most_that_ran_at_once(tmp_path: Path) -> None:
+def test_an_unknown_throttle_is_the_largest_number_that_ran_at_once(tmp_path: Path) -> None:
     tasks = [
         job("40_1", 41),
         job("40_2", 42),
@@ -170,7 +170,7 @@ def test_a_job_knows_whom_it_waited_for(tmp_path: Path) -> None:
     assert label(read(tmp_path, job(7), second), "after") == {7: -1, 8: 7}
 
 
-def test_nothing_is_said_of_what_no_column_tells(tmp_path: Path) -> None:
+def test_nothing_is_reported_of_what_no_column_reports(tmp_path: Path) -> None:
     poor = read(tmp_path, job(7), without="NNodes ReqCPUS ReqMem ReqTRES AllocTRES Reason SubmitLine")
     assert set(poor.labels) == {"user", "account", "partition", "group"}
 
@@ -178,7 +178,7 @@ def test_nothing_is_said_of_what_no_column_tells(tmp_path: Path) -> None:
 KEEP = {"never-ran": "keep"}
 
 
-def test_cancelled_jobs_are_left_out_unless_they_are_asked_for(tmp_path: Path) -> None:
+def test_cancelled_jobs_are_left_out_unless_they_are_requested(tmp_path: Path) -> None:
     assert read(tmp_path, job(7), waiting(8, 160)).job.tolist() == [7]
     workload = read(tmp_path, job(7), waiting(8, 160, Eligible=130), rules=KEEP)
     workload.check()
@@ -201,7 +201,7 @@ def test_a_job_that_never_could_start_leaves_as_it_comes(tmp_path: Path) -> None
     assert label(workload, "withdrawn") == {7: -1, 8: 0}
 
 
-def test_tasks_that_were_cancelled_together_are_jobs_of_their_own(tmp_path: Path) -> None:
+def test_tasks_that_were_cancelled_together_are_separate_jobs(tmp_path: Path) -> None:
     workload = read(tmp_path, job(7), waiting("40_[2,4,6]", 160, 40), rules=KEEP)
     assert len(workload) == workload.provenance["jobs_read"] == 4
     assert sorted(workload.job.tolist()) == [7, 40, 41, 42]
@@ -224,7 +224,7 @@ def pending(number: Any, raw: int | None = None, **more: Any) -> dict[str, str]:
     return job(number, raw, **(state | more))
 
 
-def test_what_waits_still_is_left_out_unless_it_is_asked_for_and_lasts_as_long_as_it_may(tmp_path: Path) -> None:
+def test_waiting_jobs_are_excluded_unless_requested_and_then_last_until_their_limit(tmp_path: Path) -> None:
     assert read(tmp_path, job(7), pending(8)).job.tolist() == [7]
     workload = read(tmp_path, job(7), pending(8), rules=QUEUE)
     workload.check()
@@ -235,14 +235,14 @@ def test_what_waits_still_is_left_out_unless_it_is_asked_for_and_lasts_as_long_a
     assert (entry["kind"], entry["count"], entry["rule"]) == ("still-waiting", 1, "repair")
 
 
-def test_what_could_not_start_yet_is_in_no_queue_and_counted(tmp_path: Path) -> None:
+def test_jobs_that_could_not_start_yet_are_in_no_queue_and_counted(tmp_path: Path) -> None:
     workload = read(tmp_path, job(7), pending(8, Eligible="Unknown"), pending(9), rules=QUEUE)
     assert workload.job.tolist() == [7, 9]
     kinds = {entry["kind"]: entry["count"] for entry in workload.provenance["problems"]}
     assert kinds == {"still-waiting": 2, "not-eligible": 1}
 
 
-def test_tasks_that_wait_on_one_line_are_jobs_of_their_own(tmp_path: Path) -> None:
+def test_tasks_that_wait_on_one_line_are_separate_jobs(tmp_path: Path) -> None:
     workload = read(tmp_path, job(7), pending("40_[4-6%2]", 40), rules=QUEUE)
     assert sorted(workload.job.tolist()) == [7, 40, 41, 42]
     assert label(workload, "array_limit")[40] == 2
@@ -263,7 +263,7 @@ def test_logs_that_do_not_say_when_a_job_was_cancelled_leave_it_out(tmp_path: Pa
     assert (entry["kind"], entry["rule"]) == ("never-ran", "skip")
 
 
-def test_types_of_gpus_and_licences_are_those_that_were_asked_for(tmp_path: Path) -> None:
+def test_types_of_gpus_and_licences_are_those_that_were_requested(tmp_path: Path) -> None:
     plain = "cpu=4,mem=8000M,node=1"
     typed = f"{plain},gres/gpu=2,gres/gpu:a100=2,license/matlab=3,license/idl@far=1"
     found = read(tmp_path, job(1), job(2, ReqTRES=typed), job(3, ReqTRES=f"{plain},gres/gpu=1"))

@@ -69,7 +69,7 @@ def test_options_are_read_in_all_their_forms(line: bytes, said: dict[str, Any]) 
         (b"/usr/bin/sbatch --requeue -J x -N 5 /home/ann/run.sh --nodes=9", 5),
     ],
 )
-def test_what_stands_behind_the_script_is_the_scripts(line: bytes, nodes: int) -> None:
+def test_arguments_after_the_script_belong_to_the_script(line: bytes, nodes: int) -> None:
     said = submitted(line)
     assert said.least_nodes == nodes
     assert (said.alone, said.nodelist) == (-1, b"")
@@ -101,7 +101,7 @@ def test_labels_come_from_submit_lines_where_columns_say_nothing(tmp_path: Path)
     assert words(workload, 6) == words(workload, 3) == {}
 
 
-def test_a_column_of_constraints_stands_above_submit_lines(tmp_path: Path) -> None:
+def test_a_column_of_constraints_is_above_submit_lines(tmp_path: Path) -> None:
     names = "JobID|User|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|ReqCPUS|Constraints|SubmitLine\n"
     row = "{}|ann|2026-01-05T00:01:00|2026-01-05T00:02:00|2026-01-05T00:03:00|60|5|COMPLETED|1|{}|sbatch -C b x\n"
     path = tmp_path / "sacct.txt"

@@ -32,7 +32,7 @@ from gridsim.workload.formats.swf_rows import (
 )
 from gridsim.workload.formats.table.cells import Cells, JoinedTable, TableFile
 from gridsim.workload.formats.table.mapping import TableMapping
-from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, split_words, texts_of
+from gridsim.workload.formats.table.values import ABSENT, AMOUNTS, TextCodes, facts_of, split_cell, texts_of
 from gridsim.workload.formats.task_demands import demand_facts
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
@@ -271,7 +271,7 @@ class TableRows(SwfRows):
         if texts is None:
             return np.zeros(n, dtype=np.int64)
         separator = self._mapping.columns[name].separator
-        sets = {text: "|".join(split_words(text, separator)) for text in set(texts)}
+        sets = {text: "|".join(split_cell(text, separator)) for text in set(texts)}
         return np.maximum(self._texts[name].column([sets[text] for text in texts]), 0)
 
     def _numbers_of(self, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
