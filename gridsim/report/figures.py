@@ -168,7 +168,7 @@ def svg(figure: Figure, name: str) -> str:
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the page uses the fonts of the reader
         if (layout := figure.get_layout_engine()) is not None:
             layout.execute(figure)
-            figure.set_layout_engine("none")  # savefig would draw the figure once more to execute it
+            figure.set_layout_engine("none")  # else savefig draws the figure twice
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :].rstrip()
