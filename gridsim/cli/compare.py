@@ -50,8 +50,10 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.labels import policies_of
     from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
+    from gridsim.result import people
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
+    from gridsim.words import without_names
 
     require_table(args.table)
     options = Run(
@@ -92,10 +94,12 @@ def run(args: argparse.Namespace) -> int:
         replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         named = {label: result.record for label, result in results.items()}
+        command = source.command()
         if args.no_names:
             results = {label: result.without_names() for label, result in results.items()}
+            command = without_names(command, people(workload))
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        asked = {"options": options, "own": own, "command": source.command(), "title": args.title}
+        asked = {"options": options, "own": own, "command": command, "title": args.title}
         evidence = evidence_of(results, policies=policies, **asked, **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
