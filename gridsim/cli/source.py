@@ -215,12 +215,12 @@ def nodes_given(args: Namespace) -> Capacity | None:
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
     """Return plain-text lines on the workload, the machine and its origin, and each problem with its rule."""
-    from gridsim.report.pools import parts_of  # numpy: not needed for --help
+    from gridsim.report.pools import origin_of, parts_of  # numpy: not needed for --help
 
     return [
         *_origin_lines(workload.provenance, workload.provenance.get("jobs_before_transforms", len(workload))),
         *_transform_lines(workload),
-        f"machine: {platform.cores:,} cores{parts_of(platform)} ({_machine_origin(platform.origin)})",
+        f"machine: {platform.cores:,} cores{parts_of(platform)} ({origin_of(platform.origin)})",
         *map(problem_line, problems(workload)),
     ]
 
@@ -337,16 +337,6 @@ def _transform_lines(workload: Workload) -> Iterator[str]:
 
 def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _machine_origin(origin: str) -> str:
-    words = {
-        "given": "given",
-        "the workload": "from the workload",
-        "MaxProcs": "MaxProcs in the header",
-        "MaxNodes": "MaxNodes in the header, no MaxProcs",
-    }
-    return words.get(origin, origin)
 
 
 _WORTH = 10_000

@@ -358,7 +358,7 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Transform", _pairs(transform)
     platform = info.get("platform", {})
     if platform:
-        origin = _origin(base_names(str(platform.get("origin", "given"))))
+        origin = pools.origin_of(base_names(str(platform.get("origin", "given"))))
         yield "Machine", f"{counted(platform.get('cores', 0), 'core')} ({origin})"
     apart = platform.get("by") == PARTITION
     if platform.get("clusters"):
@@ -421,16 +421,6 @@ def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _pairs(values: Mapping[str, Any], between: str = " = ") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None)
-
-
-def _origin(origin: str) -> str:
-    known = {
-        "given": "as given",
-        "the workload": "from the workload",
-        "MaxProcs": "MaxProcs in the log's header",
-        "MaxNodes": "MaxNodes in the log's header",
-    }
-    return known.get(origin, origin)
 
 
 def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:

@@ -31,6 +31,16 @@ def parts_of(platform: Platform) -> str:
     return f" on {counted(nodes, 'node')}" if nodes else ""
 
 
+def origin_of(origin: str) -> str:
+    """Return the source of the size of a machine."""
+    words = {
+        "the workload": "from the workload",
+        "MaxProcs": "MaxProcs in the header",
+        "MaxNodes": "MaxNodes in the header, no MaxProcs",
+    }
+    return words.get(origin, origin)
+
+
 def answer(comparison: Evidence) -> list[str]:
     """Return why partitions are pooled, and which clusters ran no job under which policies."""
     return [*_pooled(comparison), *_emptied(comparison)]
