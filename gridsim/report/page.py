@@ -243,7 +243,7 @@ def _several_runs(comparison: Evidence) -> str:
     """Return the note on jobs that ran several times in a recorded log; empty if there are none."""
     runs = comparison.records[comparison.baseline].workload_given.logged.get("runs")
     jobs = 0 if runs is None or LOG not in tables.columns(comparison) else int((runs > 1)[comparison.kept].sum())
-    return texts("page")("several_runs", jobs=jobs) if jobs else ""
+    return _text("several_runs", jobs=jobs) if jobs else ""
 
 
 def _lead(comparison: Evidence) -> Iterator[str]:

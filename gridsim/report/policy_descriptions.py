@@ -115,7 +115,7 @@ def _part(value: str) -> str:
     summary = _summaries().get(name, "")
     if not summary:
         return base_names(value)
-    text = re.sub(r"``|\*", "", summary[0].lower() + summary[1:].rstrip("."))
+    text = summary[0].lower() + summary[1:].rstrip(".")
     values = [f"{key} = {it}" for key, it in arguments.items() if it not in ("''", "None", "False")]
     return f"{text} ({', '.join(values)})" if values else text
 
@@ -124,4 +124,4 @@ def _part(value: str) -> str:
 def _summaries() -> dict[str, str]:
     """Return the first lines of the docstrings of the plug-ins by class."""
     things = (thing for kind in registry.KINDS for thing in registry.names(kind).values())
-    return {thing.__name__: (thing.__doc__ or "").strip().partition("\n")[0] for thing in things}
+    return {thing.__name__: registry.summary_of(thing) for thing in things}

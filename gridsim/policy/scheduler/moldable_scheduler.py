@@ -21,7 +21,7 @@ from gridsim.policy.tail import InQueue
 
 @dataclass
 class Molding(Backfilling):
-    """Requests in the order of *ordering*, each on the number of cores with the first end, within its *partition*.
+    """Starts requests in the order of *ordering*, each on as many cores of its *partition* as give the earliest end.
 
     Parameters
     ----------
