@@ -192,13 +192,13 @@ def machine_in(path: str) -> tuple[Platform, list[Any]]:
     return knowing.site.on_nodes(), [knowing]
 
 
-def capacities(path: str) -> list[Capacity]:
-    """Return the capacities of the clusters of the machine in ``--platform``, with or without nodes."""
+def capacities(args: Namespace) -> list[Capacity]:
+    """Return the capacities of the clusters of the machine in ``--platform`` or ``--site``; empty without them."""
     from gridsim.model.capacity import Capacity  # numpy: not needed for --help
 
-    platform, sites = machine_in(path)
-    if sites:
-        return [sites[0].capacity()]
+    platform, sites = _given_machine(args)
+    if platform is None or sites:
+        return [site.capacity() for site in sites]
     return [it.capacity or Capacity.of([], {"cores": it.cores}) for it in platform.clusters()]
 
 
