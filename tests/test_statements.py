@@ -175,7 +175,7 @@ def test_each_paragraph_on_capabilities_has_a_checked_statement(page: str) -> No
     prose = re.sub(r"^```.*?^```$|^<!--.*?-->$|^!\[.*?\)$", "", CAPABLE[page], flags=re.MULTILINE | re.DOTALL)
     blocks = [" ".join(block.split()) for block in re.split(r"\n\s*\n|\n(?=- )", prose) if block.strip()]
     stated = [" ".join(statement.split()) for statement in CHECKED[page]]
-    named = ("#", "Strengths of gridsim:", "gridsim does not simulate:")  # titles, and the head of a generated list
+    named = ("#", "Strengths of gridsim:", "gridsim does not simulate:")  # titles, and lines before lists
     open_ones = [it for it in blocks if not it.startswith(named) and not any(statement in it for statement in stated)]
     assert len(blocks) > 5
     assert open_ones == []
