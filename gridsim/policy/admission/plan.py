@@ -296,9 +296,7 @@ class Plan:
         """
         columns = self.columns_for(requests)
         if self._log is None:
-            return (
-                LoopState("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else LoopState("plan_in_pool", columns)
-            )
+            return LoopState("sized_plan_in_pool", (*columns, sizes)) if sizes else LoopState("plan_in_pool", columns)
 
         def ask(now: int) -> tuple[Any, ...]:
             self._log.help(int(self.meta[cycle.STOPPED]))
