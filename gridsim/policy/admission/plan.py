@@ -23,7 +23,7 @@ from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.protocols import CompiledState, Offer, PlannedStarts, Start, integer_column, ranks_of, starts_of
+from gridsim.policy.protocols import LoopState, Offer, PlannedStarts, Start, integer_column, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests, readable
 
 
@@ -286,7 +286,7 @@ class Plan:
         self.started = moves[0]
         return self._queue, self._machine, moves
 
-    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> CompiledState:
+    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> LoopState:
         """Return the arrays of a run with this number of requests for the compiled event loop.
 
         Parameters
@@ -296,14 +296,13 @@ class Plan:
         """
         columns = self.columns_for(requests)
         if self._log is None:
-            loop, arrays = ("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else ("plan_in_pool", columns)
-            return CompiledState(loop, arrays)
+            return LoopState("sized_plan_in_pool", (*columns, sizes)) if sizes else LoopState("plan_in_pool", columns)
 
         def ask(now: int) -> tuple[Any, ...]:
             self._log.help(int(self.meta[cycle.STOPPED]))
             return self._queue, self._machine, columns[-1]
 
-        return CompiledState("plan_on_nodes", columns, ask, self._log.pieces)
+        return LoopState("plan_on_nodes", columns, ask, self._log.pieces)
 
     def resume(self, before: Plan, rows: IntArray) -> IntArray:
         """Continue from the plan of an earlier window, whose requests are *rows* here; return the waiting requests."""
