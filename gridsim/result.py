@@ -19,8 +19,8 @@ from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
+from gridsim.model.dataframes import html_repr
 from gridsim.model.demand import columns_of
-from gridsim.model.frames import card
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform
@@ -28,9 +28,9 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
+from gridsim.number_formatting import without_names
 from gridsim.record import Predictions, Record, Refusal
 from gridsim.tables import NAMES, TABLES, require_table, write_table
-from gridsim.words import without_names
 
 
 def versions() -> dict[str, str]:
@@ -161,7 +161,7 @@ class Result:
         if record.predictions is not None:
             columns |= _predicted(record, record.predictions)
         if record.reasons is not None:
-            columns |= {"reach": record.reasons.reach, "free": record.reasons.free, "pool": record.reasons.pool}
+            columns |= {name: getattr(record.reasons, name) for name in ("eligible", "free", "pool")}
         if record.promises is not None:
             promises = record.promises
             if promises.guarantees:
@@ -281,10 +281,11 @@ class Result:
             return {}
         rows = sorted(told.refused)
         why = [told.refused[row] for row in rows]
+        requested = [each.requested for each in why]
         return {
             "job": self.workload.job[rows],
             "reason": np.array([each.reason for each in why]),
-            "asked": np.array([each.asked if isinstance(each.asked, str) else f"{each.asked:g}" for each in why]),
+            "requested": np.array([it if isinstance(it, str) else f"{it:g}" for it in requested]),
             "most": np.array([np.nan if each.most is None else each.most for each in why], dtype=np.float64),
             "unit": np.array([each.unit for each in why]),
             "rule": np.array([each.rule for each in why]),
@@ -354,7 +355,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Return the main metrics as HTML for notebooks."""
-        return card(repr(self).strip("<>"), self._main())
+        return html_repr(repr(self).strip("<>"), self._main())
 
     def _main(self) -> list[tuple[str, str]]:
         """Return the main metrics with their units."""
@@ -393,7 +394,7 @@ class Result:
             "plugins": [dict(plugin) for plugin in self.plugins],
             **({"not_followed": [asdict(notice) for notice in self.notices]} if self.notices else {}),
             "options": dict(self.options),
-            **({"asked": [it.name for it in self.measures]} if self.measures else {}),
+            **({"measures": [it.name for it in self.measures]} if self.measures else {}),
             "versions": versions(),
         }
 

@@ -12,13 +12,13 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
-from gridsim.entities.recorded import recorded
+from gridsim.entities.dynamic_jobs import Submission
+from gridsim.entities.record_builder import build_record
 from gridsim.entities.resource import Machine
-from gridsim.entities.submissions import Submission
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, to_us
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
@@ -45,7 +45,7 @@ class World:
         workload.
     progress : callable, optional
         Called from time to time with the number of jobs released so far.
-    room : int
+    max_jobs : int
         Number of jobs that may be submitted in addition to the workload.
 
     Attributes
@@ -92,12 +92,12 @@ class World:
         options: Run | None = None,
         *,
         progress: Callable[[int], None] | None = None,
-        room: int = 1000,
+        max_jobs: int = 1000,
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
             raise InputError("World does not change jobs; use gridsim.simulate", field="limits")
-        self._setup = set_up(workload, platform, policy, options, room=room, progress=progress)
+        self._setup = set_up(workload, platform, policy, options, max_jobs=max_jobs, progress=progress)
         self.workload, self.platform, self.options = self._setup.workload, self._setup.platform, options
         self.env, self.clusters, self.outcome = self._setup.env, self._setup.clusters, self._setup.outcome
         self._policy, self._submissions, self._progress = self._setup.policy, self._setup.submissions, progress
@@ -133,7 +133,7 @@ class World:
         PolicyError
             If the delay is not a number from 0.
         """
-        delay = whole(seconds)
+        delay = to_us(seconds)
         if not 0 <= delay < NEVER:
             raise PolicyError(f"a timeout of {seconds!r} s; expected a number of seconds from 0")
         return self.env.timeout(delay, value)
@@ -163,7 +163,7 @@ class World:
             If the job is invalid, or has a user, account, partition or QOS that neither the workload nor the site of
             the policy has.
         PolicyError
-            If the policy needs all jobs in advance, or *room* is exhausted.
+            If the policy needs all jobs in advance, or *max_jobs* is exhausted.
         """
         if self._submissions is None:
             raise PolicyError(f"no job can be submitted: {self._setup.closed}")
@@ -183,8 +183,8 @@ class World:
             If the policy makes an impossible decision, or leaves jobs waiting on an idle machine.
         """
         if until is not None:
-            if whole(until) > self.env.instant:
-                self.env.run(whole(until))
+            if to_us(until) > self.env.instant:
+                self.env.run(to_us(until))
             return
         self.env.run()
         if self._progress is not None:
@@ -300,10 +300,10 @@ class World:
         schedulers = [cluster.scheduler for cluster in self.clusters]
         until = None if self._ended() else self.env.instant
         workload = self.workload if self._submissions is None else self._submissions.workload
-        found = recorded(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
-        return found if self._submissions is None else self._as_come(found, until)
+        found = build_record(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
+        return found if self._submissions is None else self._by_submission(found, until)
 
-    def _as_come(self, found: Record, until: int | None) -> Record:
+    def _by_submission(self, found: Record, until: int | None) -> Record:
         """Return the record of the used rows, in order of submission."""
         submissions = self._submissions
         assert submissions is not None

@@ -69,8 +69,8 @@ IMPLEMENTATIONS = {
         "policy.scheduler.list_cycle:run_cycle",
         "policy.scheduler.moldable_cycle:run_moldable_cycle",
         "policy.scheduler.sequential_selection:run_selection",
-        "policy.slurm.backfill:backfill_pass",
-        "policy.slurm.passes:main_pass",
+        "policy.slurm.backfill:run_backfill_cycle",
+        "policy.slurm.main_cycle:run_main_cycle",
     ),
     "whole-run loops": (
         "engine.loop:run_loop",
@@ -85,8 +85,8 @@ IMPLEMENTATIONS = {
     "ledgers of free capacity": (
         "engine.events:begin",
         "entities.resource:Machine.take",
-        "entities.nodes_left:NodesLeft.take",
-        "policy.slurm.holding:take",
+        "entities.node_capacity:NodeCapacity.take",
+        "policy.slurm.entry_allocation:take",
         "machine.node_profile:hold",
         "machine.running_set:begin_running",
     ),
@@ -119,7 +119,7 @@ GONE = (
     "**/linking.py",
     "**/machine_code.py",
     "policy/scheduler/kernels.py",
-    "policy/scheduler/molded.py",
+    "policy/scheduler/moldable_schedule.py",
     "policy/scheduler/molding.py",
     "policy/scheduler/picks.py",
     "policy/scheduler/pooled.py",
@@ -252,7 +252,7 @@ def is_plan(function: Function) -> bool:
 
 def is_search(function: Function) -> bool:
     """Return whether a function lays requests down on a trial until it has found a plan."""
-    return arguments(function)[:1] == ["trial"] and "lay_down" in calls(function)
+    return arguments(function)[:1] == ["trial"] and "place_all" in calls(function)
 
 
 RECOGNISED: dict[str, Callable[[Function], bool]] = {
@@ -410,7 +410,7 @@ def test_growth_is_reported_with_package_count_and_bound(tmp_path: Path) -> None
         ("scheduling cycles", "@njit_noalloc\ndef another(now, ended, tail): ..."),
         ("whole-run loops", "def another(work):\n    while work > 0: ..."),
         ("plans", "def another(plan):\n    plan.compress()\n    plan.replan()"),
-        ("deadline searches", "def another(trial, order): lay_down(trial, order)"),
+        ("deadline searches", "def another(trial, order): place_all(trial, order)"),
     ],
 )
 def test_another_implementation_is_found(tmp_path: Path, idea: str, text: str) -> None:

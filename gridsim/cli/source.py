@@ -215,7 +215,7 @@ def nodes_given(args: Namespace) -> Capacity | None:
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
     """Return plain-text lines on the workload, the machine and its origin, and each problem with its rule."""
-    from gridsim.report.pools import origin_of, parts_of  # numpy: not needed for --help
+    from gridsim.report.pooling import origin_of, parts_of  # numpy: not needed for --help
 
     return [
         *_origin_lines(workload.provenance, workload.provenance.get("jobs_before_transforms", len(workload))),
@@ -227,18 +227,18 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """Return lines on ignored settings of site files and partitions of the log, for the end of the output."""
-    from gridsim.model.applicable_demands import suited
+    from gridsim.model.applicable_demands import with_applicable_demands
     from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.labels import notices_of  # numpy: not needed for --help
     from gridsim.report.notices import left_aside, sentences
-    from gridsim.report.pools import pooled
+    from gridsim.report.pooling import pooled
 
     told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
     plain = [it for it in policies.values() if not capabilities_of(it).site]
-    told = [*(left_aside(suited(workload, platform), platform) if plain else []), *told]
+    told = [*(left_aside(with_applicable_demands(workload, platform), platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
 
@@ -284,7 +284,7 @@ def problem_line(problem: Problem) -> str:
 
 
 def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
-    from gridsim.words import listed  # numpy: not needed for --help
+    from gridsim.number_formatting import listed  # numpy: not needed for --help
 
     if "jobs_read" not in provenance:
         seed = f", seed {provenance['seed']}" if "seed" in provenance else ""
@@ -315,7 +315,7 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
 
 def _of_clusters(provenance: Any) -> str:
     """Return text on the clusters of the jobs, if the log has several and the choice is not obvious."""
-    from gridsim.words import listed  # numpy: not needed for --help
+    from gridsim.number_formatting import listed  # numpy: not needed for --help
 
     left = [f"{name}: {count:,} jobs" for name, count in provenance.get("clusters_left_out", {}).items()]
     names = [it["name"] for it in provenance.get("clusters", ())] or [provenance.get("cluster", "")]
