@@ -124,7 +124,7 @@ CHECKED = {
         "CSV and JSON files": ("tests/test_docs_complete.py", "metrics_json"),
         "for the built-in workload under": ("tests/test_docs.py", "def test_shell_examples"),
         "gridsim generates a workload": ("tests/cli/test_compare.py", "built_in_workload"),
-        "Slurm's `sacct` in any output format": ("tests/workload/formats/test_sacct_line_patterns.py", "def test_"),
+        "Slurm's `sacct` in any output format": ("tests/workload/formats/test_sacct.py", "def test_"),
         "a custom one": ("tests/cli/test_compare.py", "policy_of_a_file"),
         "conservative backfilling": ("tests/agreement/test_oracle.py", "conservative"),
         "multifactor priority with Fair Tree": ("tests/policy/slurm/test_parts.py", "fair_tree"),

@@ -375,7 +375,7 @@ def test_names_are_left_out_of_notices_policies_and_reasons_of_rejections(logged
     ]
     assert hidden.policy == "Slurm(conf='slurm.conf', set_limit='user.….MaxJobs=1')"
     assert hidden.record.reasons is not None
-    assert (hidden.record.reasons.refused[3].asked, hidden.record.reasons.refused[3].rule) == (
+    assert (hidden.record.reasons.refused[3][1], hidden.record.reasons.refused[3][4]) == (
         "account …",
         "MaxWall of user …",
     )
