@@ -62,10 +62,13 @@ def description(composition: str) -> str:
         if "changes" in given:
             return _text("changed_slurm", files=files, changes=_content(given["changes"]).split("&"))
         return _text("slurm", files=files)
-    alike = [(summary, _different(given, own)) for kind, own, summary in _presets() if kind == name]
-    if not alike:
+    presets = [(summary, own) for kind, own, summary in _presets() if kind == name]
+    if equal := [summary for summary, own in presets if not _differing(given, own)]:
+        return equal[0]  # without the import of all plug-ins
+    candidates = [(summary, _different(given, own)) for summary, own in presets]
+    if not candidates:
         return base_names(composition)
-    summary, more = min(alike, key=lambda it: (len(it[1]), sum(map(len, it[1]))))
+    summary, more = min(candidates, key=lambda it: (len(it[1]), sum(map(len, it[1]))))
     return " ".join([summary, *(f"{text.rstrip('.')}." for text in more)])
 
 
