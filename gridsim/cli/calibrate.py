@@ -21,14 +21,11 @@ def run(args: argparse.Namespace) -> int:
     """Read the log, simulate it, and compare with the recorded schedule."""
     from gridsim.cli.terminal import JobsProgress, tell  # numpy and rich: not needed for --help
     from gridsim.files import plain
-    from gridsim.options import Run
     from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import policies_of
     from gridsim.report.validation import as_dict
 
-    options = Run(
-        overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions, engine=args.engine
-    )
+    options = source.options_of(args)
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout

@@ -40,7 +40,6 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.metrics.summary import requested_measures
     from gridsim.number_formatting import without_names
-    from gridsim.options import Run
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import (
         DEFAULT_POLICIES,
@@ -56,16 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.tables import require_table
 
     require_table(args.table)
-    options = Run(
-        overrun=args.overrun,
-        instant=args.instant,
-        seed=args.seed,
-        balancer=args.balancer,
-        split=args.split,
-        partitions=args.partitions,
-        limits=args.limits,
-        engine=args.engine,
-    )
+    options = source.options_of(args)
     sited = source.site(args)
     policies = policies_of(args.policy, sited, default=DEFAULT_POLICIES)
     own = own_policy(policies, args.own)
