@@ -8,11 +8,10 @@ import pytest
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.policy.admission.feedback import Feedback
-from gridsim.policy.admission.mrt import MRT
+from gridsim.policy.admission.mrt import MRT, EarliestDeadlineAndStart
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.ordering import (
     EarliestDeadline,
-    EarliestDeadlineAndStart,
     Fifo,
     LargestCores,
     ShortestEstimate,
