@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,12 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.instant import modes
 from gridsim.entities.recorded import recorded
 from gridsim.entities.resource import Machine
 from gridsim.entities.submissions import Submission
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
 from gridsim.model.time import NEVER, IntArray, whole
@@ -24,9 +26,9 @@ from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.protocols import name_of
 from gridsim.policy.ranks import upward_ranks
-from gridsim.record import Record
+from gridsim.record import Record, Status
 from gridsim.result import Result
-from gridsim.run_setup import notices_of, set_up
+from gridsim.run_setup import breakdowns_of, notices_of, set_up
 
 
 class World:
@@ -169,6 +171,33 @@ class World:
             raise PolicyError(f"no job can be submitted: {self._setup.closed}")
         return self._submissions.submit(job, self.now)
 
+    def fail(self, nodes: str | Sequence[str], until: float = float("inf")) -> None:
+        """Let nodes fail now, before the next scheduling cycle of this instant: their jobs are stopped.
+
+        Parameters
+        ----------
+        nodes : str or sequence of str
+            Names of nodes (of a grid ``cluster/node``), or ``node:gpu`` for one GPU.
+        until : float
+            Instant at which they return, s; by default never.
+
+        Raises
+        ------
+        InputError
+            If a node is unknown, *until* is not after now, the machine has no nodes, or the policy does not support
+            failures.
+        """
+        if not whole(until) > self.env.instant:
+            raise InputError(f"is {until!r}; expected a time after {self.now} s", field="until")
+        if self._setup.breakdowns is None:
+            given = (self.env, self.clusters, self._setup.platform, self._setup.requests, self._setup.policy)
+            breakdowns = breakdowns_of(*given, Failures(), 0, modes[self.options.instant])
+            self._setup = replace(self._setup, breakdowns=breakdowns)
+            self.outcome.interrupted = []
+        assert self._setup.breakdowns is not None
+        names = [nodes] if isinstance(nodes, str) else list(nodes)
+        self._setup.breakdowns.fail(names, self.env.instant, min(whole(until), NEVER))
+
     def run(self, until: float | None = None) -> None:
         """Run to the last event, or to the instant *until*, whose own events are not processed.
 
@@ -280,6 +309,10 @@ class World:
         if self._submissions is not None:
             left = left[left < self._submissions.next]
             left = left[~np.isin(left, self._submissions.held)]
+        breakdowns = self._setup.breakdowns
+        if len(left) and breakdowns is not None and breakdowns.lost_part:
+            self.outcome.status[left] = Status.waiting
+            return
         if len(left):
             row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
             what = "jobs" if tasks is None else "tasks"
@@ -300,7 +333,9 @@ class World:
         schedulers = [cluster.scheduler for cluster in self.clusters]
         until = None if self._ended() else self.env.instant
         workload = self.workload if self._submissions is None else self._submissions.workload
-        found = recorded(workload, self._setup.requests, self.outcome, self.platform, schedulers, path, until)
+        absences = None if self._setup.breakdowns is None else self._setup.breakdowns.absences()
+        run = (self._setup.requests, self.outcome, self.platform, schedulers, path, until, absences)
+        found = recorded(workload, *run)
         return found if self._submissions is None else self._as_come(found, until)
 
     def _as_come(self, found: Record, until: int | None) -> Record:

@@ -26,13 +26,19 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.labels import policies_of
     from gridsim.report.trust import as_dict
 
+    failing = source.failures(args)
     options = Run(
-        overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions, engine=args.engine
+        overrun=args.overrun,
+        instant=args.instant,
+        seed=args.seed,
+        partitions=args.partitions,
+        engine=args.engine,
+        failures=failing,
     )
     policies = policies_of(args.policy, source.site(args), default=DEFAULT_POLICIES)
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
-    tell(source.summary_lines(workload, platform), told)
+    tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], told)
     progress = JobsProgress(len(workload), len(policies))
     with source.workers_for(args, workload, len(policies), progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show, "workers": team}

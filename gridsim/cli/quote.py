@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
-from gridsim.cli.arguments import duration, instant
+from gridsim.cli.arguments import instant
+from gridsim.model.dates import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

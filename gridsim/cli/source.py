@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from gridsim.cli.terminal import JobsProgress
     from gridsim.model.capacity import Capacity
+    from gridsim.model.failures import Failures
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
@@ -211,6 +212,33 @@ def nodes_given(args: Namespace) -> Capacity | None:
     clusters = list(platform.clusters())
     found: Capacity | None = sites[0].capacity() if sites else clusters[0].capacity if len(clusters) == 1 else None
     return found
+
+
+def failures(args: Namespace) -> Failures | None:
+    """Return the failures given by the options of a command; None without."""
+    given = {"file": args.failures, **{name: getattr(args, name) for name in _FAILURES}}
+    table = {name: value for name, value in given.items() if value is not None}
+    if not table:
+        return None
+    if "file" not in table and "mtbf" not in table:
+        raise InputError(f"--{next(iter(table))} has no effect without --failures or --mtbf")
+    from gridsim.model.failures import failures_from  # numpy: not needed for --help
+
+    return failures_from(table)
+
+
+_FAILURES = ("mtbf", "mttr", "repair", "requeue", "spares")
+
+
+def failure_lines(found: Failures | None) -> list[str]:
+    """Return a line on the failures of a run."""
+    if found is None:
+        return []
+    from gridsim.words import counted, duration  # numpy: not needed for --help
+
+    times = [f"MTBF {duration(it.mtbf)} and MTTR {duration(it.mttr)} of each {it.scope}" for it in found.models]
+    trace = [f"{counted(len(found.trace), 'failure')} of {found.origin}"] if found.trace or not times else []
+    return [f"failures: {', '.join([*trace, *times])}; repairs {found.repair}"]
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:

@@ -14,6 +14,7 @@ from gridsim.engine import events, guarantees, list_states, moldable_states, pla
 from gridsim.engine.events import Events
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.failures import Breakdowns
 from gridsim.entities.instant import modes
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.router import Root
@@ -75,6 +76,8 @@ class Setup:
         Allowed clusters of each job; None if all jobs may use all clusters.
     submissions : Submissions, optional
         Accepts jobs that are submitted during the run; None if that is not supported, for the reason *closed*.
+    breakdowns : Breakdowns, optional
+        The process of failures; None without failures.
     """
 
     workload: Workload
@@ -90,6 +93,7 @@ class Setup:
     ways: Sequence[tuple[int, ...]] | None
     submissions: Submissions | None
     closed: str
+    breakdowns: Breakdowns | None = None
 
     @property
     def batched(self) -> bool:

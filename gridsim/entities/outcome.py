@@ -41,6 +41,11 @@ class Outcome:
         Guarantees that were missed because another job exceeded its estimate.
     cut : list of tuple
         Stopped runs: request, start, end, and the request that they were stopped for.
+    interrupted : list of tuple or None
+        Runs stopped by the machine, after which the request was queued again: request, start, end, and the reason, a
+        number of `gridsim.record.REASONS`; None in a run without failures.
+    submitted : dict of int to int
+        First submit times of requests that were queued again as if submitted then, whole microseconds.
     placed : Placed
         Placements of requests on machines with nodes.
     refused : dict of int to str
@@ -66,6 +71,8 @@ class Outcome:
         self.doublings: IntArray = np.zeros(n, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
+        self.interrupted: list[tuple[int, int, int, int]] | None = None
+        self.submitted: dict[int, int] = {}
         self.placed = Placed()
         self.refused: dict[int, str] = {}
         self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)

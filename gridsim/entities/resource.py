@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from simpy import Environment
+from simpy import Environment, Event
 from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
@@ -18,7 +18,7 @@ from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, whole
-from gridsim.policy.protocols import Placement, name_of
+from gridsim.policy.protocols import CapacityChange, Placement, name_of
 
 
 class Request(Get["Machine"]):
@@ -45,6 +45,8 @@ class Request(Get["Machine"]):
         Whether the request holds its cores.
     placement : Placement or None
         Placement on a machine with nodes, while the request holds its cores.
+    lost : Event
+        Occurs when a node of the request fails; the request then holds nothing.
     row : int or None
         Identifier of the hold on the machine: a row of the scheduler's requests, if there is a scheduler.
 
@@ -76,6 +78,7 @@ class Request(Get["Machine"]):
         self.placement: Placement | None = None
         self.row: int | None = None
         super().__init__(machine)
+        self.lost = Event(self.env)
 
     @property
     def what(self) -> str:
@@ -152,6 +155,9 @@ class Machine(BaseResource[Release, Request]):
         self.nodes = None if nodes is None or not nodes.nodes else NodesLeft(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Held] = {}  # by request
+        self._held: dict[int, Request] = {}  # of user processes
+        self._absent: dict[tuple[int, int], tuple[int, int]] = {}  # cores of absent nodes, and the known end
+        self.all_absent = False  # no node is present or known to return
         self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
@@ -228,6 +234,40 @@ class Machine(BaseResource[Release, Request]):
         if self.get_queue:
             self._trigger_get(None)
 
+    def lose_hold(self, row: int) -> bool:
+        """Release what a user process holds, if it is one, and let its event ``lost`` occur."""
+        request = self._held.get(row)
+        if request is None:
+            return False
+        Release(self, request)
+        request.lost.succeed(request)
+        return True
+
+    def change(self, change: CapacityChange) -> None:
+        """Remove and restore nodes and GPUs; no request holds anything of what is removed."""
+        assert self.nodes is not None
+        for sign, absences in ((1, change.restored), (-1, change.lost)):
+            for node, gpu, _, end, _ in absences:
+                cores = self.nodes.change(node, gpu, sign)
+                self.free += cores
+                if sign < 0:
+                    self._absent[node, gpu] = -cores, end
+                else:
+                    del self._absent[node, gpu]
+        lost = sum(gpu < 0 and end >= NEVER for (_, gpu), (_, end) in self._absent.items())
+        self.all_absent = lost == len(self.nodes.names)
+        if change.restored and self.get_queue:
+            self._trigger_get(None)
+
+    def on(self, node: int, gpu: int = -1) -> list[int]:
+        """Return the requests that hold resources of a node, or of one of its GPUs."""
+        return [
+            request
+            for request, held in self._places.items()
+            if node in held.node
+            and (gpu < 0 or any(held.node[u] == node and it == gpu for u, it, _ in held.shares.tolist()))
+        ]
+
     def _draw(self, request: int, cores: int) -> None:
         """Take the requested amounts of pools."""
         assert self._asked is not None
@@ -296,21 +336,29 @@ class Machine(BaseResource[Release, Request]):
     def earliest(self, needs: Iterable[tuple[int, int]], now: int) -> int:
         """Return when the last of some requests could start if they start in the given order; whole microseconds.
 
+        `NEVER` if too many nodes are absent, and their return is unknown; earlier requests of this kind are left out.
+
         Parameters
         ----------
         needs : iterable of (int, int)
             Cores of each request, at most all cores, and its duration, whole microseconds.
         """
-        ends = [(max(now, until), cores) for cores, until in self.jobs.values()]
+        known = (*self.jobs.values(), *self._absent.values())
+        ends = [(max(now, until), cores) for cores, until in known if until < NEVER]
         heapq.heapify(ends)
-        free, at = self.free, now
+        free, at, most = self.free, now, self.free + sum(cores for _, cores in ends)
+        start = now
         for need, lasts in needs:
+            if need > most:
+                start = NEVER
+                continue
             while free < need:
                 end, given = heapq.heappop(ends)
                 at, free = max(at, end), free + given
             free -= need
             heapq.heappush(ends, (at + lasts, need))
-        return at
+            start = at
+        return start
 
     # -- user processes ------------------------------------------------------------------------------------------------
 
@@ -329,6 +377,7 @@ class Machine(BaseResource[Release, Request]):
             return False
         self._nobody -= 1
         event.row = self._nobody if self.holds is None else self.holds.row(event, self.now)
+        self._held[event.row] = event
         event.placement, event.holds = self.take(event.row, event.cores, event.until, placement), True
         if self.holds is not None:
             self.holds.began(event, self.now)
@@ -341,6 +390,7 @@ class Machine(BaseResource[Release, Request]):
         request.holds = False
         if self.holds is not None:
             self.holds.ended(request)
+        del self._held[request.row]
         self.give_back(request.row)
         request.placement = None
         event.succeed()

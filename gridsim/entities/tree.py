@@ -20,6 +20,7 @@ from gridsim.errors import InputError, not_modelled
 from gridsim.machine.demand_classes import DemandClasses
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
+from gridsim.model.failures import Failures
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
@@ -56,6 +57,11 @@ class TreeOptions(Protocol):
         ...
 
     @property
+    def failures(self) -> Failures | None:
+        """Failures of nodes and GPUs."""
+        ...
+
+    @property
     def split(self) -> Split:
         """Splitting of a piece that fits on no child."""
         ...
@@ -86,6 +92,8 @@ def clusters_of(
         own = adapted(own_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         asked = _asked(spec, requests, sizes=capabilities_of(own).sizes)
+        if options.failures is not None and asked is not None and options.failures.spares:
+            asked.keep_spares(options.failures.spare_nodes(asked.capacity))
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, asked)
         call(own, "setup", view, stream(options.seed, "cluster", index))
         if asked is not None:

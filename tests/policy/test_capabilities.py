@@ -208,21 +208,26 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
 
 
 ALL: Any = frozenset({"pool", "nodes", "windows"})
+BOTH: Any = frozenset({"held", "capacity_changed"})
+CHANGES: Any = frozenset({"capacity_changed"})
 POOL: Any = frozenset({"pool"})
 
 
 @pytest.mark.parametrize(
     ("policy", "can"),
     [
-        ("easy", Capabilities(held=True, compiled=ALL, vectors=True)),
-        ("wfp3", Capabilities(held=True, compiled=ALL, vectors=True)),
-        ("easy?ordering=random", Capabilities(held=True, compiled=ALL - {"windows"}, vectors=True)),
-        ("random", Capabilities(held=True, vectors=True)),
-        ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
+        ("easy", Capabilities(notified=BOTH, compiled=ALL, vectors=True)),
+        ("wfp3", Capabilities(notified=BOTH, compiled=ALL, vectors=True)),
+        ("easy?ordering=random", Capabilities(notified=BOTH, compiled=ALL - {"windows"}, vectors=True)),
+        ("random", Capabilities(notified=BOTH, vectors=True)),
+        ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True, notified=CHANGES)),
         ("moldable-base", Capabilities(sizes=True, compiled=POOL, vectors=True)),
         ("molding?partition=asked", Capabilities(compiled=POOL, vectors=True)),
-        ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True)),
-        ("conservative?ordering=sjf", Capabilities(plan=True, effort=10, compiled=ALL - {"windows"}, vectors=True)),
+        ("conservative", Capabilities(plan=True, effort=10, compiled=ALL, vectors=True, notified=CHANGES)),
+        (
+            "conservative?ordering=sjf",
+            Capabilities(plan=True, effort=10, compiled=ALL - {"windows"}, vectors=True, notified=CHANGES),
+        ),
         (
             "qops",
             Capabilities(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
 
@@ -19,4 +20,4 @@ class Conservative:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         start = plan.earliest(request, now)
-        return Offer(start) if start + plan.estimate[request] <= deadline else None
+        return Offer(start) if min(start + plan.estimate[request], NEVER) <= deadline else None

@@ -1,0 +1,89 @@
+"""Options and recipes with failures of nodes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gridsim.cli import main
+from gridsim.model.failures import read_trace
+
+SMALL = ["--jobs", "60", "--load", "0.8", "--platform", "8x4"]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    file = tmp_path / "trace.csv"
+    file.write_text("node,down,up\nn-0,20000,40000\nn-1,30000,60000\n")
+    return file
+
+
+def test_compare_with_failures(tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["compare", *SMALL, "--failures", str(trace), "--repair", "announced", "-p", "easy", "-p", "conservative"]
+    assert main([*words, "--out", str(out), "--no-page", "--workers", "1"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"failures: 2 failures of {trace}; repairs announced" in text
+    options = json.loads((out / "easy" / "run.json").read_text())["options"]["failures"]
+    assert options["repair"] == "announced"
+    numbers = json.loads((out / "easy" / "metrics.json").read_text())
+    assert 0 < numbers["availability"] < 1
+    assert [nodes for nodes, *_ in read_trace(out / "easy" / "failures.csv")] == [["n-0"], ["n-1"]]
+
+
+def test_whatif_compares_with_the_run_without_failures(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", *SMALL, "--failures", str(trace), "--json", "--workers", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)["changes"]
+    assert [one["change"] for one in found] == ["as it is", "with failures"]
+    assert found[1]["metrics"]["wait_mean"] >= found[0]["metrics"]["wait_mean"]
+
+
+def test_a_recipe_with_failures_and_its_validation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        """
+policy = "easy"
+[workload]
+model = "lublin?jobs=80&load=0.9"
+[platform]
+file = "8x4"
+[failures]
+mtbf = "20h"
+mttr = "1h"
+"""
+    )
+    out = tmp_path / "out"
+    assert main(["run", str(recipe), "--out", str(out)]) == 0
+    assert "interrupted_runs" in capsys.readouterr().out
+    assert main(["validate", str(out)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (
+            ["compare", "--jobs", "20", "--mtbf", "10h"],
+            "define its nodes, for example 128 nodes of",
+        ),
+        (["compare", *SMALL, "--mttr", "10h"], "--mttr has no effect without --failures or --mtbf"),
+        (["compare", *SMALL, "--mtbf", "soon"], "'soon' is not a duration"),
+        (["compare", *SMALL, "--mtbf", "9h", "--failures", "t.csv"], "together with a trace"),
+        (["compare", *SMALL, "--failures", "missing.csv"], "cannot be read"),
+        (["compare", *SMALL, "--mtbf", "9h", "--engine", "compiled"], "compiled cannot run this: nodes can fail"),
+        (["compare", *SMALL, "--mtbf", "9h", "-p", "msb"], "has no capacity_changed"),
+    ],
+)
+def test_errors(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "--workers", "1"]) == 2
+    assert what in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_stream_has_no_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        'policy = "easy"\n[workload]\nmodel = "lublin?estimates=multiples&jobs=50"\n[failures]\nmtbf = "9h"\n'
+    )
+    assert main(["run", str(recipe), "--stream", "--out", str(tmp_path / "out")]) == 2
+    assert "failures" in capsys.readouterr().err
