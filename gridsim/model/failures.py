@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError, check_keys
+from gridsim.errors import InputError, check_keys, located
 from gridsim.files import csv_records
 from gridsim.model.capacity import Capacity
 from gridsim.model.dates import duration
@@ -232,12 +232,16 @@ class Failures:
             Failure(begin, end, cluster, tuple(parts))
             for nodes, down, up in self.trace
             if nodes and (begin := whole(down)) < (end := min(whole(up), NEVER))
-            for cluster, parts in machines.parts(nodes).items()
+            for cluster, parts in self._parts(machines, nodes).items()
         ]
         seeds = np.random.SeedSequence(entropy=seed, spawn_key=(_ROLE,)).spawn(len(self.models))
         streams = [model.failures(machines, each) for model, each in zip(self.models, seeds, strict=True)]
         recorded.sort(key=lambda failure: failure.down)
         return heapq.merge(iter(recorded), *streams, key=lambda failure: failure.down)
+
+    def _parts(self, machines: Machines, nodes: Sequence[str]) -> dict[int, list[Part]]:
+        with located(self.origin or None, field="node"):
+            return machines.parts(nodes)
 
     def spare_nodes(self, machine: Capacity) -> IntArray:
         """Return the numbers of the spare nodes of a cluster; names of other clusters are left out."""

@@ -87,3 +87,14 @@ def test_a_stream_has_no_failures(tmp_path: Path, capsys: pytest.CaptureFixture[
     )
     assert main(["run", str(recipe), "--stream", "--out", str(tmp_path / "out")]) == 2
     assert "failures" in capsys.readouterr().err
+
+
+def test_an_unknown_node_of_a_trace_is_an_error_with_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "other.csv"
+    file.write_text("node,down,up\ngpu-7,20000,40000\n")
+    assert main(["compare", *SMALL, "--failures", str(file), "--workers", "1"]) == 2
+    text = " ".join(capsys.readouterr().err.split())
+    assert f"{file}" in text
+    assert "no node of the machine is named 'gpu-7'; it has n-0" in text
