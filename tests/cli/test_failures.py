@@ -36,7 +36,7 @@ def test_compare_with_failures(tmp_path: Path, trace: Path, capsys: pytest.Captu
 def test_whatif_compares_with_the_run_without_failures(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", *SMALL, "--failures", str(trace), "--json", "--workers", "1"]) == 0
     found = json.loads(capsys.readouterr().out)["changes"]
-    assert [one["change"] for one in found] == ["as it is", "with failures"]
+    assert [one["change"] for one in found] == ["as it is", "failures"]
     assert found[1]["metrics"]["wait_mean"] >= found[0]["metrics"]["wait_mean"]
 
 
