@@ -33,8 +33,8 @@ class Status(IntEnum):
     failed = 7
 
 
-REASONS = ("failure",)
-"""Why a run of a job was interrupted."""
+REASONS = ("failure", "maintenance", "drain")
+"""Why a run of a job was interrupted, and why a node was absent."""
 
 FAILURE = REASONS.index("failure")
 
@@ -312,7 +312,7 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interruptions:
-    """Runs of jobs (tasks of DAG jobs) that the machine interrupted, in order of time.
+    """Runs of jobs (tasks of DAG jobs) that the machine interrupted, and absences of nodes, in order of time.
 
     Attributes
     ----------
@@ -322,14 +322,16 @@ class Interruptions:
         Interval in which it held its cores, whole microseconds.
     reason : (k,) int8
         Indices in `REASONS`.
-    count : int
-        Number of jobs of the record.
+    ended : (n,) int8
+        For each job of the record that an interruption ended, the index in `REASONS`; -1 for all others.
     names : tuple of str
         Names of the nodes of all clusters, of several as ``cluster/node``.
     gpus : int
         Number of GPUs of the machine.
     node, gpu : (f,) int64
-        Absences by failure, in order of time: index in *names*, and number of the GPU, -1 for the whole node.
+        Absences in order of time: index in *names*, and number of the GPU, -1 for the whole node.
+    kind : (f,) int64
+        Reasons of the absences: indices in `REASONS`.
     down_us, up_us : (f,) int64
         Interval of each absence, whole microseconds; `NEVER` if the node did not return.
     """
@@ -338,11 +340,12 @@ class Interruptions:
     start_us: IntArray
     end_us: IntArray
     reason: npt.NDArray[np.int8]
-    count: int
+    ended: npt.NDArray[np.int8]
     names: tuple[str, ...]
     gpus: int
     node: IntArray
     gpu: IntArray
+    kind: IntArray
     down_us: IntArray
     up_us: IntArray
 
@@ -354,14 +357,14 @@ class Interruptions:
     @property
     def restarts(self) -> IntArray:
         """Number of times that each job was interrupted and queued again."""
-        return np.bincount(self.job, minlength=self.count)
+        return np.bincount(self.job, minlength=len(self.ended))
 
     def select(self, rows: Any) -> Interruptions:
         """Return the runs of some jobs (mask, slice or indices)."""
-        place = _places(self.count, rows)
+        place = _places(len(self.ended), rows)
         there = place[self.job] >= 0
         found = {name: getattr(self, name)[there] for name in ("start_us", "end_us", "reason")}
-        return replace(self, job=place[self.job][there], **found, count=len(np.arange(self.count)[rows]))
+        return replace(self, job=place[self.job][there], **found, ended=self.ended[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import MACHINE_NAMES, Workload, frame_of_jobs
-from gridsim.record import Predictions, Record, Status
+from gridsim.record import FAILURE, Predictions, Record, Status
 from gridsim.tables import NAMES, TABLES, require_table, write_table
 
 
@@ -226,7 +226,7 @@ class Result:
     def runs(self) -> dict[str, npt.NDArray[Any]]:
         """Columns of all runs, if a failure interrupted any: job, number of the run, start, end, reason, lost time (s).
 
-        The reason is ``failure``, or the status of the job in its last run.
+        The reason is that of the interruption, or the status of the job in its last run.
         """
         record = self.record
         if record.interruptions is None or not len(record.interruptions.job):
@@ -249,14 +249,15 @@ class Result:
     def failures(self) -> dict[str, npt.NDArray[Any]]:
         """Columns of the failures of nodes and GPUs, as a trace: node, down, up (s, NaN if it did not return), gpus."""
         found = self.record.interruptions
-        if found is None or not len(found.node):
+        rows = np.flatnonzero(found.kind == FAILURE) if found is not None else np.zeros(0, dtype=np.int64)
+        if found is None or not len(rows):
             return {}
-        gpu = np.where(found.gpu >= 0, found.gpu.astype(str), "")
+        gpu = np.where(found.gpu >= 0, found.gpu.astype(str), "")[rows]
         return {
-            "node": np.array(found.names)[found.node],
-            "down": seconds(found.down_us),
-            "up": seconds(found.up_us),
-            **({"gpus": gpu} if (found.gpu >= 0).any() else {}),
+            "node": np.array(found.names)[found.node[rows]],
+            "down": seconds(found.down_us[rows]),
+            "up": seconds(found.up_us[rows]),
+            **({"gpus": gpu} if (gpu != "").any() else {}),
         }
 
     @property

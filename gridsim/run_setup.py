@@ -107,7 +107,7 @@ def set_up(
     breakdowns = None
     if options.failures is not None:
         parts = (env, clusters, platform, requests, policy, options.failures)
-        breakdowns, outcome.interrupted = breakdowns_of(*parts, options.seed, instant), []
+        breakdowns, outcome.interrupted = breakdowns_of(*parts, options.seed, instant, workload.provenance), []
     env.ready = True
     made = (env, requests, outcome, clusters, root, clusters_of_jobs, submissions, closed, breakdowns)
     return Setup(workload, platform, policy, options, tick, *made)
@@ -122,8 +122,9 @@ def breakdowns_of(
     failures: Failures,
     seed: int,
     instant: Instant,
+    provenance: Mapping[str, Any],
 ) -> Breakdowns:
-    """Return the process of the failures of a run.
+    """Return the process of the failures and windows of a run.
 
     Raises
     ------
@@ -142,9 +143,8 @@ def breakdowns_of(
         known = {node for machine in machines for node in machine.nodes}
         if missing := [node for node in failures.spares if node not in known]:
             raise InputError(f"no node of the machine is named '{missing[0]}'", field="failures.spares")
-    return Breakdowns(
-        env, clusters, requests, failures, Machines(machines, [it.name for it in clusters]), seed, instant
-    )
+    names = [it.name for it in clusters]
+    return Breakdowns(env, clusters, requests, failures, Machines(machines, names), seed, instant, provenance)
 
 
 def _least_cores(workload: Workload) -> IntArray:

@@ -17,6 +17,7 @@ from gridsim.model.failures import failures_from
 from gridsim.model.platform import Platform, check_cores
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import of_replica, stream
+from gridsim.model.windows import windows_from
 from gridsim.model.workload import Workload, with_plugins
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
@@ -166,7 +167,7 @@ class Scenario:
         Scenario
             The scenario.
         """
-        known = ("workload", "options", "policy", "site", "metric", "charge", "failures", *TABLES)
+        known = ("workload", "options", "policy", "site", "metric", "charge", "failures", "windows", *TABLES)
         check_keys(recipe, known, "recipe", path or "the recipe")
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         for key in workload:
@@ -281,7 +282,7 @@ class Scenario:
         )
         how: dict[str, Any] = {"platform": platform, "policy": self.policy, "options": self.options}
         if self.options.failures is not None:
-            raise InputError("need the whole run; leave them out, or --stream", field="failures")
+            raise InputError("failures and windows need the whole run; leave them out, or --stream", field="failures")
         measures = measures_asked(self.metrics, self.charges)
         return stream_jobs(blocks, folder, **how, label=self.label, measures=measures, progress=progress)
 
@@ -374,11 +375,12 @@ def _mapping(text: str | None, path: Path | None) -> str | None:
 def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
     names = tuple(option.name for option in fields(Run) if option.name != "failures")
     options = _table(recipe, "options", names, path)
-    if "failures" in recipe:
-        table = recipe["failures"]
+    if "failures" in recipe or "windows" in recipe:
+        table, origin = recipe.get("failures", {}), path or "the recipe"
         _typed("failures", table, Mapping, path)
         with located(path):
-            options = {**options, "failures": failures_from(table, _folder(path), path or "the recipe")}
+            windows = windows_from(recipe.get("windows", []), origin)
+            options = {**options, "failures": failures_from(table, _folder(path), origin, windows)}
     with located(path, below="options"):
         if isinstance(options.get("balancer"), str):
             options = {**options, "balancer": registry.located(options["balancer"], _folder(path))}

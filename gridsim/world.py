@@ -12,6 +12,7 @@ from simpy import Event
 from gridsim import registry
 from gridsim.engine.choice import compiled_run_of
 from gridsim.engine.setup import CompiledRun, Earlier, Setup
+from gridsim.entities.failures import Breakdowns
 from gridsim.entities.instant import modes
 from gridsim.entities.recorded import recorded
 from gridsim.entities.resource import Machine
@@ -21,6 +22,7 @@ from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Job, Task
 from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.windows import AtBegin, Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
@@ -189,14 +191,50 @@ class World:
         """
         if not whole(until) > self.env.instant:
             raise InputError(f"is {until!r}; expected a time after {self.now} s", field="until")
-        if self._setup.breakdowns is None:
-            given = (self.env, self.clusters, self._setup.platform, self._setup.requests, self._setup.policy)
-            breakdowns = breakdowns_of(*given, Failures(), 0, modes[self.options.instant])
-            self._setup = replace(self._setup, breakdowns=breakdowns)
-            self.outcome.interrupted = []
-        assert self._setup.breakdowns is not None
         names = [nodes] if isinstance(nodes, str) else list(nodes)
-        self._setup.breakdowns.fail(names, self.env.instant, min(whole(until), NEVER))
+        self._breakdowns().fail(names, self.env.instant, min(whole(until), NEVER))
+
+    def window(
+        self,
+        nodes: str | Sequence[str],
+        begin: float,
+        end: float = float("inf"),
+        *,
+        kind: WindowKind = "maintenance",
+        at_begin: AtBegin | None = None,
+    ) -> None:
+        """Announce now, before the next scheduling cycle of this instant, that nodes will be absent.
+
+        Parameters
+        ----------
+        nodes : str or sequence of str
+            Names of nodes (of a grid ``cluster/node``), or host lists.
+        begin, end : float
+            Interval, s; a window without end must begin now.
+        kind, at_begin : str
+            As of `gridsim.model.windows.Window`.
+
+        Raises
+        ------
+        InputError
+            As `fail`, and if the window begins in the past.
+        """
+        if not whole(begin) >= self.env.instant:
+            raise InputError(f"is {begin!r}; expected a time from {self.now} s", field="begin")
+        names = [nodes] if isinstance(nodes, str) else list(nodes)
+        window = Window(names, begin, end, kind, announced=self.now, at_begin=at_begin)
+        self._breakdowns().announce(window, self.env.instant, self.workload.provenance)
+
+    def _breakdowns(self) -> Breakdowns:
+        """Return the process of failures, which begins if there is none."""
+        setup = self._setup
+        if setup.breakdowns is None:
+            given = (self.env, self.clusters, setup.platform, setup.requests, setup.policy, Failures())
+            made = breakdowns_of(*given, 0, modes[self.options.instant], self.workload.provenance)
+            self._setup = replace(setup, breakdowns=made)
+            self.outcome.interrupted = []
+            return made
+        return setup.breakdowns
 
     def run(self, until: float | None = None) -> None:
         """Run to the last event, or to the instant *until*, whose own events are not processed.

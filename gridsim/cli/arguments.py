@@ -13,8 +13,7 @@ from argparse import (
     HelpFormatter,
     _ActionsContainer,
 )
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,43 +21,6 @@ from typing import Any
 from gridsim.errors import InputError, UnknownNameError, is_not_modelled, nearest, not_modelled
 from gridsim.model.dates import duration
 from gridsim.workload.problems import Problems
-
-
-def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
-    """Return an instant in seconds of the log's clock, from a duration, or from a date if the log has dates.
-
-    Parameters
-    ----------
-    provenance : mapping
-        Provenance of the workload.
-
-    Raises
-    ------
-    InputError
-        With *field*, for any other text, and for a date if the log has no dates.
-    """
-    if not re.match(r"\d{4}-\d\d-\d\d", text):
-        try:
-            return duration(text, field)
-        except InputError as error:
-            raise InputError(
-                f"'{text}' is not a time; expected for example 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
-            ) from error
-    from gridsim.model.dates import UNDATED, calendar_of  # numpy: not needed for --help
-
-    calendar = calendar_of(provenance)
-    if calendar is None:
-        why = (
-            "has no dates, because its submit times were changed"
-            if provenance.get(UNDATED)
-            else "has no start date (UnixStartTime)"
-        )
-        raise InputError(f"'{text}' is a date, but the log {why}", field=field)
-    try:
-        date = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"'{text}' is not a date; expected for example 1996-07-01T12:00", field=field) from error
-    return calendar.seconds(date)
 
 
 @cache

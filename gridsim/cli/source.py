@@ -7,6 +7,7 @@ import gc
 import shlex
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
@@ -215,30 +216,34 @@ def nodes_given(args: Namespace) -> Capacity | None:
 
 
 def failures(args: Namespace) -> Failures | None:
-    """Return the failures given by the options of a command; None without."""
+    """Return the failures and windows given by the options of a command; None without."""
     given = {"file": args.failures, **{name: getattr(args, name) for name in _FAILURES}}
     table = {name: value for name, value in given.items() if value is not None}
-    if not table:
+    if not table and args.maintenance is None:
         return None
-    if "file" not in table and "mtbf" not in table:
-        raise InputError(f"--{next(iter(table))} has no effect without --failures or --mtbf")
+    if args.maintenance is None and "file" not in table and "mtbf" not in table:
+        raise InputError(f"--{next(iter(table))} has no effect without --failures, --mtbf or --maintenance")
     from gridsim.model.failures import failures_from  # numpy: not needed for --help
+    from gridsim.model.windows import read_windows
 
-    return failures_from(table)
+    return failures_from(table, windows=[] if args.maintenance is None else read_windows(args.maintenance))
 
 
 _FAILURES = ("mtbf", "mttr", "repair", "requeue", "spares")
 
 
 def failure_lines(found: Failures | None) -> list[str]:
-    """Return a line on the failures of a run."""
+    """Return lines on the failures and the windows of a run."""
     if found is None:
         return []
     from gridsim.words import counted, duration  # numpy: not needed for --help
 
     times = [f"MTBF {duration(it.mtbf)} and MTTR {duration(it.mttr)} of each {it.scope}" for it in found.models]
-    trace = [f"{counted(len(found.trace), 'failure')} of {found.origin}"] if found.trace or not times else []
-    return [f"failures: {', '.join([*trace, *times])}; repairs {found.repair}"]
+    trace = [f"{counted(len(found.trace), 'failure')} of {found.origin}"] if found.origin else []
+    lines = [f"failures: {', '.join([*trace, *times])}; repairs {found.repair}"] if trace or times else []
+    kinds = Counter(it.kind for it in found.windows)
+    windows = [counted(count, "maintenance window" if kind == "maintenance" else kind) for kind, count in kinds.items()]
+    return [*lines, f"windows: {', '.join(windows)}"] if windows else lines
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:

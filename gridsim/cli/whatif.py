@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     where = sys.stderr if args.json else sys.stdout
     failing = source.failures(args)
     tell([*source.summary_lines(workload, platform), *source.failure_lines(failing)], where)
-    changes = [] if failing is None else [Change("failures", platform, workload, failures=failing)]
+    changes = [] if failing is None else [Change(str(failing), platform, workload, failures=failing)]
     if any(sizes.values()) or (args.halve is None and not changes):  # the default changes only without explicit ones
         changes += changes_of(workload, platform, **sizes, together=args.together, policies=[scheduler])
     both = with_and_without(args, workload)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -368,14 +368,22 @@ class Cluster:
         self._release(request, now)
 
     def change_capacity(
-        self, change: CapacityChange, hit: Iterable[int], again: Callable[[int], tuple[int, bool] | None]
+        self,
+        change: CapacityChange,
+        ends: Mapping[tuple[int, int], int | None],
+        hit: Mapping[int, int],
+        again: Callable[[int], tuple[int, bool] | None],
     ) -> None:
         """Remove and restore nodes and GPUs, and stop the requests that are *hit*.
 
         Parameters
         ----------
         change : CapacityChange
-            The change, without the requeued requests.
+            The change for the scheduler, without the requeued requests.
+        ends : mapping
+            Known ends of present absences, and nodes and GPUs that are back (`Machine.change`).
+        hit : mapping of int to int
+            Requests to stop, with the reason: an index in `gridsim.record.REASONS`.
         again : callable
             Returns for a stopped request the delay after which it waits again (whole microseconds) and whether it then
             keeps its place in the queue; None if it failed.
@@ -384,8 +392,8 @@ class Cluster:
         back: list[tuple[int, int, bool]] = []
         interrupted = self._outcome.interrupted
         assert interrupted is not None
-        self.machine.change(change)
-        for request in hit:
+        self.machine.change(ends)
+        for request, reason in hit.items():
             if self.machine.lose_hold(request):
                 continue
             self._requests.stopped.add(request)
@@ -395,15 +403,17 @@ class Cluster:
             how = again(request)
             if how is None:
                 self._requests.stopped.discard(request)
+                self._outcome.ended[request] = reason
                 self._end_stopped(request, began, now, Status.failed)
             else:
-                interrupted.append((request, began, now, FAILURE))
+                interrupted.append((request, began, now, reason))
                 back.append((request, *how))
                 if self.asked is not None:
-                    self.asked.allow_spares(request)
-        here = [request for request, delay, in_place in back if in_place and not delay]
-        call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
-        self._unsettled = self.dirty = True
+                    self.asked.allow_spares(request, reason == FAILURE)
+        here = [request for request in sorted(hit) if (request, 0, True) in back]
+        if change.lost or change.restored or hit:
+            call(self.scheduler, "capacity_changed", change._replace(requeued=here), now)
+            self._unsettled = self.dirty = True
         for request, delay, in_place in back:
             if delay or self._batched:
                 At(self._env, delay, self._instant.requeue, self._requeued, (request, in_place, now))

@@ -111,13 +111,26 @@ class NodesLeft:
         carry(self.left, self.gpus, self._counts, self.absent, *held, 1)
 
     def change(self, node: int, gpu: int, sign: int) -> int:
-        """Remove (-1) or restore (1) a node, or one of its GPUs (-1: none); return the change of the free cores."""
+        """Remove (-1) or restore (1) a node, or one of its GPUs (-1: none); return the change of the free cores.
+
+        Requests that hold resources of an absent node keep them.
+        """
         if gpu >= 0:
             self.gpus[node, gpu] += sign * WHOLE_GPU
             (self._failed.add if sign < 0 else self._failed.remove)((node, gpu))
             return 0
         self.absent[node] = sign < 0
-        return sign * int(self._all[self._rows["cores"], node]) if "cores" in self._rows else 0
+        return sign * self.cores_left(node)
+
+    def cores_left(self, node: int) -> int:
+        """Return the number of free cores of a node, if it is present."""
+        return int(self.left[self._rows["cores"], node]) if "cores" in self._rows else 0
+
+    def cores_of(self, held: Held) -> list[tuple[int, int]]:
+        """Return the nodes of an allocation with the number of cores on each."""
+        if "cores" not in self._rows:
+            return []
+        return list(zip(held.node.tolist(), held.amounts[self._rows["cores"]].tolist(), strict=True))
 
     def wrong(self, placement: Placement) -> str:
         """Return a text that explains why a placement is invalid on these nodes."""

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.entities.placed import Placed
 from gridsim.model.moldable import Moldable
@@ -44,6 +45,8 @@ class Outcome:
     interrupted : list of tuple or None
         Runs stopped by the machine, after which the request was queued again: request, start, end, and the reason, a
         number of `gridsim.record.REASONS`; None in a run without failures.
+    ended : (n,) int8
+        Reason of the interruption that ended a request; -1 for all others.
     submitted : dict of int to int
         First submit times of requests that were queued again as if submitted then, whole microseconds.
     placed : Placed
@@ -72,6 +75,7 @@ class Outcome:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
         self.interrupted: list[tuple[int, int, int, int]] | None = None
+        self.ended: npt.NDArray[np.int8] = np.full(n, -1, dtype=np.int8)
         self.submitted: dict[int, int] = {}
         self.placed = Placed()
         self.refused: dict[int, str] = {}

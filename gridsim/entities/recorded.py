@@ -71,8 +71,8 @@ def recorded(
     if outcome.interrupted is not None and absences is not None:
         job, began, ended, reason = np.array(outcome.interrupted, dtype=np.int64).reshape(-1, 4).T
         names, gpus, parts = absences
-        runs = (job, began, ended, reason.astype(np.int8))
-        more["interruptions"] = Interruptions(*runs, len(outcome.state), names, gpus, *parts)
+        runs = (job, began, ended, reason.astype(np.int8), outcome.ended)
+        more["interruptions"] = Interruptions(*runs, names, gpus, *parts)
     clusters = list(platform.clusters())
     nodes_of_policy = capabilities_of(schedulers[0]).nodes
     more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simpy import Environment, Event
@@ -18,7 +18,7 @@ from gridsim.machine.demand_classes import DemandClasses
 from gridsim.machine.node_profile import EXCLUSIVE, TASKS
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, whole
-from gridsim.policy.protocols import CapacityChange, Placement, name_of
+from gridsim.policy.protocols import Placement, name_of
 
 
 class Request(Get["Machine"]):
@@ -156,7 +156,7 @@ class Machine(BaseResource[Release, Request]):
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Held] = {}  # by request
         self._held: dict[int, Request] = {}  # of user processes
-        self._absent: dict[tuple[int, int], tuple[int, int]] = {}  # cores of absent nodes, and the known end
+        self._absent: dict[tuple[int, int], int] = {}  # known ends of absent nodes and GPUs
         self.all_absent = False  # no node is present or known to return
         self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
@@ -227,7 +227,10 @@ class Machine(BaseResource[Release, Request]):
         """Release all resources of a request."""
         self.free += self.jobs.pop(request)[0]
         if self.nodes is not None:
-            self.nodes.give_back(self._places.pop(request))
+            held = self._places.pop(request)
+            self.nodes.give_back(held)
+            if self._absent:
+                self.free -= sum(cores for node, cores in self.nodes.cores_of(held) if self.nodes.absent[node])
         if self.pools is not None and self._asked is not None:
             for pool, amount in self._asked.of_pools(request):
                 self.pools[pool] += amount
@@ -243,20 +246,25 @@ class Machine(BaseResource[Release, Request]):
         request.lost.succeed(request)
         return True
 
-    def change(self, change: CapacityChange) -> None:
-        """Remove and restore nodes and GPUs; no request holds anything of what is removed."""
+    def change(self, ends: Mapping[tuple[int, int], int | None]) -> None:
+        """Remove and restore nodes and GPUs.
+
+        Parameters
+        ----------
+        ends : mapping of (int, int) to int or None
+            Known end of the absence of a node and its GPU (-1: of the node), whole microseconds; None: it is present.
+        """
         assert self.nodes is not None
-        for sign, absences in ((1, change.restored), (-1, change.lost)):
-            for node, gpu, _, end, _ in absences:
-                cores = self.nodes.change(node, gpu, sign)
-                self.free += cores
-                if sign < 0:
-                    self._absent[node, gpu] = -cores, end
-                else:
-                    del self._absent[node, gpu]
-        lost = sum(gpu < 0 and end >= NEVER for (_, gpu), (_, end) in self._absent.items())
+        for part, end in ends.items():
+            if end is None and self._absent.pop(part, None) is not None:
+                self.free += self.nodes.change(*part, 1)
+            elif end is not None:
+                if part not in self._absent:
+                    self.free += self.nodes.change(*part, -1)
+                self._absent[part] = end
+        lost = sum(gpu < 0 and end >= NEVER for (_, gpu), end in self._absent.items())
         self.all_absent = lost == len(self.nodes.names)
-        if change.restored and self.get_queue:
+        if self.get_queue:
             self._trigger_get(None)
 
     def on(self, node: int, gpu: int = -1) -> list[int]:
@@ -343,8 +351,7 @@ class Machine(BaseResource[Release, Request]):
         needs : iterable of (int, int)
             Cores of each request, at most all cores, and its duration, whole microseconds.
         """
-        known = (*self.jobs.values(), *self._absent.values())
-        ends = [(max(now, until), cores) for cores, until in known if until < NEVER]
+        ends = [(max(now, until), cores) for cores, until in self._freed() if until < NEVER]
         heapq.heapify(ends)
         free, at, most = self.free, now, self.free + sum(cores for _, cores in ends)
         start = now
@@ -359,6 +366,18 @@ class Machine(BaseResource[Release, Request]):
             heapq.heappush(ends, (at + lasts, need))
             start = at
         return start
+
+    def _freed(self) -> Iterable[tuple[int, int]]:
+        """Return numbers of cores and the instants at which they become free, as far as is known."""
+        if not self._absent or self.nodes is None:
+            return self.jobs.values()
+        away = {node: end for (node, gpu), end in self._absent.items() if gpu < 0}
+        found = [(self.nodes.cores_left(node), end) for node, end in away.items()]
+        for request, (cores, until) in self.jobs.items():
+            on_nodes = self.nodes.cores_of(self._places[request])
+            found += [(given, max(until, away.get(node, 0))) for node, given in on_nodes]
+            found.append((cores - sum(given for _, given in on_nodes), until))
+        return found
 
     # -- user processes ------------------------------------------------------------------------------------------------
 

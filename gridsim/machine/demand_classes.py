@@ -121,10 +121,10 @@ class DemandClasses:
         self.classes = Classes(with_spares.of, each, whole, shapes, np.concatenate((hosts, with_spares.hosts)))
         self._spare_classes = len(reasons)
 
-    def allow_spares(self, request: int) -> None:
-        """Let a request use the spare nodes from now on; it holds nothing."""
-        if self.classes.of[request] < self._spare_classes:
-            self.classes.of[request] += self._spare_classes
+    def allow_spares(self, request: int, allowed: bool = True) -> None:
+        """Let a request use the spare nodes from now on, or no longer; it holds nothing."""
+        if self._spare_classes:
+            self.classes.of[request] = self.classes.of[request] % self._spare_classes + allowed * self._spare_classes
 
     def resize(self, request: int, cores: int) -> None:
         """Change the size of a request that holds nothing, if it is moldable."""

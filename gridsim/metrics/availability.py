@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.record import REASONS, Interruptions, Record, Status
+from gridsim.record import FAILURE, REASONS, Interruptions, Record, Status
 
 
 def concerns_failures(record: Record) -> bool:
@@ -45,21 +45,32 @@ def runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray, list[str]]:
     rows = np.concatenate([found.job, last])
     began, ended = np.concatenate([found.start_us, start[last]]), np.concatenate([found.end_us, end[last]])
     words = [REASONS[reason] for reason in found.reason.tolist()]
-    words += [_WORDS.get(value, Status(value).name) for value in status[last].tolist()]
+    reasons = zip(status[last].tolist(), found.ended[last].tolist(), strict=True)
+    words += [Status(value).name if reason < 0 else REASONS[reason] for value, reason in reasons]
     order = np.lexsort((began, rows))
     return rows[order], began[order], ended[order], [words[at] for at in order.tolist()]
-
-
-_WORDS = {int(Status.failed): "failure"}
-"""Reasons of last runs that differ from the status."""
 
 
 def down_seconds(record: Record, until: int, *, gpus: bool = False) -> float:
     """Return the node-seconds (or GPU-seconds) of failures before an instant, whole microseconds."""
     found = record.interruptions
     assert found is not None
-    of_kind = (found.gpu >= 0) == gpus
+    of_kind = ((found.gpu >= 0) == gpus) & (found.kind == FAILURE)
     return float(seconds(np.minimum(found.up_us[of_kind], until) - np.minimum(found.down_us[of_kind], until)).sum())
+
+
+def absent_seconds(record: Record, until: int) -> float:
+    """Return the node-seconds of failures and windows before an instant, whole microseconds; overlaps count once."""
+    found = record.interruptions
+    assert found is not None
+    rows = np.flatnonzero(found.gpu < 0)
+    rows = rows[np.lexsort((found.down_us[rows], found.node[rows]))]
+    total, last, reached = 0, -1, 0
+    for node, down, up in np.array([found.node, found.down_us, found.up_us]).T[rows].tolist():
+        reached = down if node != last else max(reached, down)
+        total += max(0, min(up, until) - min(reached, until))
+        last, reached = node, max(reached, up)
+    return total / 1e6
 
 
 def failure_metrics(record: Record) -> dict[str, float]:
@@ -76,9 +87,13 @@ def failure_metrics(record: Record) -> dict[str, float]:
     response = record.response[record.status == Status.completed]
     interrupted = len(found.job) + int(np.count_nonzero(status == Status.failed))
     up = nodes - down_seconds(record, until)
+    windows = {}
+    if (found.kind != FAILURE).any():
+        windows["scheduled_availability"] = 1 - absent_seconds(record, until) / nodes if nodes else float("nan")
     return {
-        "failures": float(np.count_nonzero(found.down_us < until)),
+        "failures": float(np.count_nonzero((found.down_us < until) & (found.kind == FAILURE))),
         "availability": up / nodes if nodes else float("nan"),
+        **windows,
         "gpu_availability": 1 - down_seconds(record, until, gpus=True) / gpus if gpus else float("nan"),
         "interrupted_runs": float(interrupted),
         "failed": float(np.count_nonzero(record.status == Status.failed)),

@@ -179,9 +179,10 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 FAILURE_METRICS: dict[str, Metric] = {
     "failures": Metric("", None, "absences of nodes and GPUs by failure, before the last end"),
     "availability": Metric("", "higher", "node-seconds without failure over all, from time 0 to the last end"),
-    "gpu_availability": Metric("", "higher", "the same of single GPUs, without failures of their nodes"),
-    "interrupted_runs": Metric("", "lower", "runs that a failure stopped"),
-    "failed": Metric("jobs", "lower", "jobs that a failure ended"),
+    "scheduled_availability": Metric("", "higher", "the same without maintenance windows and drains too"),
+    "gpu_availability": Metric("", "higher", "availability of single GPUs, without failures of their nodes"),
+    "interrupted_runs": Metric("", "lower", "runs that a failure or a window stopped"),
+    "failed": Metric("jobs", "lower", "jobs that a failure or a window ended"),
     "useful_core_hours": Metric("core-hours", "higher", "run time times cores of completed jobs"),
     "lost_core_hours": Metric("core-hours", "lower", "held core-hours without the useful ones"),
     "goodput": Metric("", "higher", "useful core-seconds over those of the machine, from time 0 to the last end"),

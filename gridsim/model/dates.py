@@ -157,3 +157,38 @@ def duration(text: str, field: str) -> float:
     if re.fullmatch(r"\d+(?:\.\d+)?", text):
         return float(text)
     raise InputError(f"'{text}' is not a duration; expected for example 7200, 90m, 2h, 3d4h or 2:00:00", field=field)
+
+
+def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
+    """Return an instant in seconds of the log's clock, from a duration, or from a date if the log has dates.
+
+    Parameters
+    ----------
+    provenance : mapping
+        Provenance of the workload.
+
+    Raises
+    ------
+    InputError
+        With *field*, for any other text, and for a date if the log has no dates.
+    """
+    if not re.match(r"\d{4}-\d\d-\d\d", text):
+        try:
+            return duration(text, field)
+        except InputError as error:
+            raise InputError(
+                f"'{text}' is not a time; expected for example 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
+            ) from error
+    calendar = calendar_of(provenance)
+    if calendar is None:
+        why = (
+            "has no dates, because its submit times were changed"
+            if provenance.get(UNDATED)
+            else "has no start date (UnixStartTime)"
+        )
+        raise InputError(f"'{text}' is a date, but the log {why}", field=field)
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"'{text}' is not a date; expected for example 1996-07-01T12:00", field=field) from error
+    return calendar.seconds(date)

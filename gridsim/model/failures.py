@@ -1,4 +1,4 @@
-"""Failures of nodes and GPUs: a recorded trace, or times drawn from a model, and their consequences for jobs."""
+"""Failures of nodes and GPUs (a recorded trace, or drawn times), windows, and their consequences for jobs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gridsim.files import csv_records
 from gridsim.model.capacity import Capacity
 from gridsim.model.dates import duration
 from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.windows import Window
 
 Failing = Literal["exponential", "weibull"]
 Repairing = Literal["exponential", "lognormal", "fixed"]
@@ -41,6 +42,12 @@ class Machines(NamedTuple):
 
     capacities: Sequence[Capacity]
     names: Sequence[str]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes, of several clusters as ``cluster/node``."""
+        pairs = zip(self.names, self.capacities, strict=True)
+        return tuple(node if len(self.names) == 1 else f"{name}/{node}" for name, it in pairs for node in it.nodes)
 
     def parts(self, nodes: Sequence[str]) -> dict[int, list[Part]]:
         """Return nodes and GPUs (``node``, ``cluster/node``, ``node:gpu``) by cluster.
@@ -174,7 +181,7 @@ class FailureModel:
 
 @dataclass(frozen=True)
 class Failures:
-    """Failures of a run, and what follows for jobs and schedulers.
+    """Failures and windows of a run, and what follows for jobs and schedulers.
 
     Parameters
     ----------
@@ -183,6 +190,8 @@ class Failures:
         interval of absence, s; *up* infinite if they are never repaired.
     models : sequence of FailureModel
         Random failures, in addition.
+    windows : sequence of Window
+        Maintenance windows and drains.
     repair : {"unknown", "announced"}
         Whether schedulers know the end of a repair when a failure begins.
     requeue : {"original", "behind"}
@@ -206,6 +215,7 @@ class Failures:
 
     trace: Sequence[tuple[Sequence[str], float, float]] = ()
     models: Sequence[FailureModel] = ()
+    windows: Sequence[Window] = ()
     repair: Repair = "unknown"
     requeue: Requeue = "original"
     requeue_delay: float = 0.0
@@ -225,6 +235,10 @@ class Failures:
             raise InputError(f"is {self.spares}; expected a number of nodes from 0, or names", field="failures.spares")
         if most is not None and (not isinstance(most, int) or most < 0):
             raise InputError(f"is {most!r}; expected a whole number from 0", field="failures.max_restarts")
+
+    def __str__(self) -> str:
+        parts = {"failures": bool(self.trace or self.models or self.origin), "maintenance": bool(self.windows)}
+        return " and ".join(name for name, there in parts.items() if there) or "failures"
 
     def failures(self, machines: Machines, seed: int) -> Iterator[Failure]:
         """Yield all failures in order of time; they depend on the seed of the scenario, and not on the policy."""
@@ -262,6 +276,8 @@ class Failures:
             values["spares"] = self.spares if isinstance(self.spares, int) else list(self.spares)
         if self.trace:
             values |= {"trace": len(self.trace), "file": self.origin}
+        if self.windows:
+            values["windows"] = [window.written() for window in self.windows]
         if self.models:
             values["models"] = [
                 {it.name: getattr(model, it.name) for it in fields(model) if getattr(model, it.name) != it.default}
@@ -289,7 +305,12 @@ _TABLE = ("file", "mtbf", "mttr", "model", "repair", "requeue", "requeue_delay",
 _DURATIONS = ("mtbf", "mttr", "requeue_delay")
 
 
-def failures_from(table: Mapping[str, Any], folder: Path | None = None, origin: object = "the options") -> Failures:
+def failures_from(
+    table: Mapping[str, Any],
+    folder: Path | None = None,
+    origin: object = "the options",
+    windows: Sequence[Window] = (),
+) -> Failures:
     """Return the failures of a table ``[failures]`` of a recipe, or of the options of a command.
 
     Parameters
@@ -302,6 +323,8 @@ def failures_from(table: Mapping[str, Any], folder: Path | None = None, origin: 
         The trace is relative to it.
     origin : object
         File of the table, for errors.
+    windows : sequence of Window
+        Maintenance windows and drains.
 
     Examples
     --------
@@ -328,7 +351,7 @@ def failures_from(table: Mapping[str, Any], folder: Path | None = None, origin: 
     file = given.get("file", "")
     trace = read_trace((folder or Path()) / file) if file else ()
     own = {name: given[name] for name in _TABLE if name in given and name not in ("file", "mtbf", "mttr", "model")}
-    return Failures(trace, tuple(models), **own, origin=str(file))
+    return Failures(trace, tuple(models), tuple(windows), **own, origin=str(file))
 
 
 def _in_seconds(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Failures of nodes: gridsim and a second implementation, which visits every second, make the same runs."""
+"""Failures of nodes and windows: gridsim and a second implementation, which visits every second, make the same runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 import gridsim as gs
 from gridsim.metrics.availability import runs_of
+from gridsim.model import windows as windows_of
 from gridsim.model.failures import Failures
 from gridsim.options import Run
-from tests.oracles.failures import Job, Machine, Simulation
+from tests.oracles.failures import Job, Machine, Simulation, Window
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 LAST = 1500
@@ -96,19 +97,42 @@ def _cases(count: int, first: int = 0) -> list[int]:
     return list(range(first, first + count))
 
 
+def _windows(rng: random.Random, nodes: int) -> list[Window]:
+    found = []
+    for _ in range(rng.choice((0, 0, 1, 2, 3))):
+        begin, length = rng.randint(0, 45), rng.randint(1, 30)
+        announced = max(0, begin - rng.choice((0, 5, 30)))
+        deleted = rng.choice((float("inf"), float("inf"), announced + rng.randint(1, begin + length - announced)))
+        hit = rng.sample(range(nodes), rng.randint(1, nodes))
+        found.append(Window(hit, begin, begin + length, announced, deleted, rng.random() < 0.6))
+    return found
+
+
 def _compare(seed: int) -> None:
     rng = random.Random(seed)
     nodes, jobs, failures = _drawn(rng)
+    windows = _windows(rng, len(nodes))
     behind, delay, announced, k = rng.random() < 0.3, rng.choice((0, 0, 3)), rng.random() < 0.5, rng.randint(0, 3)
     options = Failures(
         [([str(node) for node in hit], down, up) for hit, down, up in failures],
+        windows=[
+            windows_of.Window(
+                [str(node) for node in it.nodes],
+                it.begin,
+                it.end,
+                announced=it.announced,
+                at_begin="requeue" if it.stops else "wait",
+                deleted=it.deleted,
+            )
+            for it in windows
+        ],
         repair="announced" if announced else "unknown",
         requeue="behind" if behind else "original",
         requeue_delay=delay,
     )
     for policy in POLICIES:
         fits = [job for job in jobs if Machine(nodes, [], False).place(job, 0, 0, []) is not None]
-        oracle = Simulation(Machine(nodes, failures, announced), fits, policy, k=k, behind=behind, delay=delay)
+        oracle = Simulation(Machine(nodes, failures, announced, windows), fits, policy, k=k, behind=behind, delay=delay)
         expected = [run for run in oracle.run(LAST) if run[2] > run[1]]
         found = _found(nodes, jobs, failures, f"depth?k={k}" if policy == "depth" else policy, options)
         place = {job["id"]: at for at, job in enumerate(sorted(jobs, key=lambda job: (job["submit"], job["id"])))}

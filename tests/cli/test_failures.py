@@ -67,7 +67,7 @@ mttr = "1h"
             ["compare", "--jobs", "20", "--mtbf", "10h"],
             "define its nodes, for example 128 nodes of",
         ),
-        (["compare", *SMALL, "--mttr", "10h"], "--mttr has no effect without --failures or --mtbf"),
+        (["compare", *SMALL, "--mttr", "10h"], "--mttr has no effect without --failures, --mtbf or --maintenance"),
         (["compare", *SMALL, "--mtbf", "soon"], "'soon' is not a duration"),
         (["compare", *SMALL, "--mtbf", "9h", "--failures", "t.csv"], "together with a trace"),
         (["compare", *SMALL, "--failures", "missing.csv"], "cannot be read"),
@@ -98,3 +98,58 @@ def test_an_unknown_node_of_a_trace_is_an_error_with_its_file(
     text = " ".join(capsys.readouterr().err.split())
     assert f"{file}" in text
     assert "no node of the machine is named 'gpu-7'; it has n-0" in text
+
+
+def test_whatif_with_maintenance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_text('[[window]]\nnodes = ["n-[0-3]"]\nbegin = 20000\nend = "20h"\nannounced = 0\n')
+    assert main(["whatif", *SMALL, "--maintenance", str(file), "--json", "--workers", "1"]) == 0
+    text = capsys.readouterr()
+    assert "windows: 1 maintenance window" in text.err
+    found = json.loads(text.out)["changes"]
+    assert [one["change"] for one in found] == ["as it is", "maintenance"]
+
+
+def test_a_recipe_with_windows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        """
+policy = "conservative"
+[workload]
+model = "lublin?jobs=80&load=0.9"
+[platform]
+file = "8x4"
+[[windows]]
+nodes = ["ALL"]
+begin = "10h"
+end = "14h"
+"""
+    )
+    out = tmp_path / "out"
+    assert main(["run", str(recipe), "--out", str(out)]) == 0
+    assert "scheduled_availability" in capsys.readouterr().out
+    assert "maintenance" in (out / "runs.csv").read_text()
+    assert not (out / "failures.csv").exists()
+    assert main(["validate", str(out)]) == 0
+    assert json.loads((out / "run.json").read_text())["options"]["failures"]["windows"][0]["begin"] == "10h"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[[window]]\nbegin = 5\n", "field 'window.0.nodes': is missing"),
+        ('[[window]]\nnodes = ["m-1"]\nbegin = 5\n', "field 'window.0.nodes': no node of the machine is named 'm-1'"),
+        ('[[window]]\nnodes = ["n-1"]\nbegin = 2026-11-21T07:00:00\n', "is a date, but the log has no start date"),
+        ("[[windows]]\n", "did you mean 'window'?"),
+        ("window", "is not valid TOML"),
+    ],
+)
+def test_a_wrong_file_of_windows_is_an_error(
+    text: str, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "windows.toml"
+    file.write_text(text)
+    assert main(["compare", *SMALL, "--maintenance", str(file), "--workers", "1"]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert what in error
+    assert str(file) in error

@@ -18,7 +18,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.options import Run
-from gridsim.policy.protocols import Absence, Capabilities, CapacityChange
+from gridsim.policy.protocols import Capabilities
 from gridsim.record import Record
 
 FOUR = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=4, capacity={"cores": 2})])
@@ -303,16 +303,20 @@ def _check(record: Record) -> None:
 
 def test_balancers_count_known_absences() -> None:
     machine = gs.World(_jobs(submit=[0], runtime=[1], cores=[1]), platform=FOUR, policy="easy").machines["cluster"]
-    lost = [Absence(node, -1, 0, end) for node, end in ((0, NEVER), (1, 30))]
-    machine.change(CapacityChange(lost=lost))
+    machine.change({(0, -1): NEVER, (1, -1): 30})
     assert (machine.free, machine.all_absent) == (4, False)
     assert machine.earliest([(4, 10)], 0) == 0
     assert machine.earliest([(6, 10)], 0) == 30
     assert machine.earliest([(8, 10)], 0) == NEVER
     assert machine.earliest([(8, 10), (4, 50), (2, 10)], 0) == 30
-    machine.change(CapacityChange(restored=lost))
+    machine.change({(0, -1): None, (1, -1): None})
     assert machine.earliest([(8, 10)], 0) == 0
-    machine.change(CapacityChange(lost=[Absence(node, -1, 0) for node in range(4)]))
+    machine.take(0, 3, 20)  # on the first two nodes, the second of which is drained
+    machine.change({(1, -1): 30})
+    assert (machine.free, machine.earliest([(5, 10)], 0), machine.earliest([(7, 10)], 0)) == (4, 20, 30)
+    machine.give_back(0)
+    assert (machine.free, machine.earliest([(6, 10)], 0), machine.earliest([(7, 10)], 0)) == (6, 0, 30)
+    machine.change({(node, -1): NEVER for node in range(4)})
     assert machine.all_absent
 
 

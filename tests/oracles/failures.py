@@ -1,4 +1,4 @@
-"""Slow second implementation of list schedulers and conservative backfilling on nodes that fail, second by second.
+"""Slow second implementation of list schedulers and conservative backfilling on nodes that are absent, by second.
 
 It shares no code with gridsim. Times are whole seconds. A job is a dictionary with ``id``, ``submit``, ``estimate``,
 ``runtime``, ``tasks``, ``cores`` and ``memory`` of a task, and ``most`` tasks on a node.
@@ -6,20 +6,40 @@ It shares no code with gridsim. Times are whole seconds. A job is a dictionary w
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 Job = dict[str, Any]
 Hold = tuple[int, float, Job, dict[int, int]]
 """Begin and end, the job, and its tasks by node."""
 
 
+class Window(NamedTuple):
+    """Nodes that are absent in an interval, known from an instant until it is deleted."""
+
+    nodes: list[int]
+    begin: int
+    end: int
+    announced: int
+    deleted: float
+    stops: bool
+
+
 class Machine:
     """Nodes of (cores, memory) that are absent in some intervals, and what is known of their return."""
 
     def __init__(
-        self, nodes: list[tuple[int, int]], failures: list[tuple[list[int], int, float]], announced: bool
+        self,
+        nodes: list[tuple[int, int]],
+        failures: list[tuple[list[int], int, float]],
+        announced: bool,
+        windows: Sequence[Window] = (),
     ) -> None:
-        self.nodes, self.failures, self.announced = nodes, failures, announced
+        self.nodes, self.failures, self.announced, self.windows = nodes, failures, announced, windows
+
+    def known(self, now: int) -> list[Window]:
+        """Return the windows that are known and not over."""
+        return [it for it in self.windows if it.announced <= now < min(it.end, it.deleted)]
 
     def absent_until(self, node: int, now: int) -> float | None:
         """Return the known end of the present absence of a node; None if it is there."""
@@ -36,6 +56,8 @@ class Machine:
         for node, (cores, memory) in enumerate(self.nodes):
             until = self.absent_until(node, now)
             if until is not None and until > begin:
+                continue
+            if any(node in it.nodes and it.begin < end and begin < it.end for it in self.known(now)):
                 continue
             there = [hold for hold in holds if node in hold[3]]
             fits = min(job["most"], left)
@@ -54,6 +76,7 @@ class Machine:
     def earliest(self, job: Job, now: int, holds: list[Hold]) -> tuple[int, dict[int, int]] | None:
         """Return the first start and place of a job; None if there is none as far as is known."""
         ends = {hold[1] for hold in holds} | {self.absent_until(node, now) or 0 for node in range(len(self.nodes))}
+        ends |= {it.end for it in self.known(now)}
         for begin in sorted({now, *(int(end) for end in ends if now < end < float("inf"))}):
             place = self.place(job, begin, now, holds)
             if place is not None:
@@ -102,10 +125,16 @@ class Simulation:
         changed = {node for node, end in enumerate(ends) if end is not None and before[node] not in (None, end)}
         back = any(was is not None and end is None for was, end in zip(before, ends, strict=True))
         hit = [job for job, hold in self.running.items() if lost & set(hold[3])]
+        windows = self.machine.windows
+        begins = [it for it in windows if it.stops and it.begin == now < it.deleted]
+        away = {node for it in begins for node in it.nodes}
+        cut = [job for job, hold in self.running.items() if away & set(hold[3]) and job not in hit]
+        announced = any(it.announced == now for it in windows)
+        back |= any(min(it.end, it.deleted) == now for it in windows)
         here = []
-        for job in sorted(hit, key=lambda job: (self.by_id[job]["submit"], job)):
+        for job in sorted([*hit, *cut], key=lambda job: (self.by_id[job]["submit"], job)):
             self.cut[job] = self.running[job][0]
-            self.end(job, now, "failure")
+            self.end(job, now, "failure" if job in hit else "maintenance")
             self.coming[job] = now + self.delay
             if self.behind:
                 self.place_in_queue[job] = (now, self.by_id[job]["submit"], job)
@@ -113,7 +142,7 @@ class Simulation:
             elif not self.delay:
                 here.append(job)
         if self.policy == "conservative":
-            if lost or changed or here:
+            if lost or changed or here or announced:
                 self.anew(now, here)
             elif early or back:
                 self.compress(now)

@@ -1,19 +1,21 @@
-"""Cases of failures: every run of every job, its nodes and GPUs, and what was useful or lost.
+"""Cases of failures and windows: every run of every job, its nodes and GPUs, and what was useful or lost.
 
-Windows, checkpoints, preemption, power caps and delays are not supported. Energies are not compared.
+Reservations, checkpoints, preemption, power caps and delays are not supported. Energies are not compared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_args
 
 from gridsim.metrics.availability import lost_core_seconds, runs_of, useful_core_seconds
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.failures import Failures
 from gridsim.model.platform import Platform
+from gridsim.model.windows import Window, WindowKind
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance import machine
@@ -81,9 +83,8 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform) -> Run
         known_only(spec, ("algorithm", "parameters", "failures", "windows", "expected", "until"), "the run holds")
         known_only(parameters, _PARAMETERS, "parameter")
         known_only(expected, ("jobs", "runs", "energy"), "nothing compares expected")
-        if spec.get("windows"):
-            raise Unsupported("windows")
-        record = _simulated(workload, platform, name, parameters, spec.get("failures", ()))
+        windows = [_window(words) for words in spec.get("windows", ())]
+        record = _simulated(workload, platform, name, parameters, spec.get("failures", ()), windows)
     except Unsupported as reason:
         return Run(label, "unsupported", (str(reason),))
     comparison = Comparison()
@@ -93,6 +94,14 @@ def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform) -> Run
     for key in runs.keys() - {(row["job"], row["run"]) for row in expected["runs"]}:
         comparison.equal(f"run {key}", "there", "not in the runs")
     return comparison.verdict(label)
+
+
+def _window(words: Mapping[str, Any]) -> Window:
+    if words["kind"] not in get_args(WindowKind):
+        raise Unsupported(f"windows of the kind {words['kind']}")
+    known_only(words, [it.name for it in fields(Window)], "a window has")
+    end = math.inf if words.get("end") is None else words["end"]
+    return Window(**{**words, "nodes": [str(node) for node in words["nodes"]], "end": end})
 
 
 def _compare(
@@ -123,6 +132,7 @@ def _simulated(
     algorithm: str,
     parameters: Mapping[str, Any],
     failures: Sequence[Mapping[str, Any]],
+    windows: Sequence[Window],
 ) -> Record:
     """Return gridsim's record."""
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
@@ -143,7 +153,7 @@ def _simulated(
         )
         for failure in failures
     ]
-    given = Failures(trace, spares=[str(node) for node in parameters.get("spares", ())], **own)
+    given = Failures(trace, windows=windows, spares=[str(node) for node in parameters.get("spares", ())], **own)
     made = machine.policy_of(make_policy, algorithm, policy)
     return run(workload, platform, made, Options(failures=given))
 
