@@ -29,11 +29,12 @@ _USERS = ("user", "account", "group")
 
 
 class CutRuns(NamedTuple):
-    """Runs that were killed to free cores for other jobs, by row: start and end, s."""
+    """Runs that were stopped, by row: start and end, s; for other jobs, or *interrupted* by absent nodes."""
 
     row: IntArray
     start: FloatArray
     end: FloatArray
+    interrupted: bool = False
 
 
 class JobSchedule(NamedTuple):
@@ -102,7 +103,9 @@ class JobSchedule(NamedTuple):
             calendar=calendar_of(workload.provenance),
             pieces=None if record.beyond is None else record.beyond.pieces + 1,
             earlier=None if record.beyond is None else seconds(record.beyond.held_us),
-            cut=None if (runs := cut_runs_of(record)) is None else CutRuns(runs[0], *map(seconds, runs[1:])),
+            cut=None
+            if (runs := cut_runs_of(record)) is None
+            else CutRuns(runs[0], seconds(runs[1]), seconds(runs[2]), record.interruptions is not None),
             prediction=None if record.predictions is None else seconds(record.predictions.prediction_us),
             short_of=lacking(record),
             logged_start=logged.get("start"),
@@ -240,7 +243,7 @@ def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
     rows, begin, end = (np.concatenate(columns) for columns in zip(*told, strict=True))
     order = np.lexsort((begin, rows))
     order = order[(end <= start[rows])[order]]
-    return CutRuns(rows[order], begin[order], end[order])
+    return CutRuns(rows[order], begin[order], end[order], "runs" in there)
 
 
 def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:

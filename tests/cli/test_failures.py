@@ -153,3 +153,15 @@ def test_a_wrong_file_of_windows_is_an_error(
     error = " ".join(capsys.readouterr().err.split())
     assert what in error
     assert str(file) in error
+
+
+def test_explain_names_interruptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["compare", *SMALL, "--mtbf", "20h", "--mttr", "1h", "-p", "easy", "--no-page", "--workers", "1"]
+    assert main([*words, "--out", str(out)]) == 0
+    job = next(line.split(",")[0] for line in (out / "easy" / "runs.csv").read_text().splitlines() if "failure" in line)
+    capsys.readouterr()
+    assert main(["explain", str(out / "easy"), job]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "interrupted by absent nodes" in text
+    assert "stopped for other jobs" not in text
