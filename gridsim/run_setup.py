@@ -24,7 +24,7 @@ from gridsim.entities.tree import TreeOptions, admission, clusters_of
 from gridsim.errors import InputError
 from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.dates import zone_name_of
-from gridsim.model.partitions import ways
+from gridsim.model.partitions import job_clusters
 from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.tasks import ANY_KIND
@@ -84,7 +84,7 @@ def set_up(
         clusters = clusters_of(env, platform, dated, requests, outcome, instant, options, tick)
     if requests.needed is not requests.minimum:  # the policy does not choose core counts
         _check_runnable(workload, platform, policy, requests.needed)
-    clusters_of_jobs = _ways(workload, platform)
+    clusters_of_jobs = _job_clusters(workload, platform)
     links = None if workload.tasks is None else links_of(env, workload.tasks, platform, instant, tick)
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options, clusters_of_jobs))
     users: Reacting | Submissions | None = None
@@ -214,8 +214,8 @@ def _naming_source(workload: Workload) -> Iterator[None]:
         raise InputError(error.message, path=source, line=error.line, field=error.field) from error
 
 
-def _ways(workload: Workload, platform: Platform) -> list[tuple[int, ...]] | None:
-    found = ways(workload, platform)
+def _job_clusters(workload: Workload, platform: Platform) -> list[tuple[int, ...]] | None:
+    found = job_clusters(workload, platform)
     return None if found is None else [found.clusters[way] for way in found.way.tolist()]
 
 

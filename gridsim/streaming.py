@@ -165,8 +165,8 @@ def _windows(
         rows, window = np.arange(released, released + len(block)), block
         if left is not None:
             rows, window = np.concatenate([left[0], rows]), joined(left[1], block)
-        told = _shifted_progress(progress, released - len(window) + len(block))
-        world = World(window, platform, policy, options, progress=told, max_jobs=0)
+        shifted = _shifted_progress(progress, released - len(window) + len(block))
+        world = World(window, platform, policy, options, progress=shifted, max_jobs=0)
         calendar = world.complete_window(earlier, more=more)
         staying = calendar.left()
         over = np.ones(len(window), dtype=np.bool_)
@@ -250,7 +250,7 @@ def stream(
     measures : sequence of Measure
         Additional metrics.
     progress : callable, optional
-        Told the number of jobs released so far, now and then.
+        Called from time to time with the number of jobs released so far.
 
     Returns
     -------

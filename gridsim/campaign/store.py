@@ -1,13 +1,11 @@
 """Folder of finished units, one file each, written atomically, so that interruptions at any time are harmless.
 
-=====================
-=================================================================================================
-``campaign.json``      identity of the units: scenario, version of gridsim, checksums of the inputs ``runs/…``
-results; they depend on recipe and inputs alone, not on who made them, when or how ``checksums*.jsonl``   SHA-256 of
-each result and of the files beside it, a line a unit ``failed/….json``      units that raised, with their tracebacks;
-gone when they succeed ``journal*.jsonl``     who finished what when, and how long it took: a log, not a result
-``lock*``              held while a driver works on the store =====================
-=================================================================================================
+- ``campaign.json``: identity of the units, namely scenario, version of gridsim, and checksums of the inputs.
+- ``runs/…``: results. They depend only on recipe and inputs, not on machine, time or order of the runs.
+- ``checksums*.jsonl``: SHA-256 of each result and of its further files, one line per unit.
+- ``failed/….json``: units that raised an error, with their tracebacks; deleted when they succeed.
+- ``journal*.jsonl``: machine, time and duration of each unit; a log, not a result.
+- ``lock*``: held while a driver works on the store.
 
 A unit is finished when its file exists. A file that differs from its checksum, or has none, is damaged, and its unit
 is repeated. In a store without checksums, written by an earlier version, results that end with a line break are

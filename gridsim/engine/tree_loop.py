@@ -81,10 +81,10 @@ class Jobs(NamedTuple):
         See `gridsim.engine.events.Events`.
     come : (2, m) int64
         Arrivals: times, ascending, and jobs.
-    expected : (3, room) int64
+    expected : (3, size) int64
         A heap of ends, data and notifications: the time, the order of scheduling, and the request that ends, ``n +``
         the request that gets data, or ``2 n +`` the job that has ended tasks.
-    looks : (3, room) int64
+    looks : (3, size) int64
         A heap of checks of requests that may exceed their estimates.
     first : (m + 1,) int64
         First request of each job.
@@ -98,7 +98,7 @@ class Jobs(NamedTuple):
         Linked lists of ended requests by job: the next one of each request, and the first and last of each job.
     routes : tuple
         `gridsim.engine.routing.Routes` as a plain tuple.
-    ends : (3, room) int64
+    ends : (3, size) int64
         Scratch of balancers: a heap with space for all requests that can run at once on a cluster, and one more.
     """
 

@@ -80,7 +80,7 @@ class Clock(Environment):
 
     @property
     def quiet(self) -> bool:
-        """Whether only requested scheduling cycles remain."""
+        """True if only requested scheduling cycles remain."""
         return len(self._queue) == self.wakes
 
     @property

@@ -18,7 +18,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.applicable_demands import with_applicable_demands
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.moldable import Moldable
-from gridsim.model.partitions import ways
+from gridsim.model.partitions import job_clusters
 from gridsim.model.platform import Platform
 from gridsim.model.speedup import fitted
 from gridsim.model.tasks import Job, Task
@@ -180,7 +180,7 @@ class Submissions:
         if one.moldable is not None and self._requests.moldable is None:
             what = "the policy does not choose sizes on this machine"
             raise InputError(f"has several sizes, and {what}; leave out speedup", field="job")
-        way = ways(one, self._platform)
+        way = job_clusters(one, self._platform)
         row = self._row(one, demands, (0,) if way is None else way.clusters[0])
         self._requested.append(demands[0])
         self._demands = self._demands or one.demands is not None

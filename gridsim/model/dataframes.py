@@ -84,8 +84,8 @@ def html_repr(
 
     Examples
     --------
-    >>> html_repr("<2 jobs>", [], sentences=["Nobody waits."])
-    '<div><p><b>&lt;2 jobs&gt;</b></p><p>Nobody waits.</p><table></table></div>'
+    >>> html_repr("<2 jobs>", [], sentences=["No job waits."])
+    '<div><p><b>&lt;2 jobs&gt;</b></p><p>No job waits.</p><table></table></div>'
     """
     parts = [f"<p><b>{escape(title)}</b></p>", *(f"<p>{escape(sentence)}</p>" for sentence in sentences)]
     lines = ["<tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>"] if head else []

@@ -16,10 +16,10 @@ PARTITION, CLUSTER = "partition", "cluster"
 """Labels that can determine the cluster of a job."""
 
 Partitions = Literal["apart", "pooled"]
-"""Whether partitions are simulated as separate pools."""
+"""Values of the option for partitions: separate pools of cores, or one pool."""
 
 
-class Ways(NamedTuple):
+class JobClusters(NamedTuple):
     """Clusters on which the jobs of a workload can run.
 
     Attributes
@@ -54,7 +54,7 @@ def partitions_named(workload: Workload) -> list[str]:
     return [name for name, _ in jobs.most_common()]
 
 
-def ways(workload: Workload, platform: Platform) -> Ways | None:
+def job_clusters(workload: Workload, platform: Platform) -> JobClusters | None:
     """Return the clusters on which each job can run; None if all jobs can run on any cluster.
 
     Raises
@@ -82,4 +82,4 @@ def ways(workload: Workload, platform: Platform) -> Ways | None:
             )
         to = tuple(sorted({places[name] for name in names}))
         way[rows] = found.setdefault(to, len(found))
-    return Ways(way, tuple(found))
+    return JobClusters(way, tuple(found))

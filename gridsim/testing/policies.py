@@ -340,7 +340,7 @@ class Wrapper:
         return repr(self._scheduler)
 
 
-class _AskedThrice(Wrapper):
+class _RepeatedQuotes(Wrapper):
     """Scheduler that computes each quote three times."""
 
     def quote(self, request: int, now: int) -> Any:
@@ -372,7 +372,7 @@ def _check_quotes(scheduler: Any, seed: int, workloads: int) -> None:
 
 def _check_repeated_quotes(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
     once = _run(scheduler, workload, "extend", seed, platform)
-    often = _run(_AskedThrice(scheduler), workload, "extend", seed, platform)
+    often = _run(_RepeatedQuotes(scheduler), workload, "extend", seed, platform)
     _require(
         np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
         scheduler,

@@ -91,7 +91,7 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
     workload : Workload
         Workload from any reader. A number without a name, as in SWF, is treated as the name that it spells.
     key : bytes
-        Secret key. Anyone who has it can find the pseudonym of a given name, so keep it private.
+        Secret key. With it, the pseudonym of a given name can be computed, so keep it private.
     shift : bool
         Shift times so that the first submission is at 0, and remove the start date.
     numbers : bool

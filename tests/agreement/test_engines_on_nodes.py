@@ -23,9 +23,9 @@ from gridsim.policy.scheduler.plan_based import Planned
 from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.listed import MOST, compared
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES, Rule
 from tests.oracles.machine.translated import platform_of, workload_of
 

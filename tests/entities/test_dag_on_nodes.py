@@ -21,8 +21,8 @@ from gridsim.record import Record
 from gridsim.testing.allocation_checks import misplaced
 from gridsim.testing.invariants import violations
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import asked_of, platform_of, workload_of

@@ -376,7 +376,7 @@ def test_a_loop_that_loops_call_is_kept_for_them_and_made_again_for_python(tmp_p
     assert output("inner:5", "other:5") == "6 6"
 
 
-BESIDE = (
+USER_LOOPS = (
     NESTED[: NESTED.index("event.register")]
     + """
 import ctypes
@@ -462,8 +462,8 @@ print(*(name for name, own in during.items() if not own and name in globals()))
 
 @pytest.mark.long
 def test_user_loops_are_compiled_as_usual(tmp_path: Path) -> None:
-    (tmp_path / "beside.py").write_text(BESIDE)
-    words = [sys.executable, "-W", "error", str(tmp_path / "beside.py"), str(tmp_path / "kept")]
+    (tmp_path / "user_loops.py").write_text(USER_LOOPS)
+    words = [sys.executable, "-W", "error", str(tmp_path / "user_loops.py"), str(tmp_path / "kept")]
     for ours in ("outer between inner refused other", "refused"):
         output = subprocess.run(words, capture_output=True, text=True, check=False)
         assert (output.stdout.strip(), output.stderr) == (ours, "")

@@ -22,8 +22,8 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record
 from gridsim.report.tables import rows
 from tests.oracles.machine import shares
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import typical_of
 from tests.oracles.machine.schedule import Job, schedule
 from tests.oracles.machine.translated import demand_of, jobs_of, machine_of, platform_of, record_of, workload_of

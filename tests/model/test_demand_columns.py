@@ -7,7 +7,7 @@ import pytest
 
 from gridsim.errors import InputError
 from gridsim.model.demand import Demand, Demands, columns_of, demands_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine
 from tests.oracles.machine.translated import workload_of
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gridsim as gs
 from gridsim.errors import InputError
-from gridsim.model.partitions import CLUSTER, PARTITION, ways
+from gridsim.model.partitions import CLUSTER, PARTITION, job_clusters
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
@@ -134,9 +134,9 @@ def test_users_who_react_submit_to_their_partitions() -> None:
 def test_jobs_without_a_cluster_and_dag_jobs_are_refused() -> None:
     platform = Platform.apart({"a": 4, "b": 4}, PARTITION)
     with pytest.raises(InputError, match="job 2 has the partition 'c'; the platform has a, b"):
-        ways(log(1, 4), platform)
+        job_clusters(log(1, 4), platform)
     with pytest.raises(InputError, match="job 1 has no partition"):
-        ways(log(-1), platform)
+        job_clusters(log(-1), platform)
     tasks = Tasks.from_edges(counts=[2], runtime=[1, 1], cores=[1, 1], edges=[(0, 1)])
     with pytest.raises(InputError, match="DAG jobs"):
         gs.simulate(gs.Workload.from_tasks(tasks, submit=[0]), platform=platform, policy="fifo-job")

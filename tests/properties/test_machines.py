@@ -16,8 +16,8 @@ from gridsim.model.workload import Workload
 from gridsim.testing.invariants import violations
 from tests.oracles.machine.claims import heads_delayed, left_waiting
 from tests.oracles.machine.compared import policy_of, simulated, told
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Demand, Machine, Node
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES, Rule, Typical
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import platform_of, workload_of

@@ -18,8 +18,8 @@ from gridsim.record import Record
 from gridsim.testing.invariants import violations
 from gridsim.world import World
 from tests.oracles.machine.compared import policy_of
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Machine, Node
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import RULES
 from tests.oracles.machine.translated import platform_of, workload_of
 

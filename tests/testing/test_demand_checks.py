@@ -20,8 +20,8 @@ from gridsim.record import Record, Status
 from gridsim.testing.demand_checks import reasons
 from gridsim.testing.invariants import Schedule, violations, violations_of
 from gridsim.testing.violation import DEMAND_KINDS
-from tests.oracles.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule
-from tests.oracles.machine.room import reason
+from tests.oracles.machine.free_capacity import reason
+from tests.oracles.machine.random_machines import draw_demand, draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import schedule
 from tests.oracles.machine.translated import asked_of, jobs_of, machine_of, platform_of, record_of, workload_of

@@ -12,9 +12,9 @@ from gridsim.model.platform import Platform
 from gridsim.record import Record
 from gridsim.testing.claims import fcfs_order_kept
 from tests.oracles.machine.claims import heads_delayed, left_waiting
-from tests.oracles.machine.drawn import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.parts import Hold, Machine
 from tests.oracles.machine.placing import earliest
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine, draw_rule
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import Job, schedule
 from tests.oracles.machine.translated import jobs_of, platform_of, record_of, schedule_of, workload_of

@@ -62,7 +62,7 @@ class SwfRows:
     memory: str | None = None
 
     in_order = True
-    """Whether a log with rows that are not in the order of their submit times is damaged."""
+    """True if a log with rows that are not in the order of their submit times is damaged."""
 
     def __init__(self, path: object, cores: int | None, problems: Problems) -> None:
         self.path, self.machine, self.problems = path, cores, problems

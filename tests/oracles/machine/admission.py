@@ -16,10 +16,10 @@ from gridsim.model.workload import Workload
 from gridsim.record import Promises
 from gridsim.testing import admission_oracle as oracle
 from gridsim.testing.oracle import Job, Machine, jobs_of, play
+from tests.oracles.machine.free_capacity import reason
 from tests.oracles.machine.parts import Demand, Hold, Place
 from tests.oracles.machine.parts import Machine as Parts
 from tests.oracles.machine.placing import earliest
-from tests.oracles.machine.room import reason
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.translated import jobs_of as demands_of
 from tests.oracles.machine.translated import machine_of

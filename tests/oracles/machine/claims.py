@@ -12,9 +12,9 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.record import Record
 from gridsim.testing.claims import Promise
+from tests.oracles.machine.free_capacity import can_be_placed, free_over
 from tests.oracles.machine.parts import Hold, Machine
 from tests.oracles.machine.placing import earliest
-from tests.oracles.machine.room import can_be_placed, free_over
 from tests.oracles.machine.rules import Rule
 from tests.oracles.machine.schedule import Job
 from tests.oracles.machine.translated import machine_of, schedule_of

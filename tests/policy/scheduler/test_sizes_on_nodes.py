@@ -20,7 +20,7 @@ from gridsim.model.workload import Workload
 from gridsim.questions.quote import quote
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
-from tests.oracles.machine.drawn import draw_jobs, draw_machine
+from tests.oracles.machine.random_machines import draw_jobs, draw_machine
 from tests.oracles.machine.translated import asked_of, platform_of, workload_of
 from tests.oracles.strategies import workloads
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from numpy.random import Generator
 
+from tests.oracles.machine.free_capacity import reason
 from tests.oracles.machine.parts import Demand, Machine, Node
-from tests.oracles.machine.room import reason
 from tests.oracles.machine.rules import RULES, Rule, Typical
 from tests.oracles.machine.schedule import Job
 

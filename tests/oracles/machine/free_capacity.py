@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tests.oracles.machine.parts import WHOLE, Demand, Hold, Machine, Node, Place
 
-__all__ = ["Room", "can_be_placed", "fit", "free_at", "free_over", "reason"]
+__all__ = ["FreeCapacity", "can_be_placed", "fit", "free_at", "free_over", "reason"]
 
 
 @dataclass
-class Room:
+class FreeCapacity:
     """Free amounts of each node, each of its GPUs and the pools, and the nodes in use by a hold."""
 
     amounts: list[dict[str, int]]
@@ -20,7 +20,7 @@ class Room:
     touched: set[int]
 
     @classmethod
-    def empty(cls, machine: Machine) -> Room:
+    def empty(cls, machine: Machine) -> FreeCapacity:
         """Return the capacity of the empty machine."""
         return cls(
             [{name: node.capacity.get(name, 0) for name in machine.resources} for node in machine.nodes],
@@ -29,9 +29,9 @@ class Room:
             set(),
         )
 
-    def copy(self) -> Room:
+    def copy(self) -> FreeCapacity:
         """Return a copy to subtract from."""
-        return Room(
+        return FreeCapacity(
             [dict(each) for each in self.amounts], [list(g) for g in self.gpus], dict(self.pools), set(self.touched)
         )
 
@@ -56,16 +56,16 @@ class Room:
                 self.gpus[node] = [0] * len(self.gpus[node])
 
 
-def free_at(machine: Machine, holds: Iterable[Hold], instant: int) -> Room:
+def free_at(machine: Machine, holds: Iterable[Hold], instant: int) -> FreeCapacity:
     """Return the free capacity at an instant."""
-    room = Room.empty(machine)
+    room = FreeCapacity.empty(machine)
     for hold in holds:
         if hold.start <= instant < hold.end:
             room.hold(hold)
     return room
 
 
-def free_over(machine: Machine, holds: Sequence[Hold], begin: int, end: int) -> Room:
+def free_over(machine: Machine, holds: Sequence[Hold], begin: int, end: int) -> FreeCapacity:
     """Return the least free capacity in ``[begin, end)``; it decreases only where a hold starts (section 3.1)."""
     instants = [begin, *sorted({hold.start for hold in holds if begin < hold.start < end})]
     least, *others = [free_at(machine, holds, instant) for instant in instants]
@@ -102,7 +102,7 @@ def room_for_tasks(demand: Demand, amounts: dict[str, int], gpus: list[int]) -> 
     return max(0, min(limits))
 
 
-def fit(machine: Machine, demand: Demand, room: Room, number: int) -> int:
+def fit(machine: Machine, demand: Demand, room: FreeCapacity, number: int) -> int:
     """Return f(n) of section 3.1: the number of tasks of the job that a node can take."""
     node = machine.nodes[number]
     if not has_features(node, demand) or not has_kind(node, demand):
@@ -112,7 +112,7 @@ def fit(machine: Machine, demand: Demand, room: Room, number: int) -> int:
     return min(demand.most_on_a_node, room_for_tasks(demand, room.amounts[number], room.gpus[number]))
 
 
-def can_be_placed(machine: Machine, demand: Demand, room: Room) -> bool:
+def can_be_placed(machine: Machine, demand: Demand, room: FreeCapacity) -> bool:
     """Return whether a demand fits (section 3.2); placement rules do not matter [R8]."""
     if any(room.pools.get(name, 0) < amount for name, amount in demand.pools.items()):
         return False
@@ -141,4 +141,4 @@ def reason(machine: Machine, demand: Demand) -> str | None:
         return "task"
     if sum(room) < demand.tasks:
         return "tasks"
-    return None if can_be_placed(machine, demand, Room.empty(machine)) else "nodes"
+    return None if can_be_placed(machine, demand, FreeCapacity.empty(machine)) else "nodes"
