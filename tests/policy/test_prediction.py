@@ -309,7 +309,7 @@ def test_explaining_a_wait_names_who_exceeded_predictions(tmp_path: Path) -> Non
     result.write(tmp_path)
     for schedule in (JobSchedule.of(result.record), *read_schedules(tmp_path).values()):
         found = explain(schedule, 3)
-        assert [(one.job, beyond) for one, beyond in found.outlived] == [(2, 80.0)]
+        assert [(one.job, beyond) for one, beyond in found.exceeded] == [(2, 80.0)]
         (text,) = (it for it in sentences(found, "easy") if "predicted" in it)
         assert text == "While it waited, these jobs exceeded their predicted run times: job 2 of user 1 (1 min 20 s)."
-    assert explain(JobSchedule.of(ran(jobs, "easy").record), 3).outlived == ()
+    assert explain(JobSchedule.of(ran(jobs, "easy").record), 3).exceeded == ()

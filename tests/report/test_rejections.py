@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.entities.test_limited import HOUR, site
+from tests.entities.test_walltime_limit import HOUR, site
 
 from gridsim.ask import compare
 from gridsim.cli import main

@@ -11,7 +11,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.sacct.submit_lines import TELLING, submitted
 from gridsim.workload.read import read_workload
-from tests.workload.formats.test_sacct_needs import job, label, read
+from tests.workload.formats.test_sacct_job_labels import job, label, read
 
 WORDS = ("constraint", "nodelist", "exclude", "licenses", "gpu_type")
 
