@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.entities.test_walltime_limit import HOUR, site
 
 from gridsim.ask import compare
 from gridsim.cli import main
@@ -25,6 +24,7 @@ from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import Run, simulate
 from gridsim.workload.read import read_workload
+from tests.entities.test_walltime_limit import HOUR, site
 from tests.policy.slurm.running import SECOND
 
 pytestmark = pytest.mark.long
