@@ -114,7 +114,8 @@ def _prepare(folder: Path) -> str:
 _NOTICES: list[str] = []
 """Messages about the cache folder; shown once the compiler is needed."""
 
-_FOLDER = folder(Path(__file__).parents[1], _NOTICES.append)
+FOLDER = folder(Path(__file__).parents[1], _NOTICES.append)
+"""Cache folder of compiled loops, which no other user can write; empty if there is none."""
 
 
 def njit(function: Callable[..., Any]) -> Any:
@@ -170,7 +171,7 @@ def inline_verb(stub: Callable[..., Any]) -> Any:
 def _made(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     if _is_plain():
         return function
-    loop = Loop(function, options, _FOLDER)
+    loop = Loop(function, options, FOLDER)
     if "numba" not in sys.modules:
         _WAITING.append(loop)
         return loop
@@ -275,7 +276,7 @@ def is_kept(loop: Any) -> bool:
     if not isinstance(loop, Loop) and getattr(loop, "signatures", None):
         return True
     plain = getattr(loop, "py_func", None)
-    if plain is None or not _FOLDER:
+    if plain is None or not FOLDER:
         return plain is None  # never compiled
     return _on_disk(f"{plain.__module__.rpartition('.')[2]}.{plain.__qualname__}-")
 
@@ -284,7 +285,7 @@ def is_kept(loop: Any) -> bool:
 def _on_disk(stem: str) -> bool:
     """Return whether the cache has a loop compiled by an earlier process; checked once per process."""
     version = f"{sys.version_info.major}{sys.version_info.minor}"
-    return any(Path(_FOLDER).rglob(f"{stem}*.py{version}.nbi"))
+    return any(Path(FOLDER).rglob(f"{stem}*.py{version}.nbi"))
 
 
 def as_python(loop: Callable[..., Any]) -> Callable[..., Any]:

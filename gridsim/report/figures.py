@@ -160,10 +160,15 @@ def svg(figure: Figure, name: str) -> str:
         Prefix that makes the ids of this figure unique on the page.
     """
     import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     buffer = io.StringIO()
+    FigureCanvasSVG(figure)
     with matplotlib.rc_context({**RC, "svg.hashsalt": f"gridsim {name}"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the page uses the fonts of the reader
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")  # else savefig draws the figure twice
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :].rstrip()

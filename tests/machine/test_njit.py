@@ -148,7 +148,7 @@ def test_a_compiled_loop_is_called_like_any_other_and_leaves_the_users_setting_a
 def test_a_loop_is_compiled_once_for_all_numbers_that_its_callers_write_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gridsim.machine.njit._FOLDER", str(tmp_path))
+    monkeypatch.setattr("gridsim.machine.njit.FOLDER", str(tmp_path))
 
     @njit_noalloc
     def changed(value, by, twice):  # type: ignore[no-untyped-def]
@@ -177,7 +177,7 @@ def test_it_is_said_once_that_loops_are_compiled_and_not_where_they_are_kept() -
 TWO = """
 import sys, time
 from gridsim.machine import njit as home
-home._FOLDER = sys.argv[1]
+home.FOLDER = sys.argv[1]
 from numba.core import event
 
 class Count(event.Listener):
@@ -216,7 +216,7 @@ def doubled(value):  # type: ignore[no-untyped-def]
 @pytest.fixture
 def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Call `doubled` as a process with the cache of others; return how often that compiles it."""
-    monkeypatch.setattr(compiled_loops, "_FOLDER", str(tmp_path / "kept"))
+    monkeypatch.setattr(compiled_loops, "FOLDER", str(tmp_path / "kept"))
     made: list[str] = []
 
     def called() -> int:
@@ -272,7 +272,7 @@ def test_a_full_disk_keeps_no_loop_and_ends_none(
 SOURCE = """
 import sys
 from gridsim.machine import njit as home
-home._FOLDER = sys.argv[1]
+home.FOLDER = sys.argv[1]
 
 @home.njit
 def doubled(value):
@@ -322,7 +322,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from gridsim.machine import njit as home
-home._FOLDER = sys.argv[1]
+home.FOLDER = sys.argv[1]
 from numba.core import event
 
 class Names(event.Listener):
@@ -472,7 +472,7 @@ def test_user_loops_are_compiled_as_usual(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) -> None:
     of_another = "from gridsim.machine import compiler\ncompiler.binding = object()  # lacks what parts need\n"
-    (tmp_path / "nested.py").write_text(NESTED.replace("home._FOLDER", of_another + "home._FOLDER"))
+    (tmp_path / "nested.py").write_text(NESTED.replace("home.FOLDER", of_another + "home.FOLDER"))
     words = [sys.executable, "-W", "error", str(tmp_path / "nested.py"), str(tmp_path / "kept")]
     for compiled_then in (" outer between inner other", ""):
         output = subprocess.run([*words, "outer:3", "other:3", "between:3"], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ import sys
 from typing import Any, NamedTuple
 import numpy as np
 from gridsim.machine import njit as home
-home._FOLDER = sys.argv[1]
+home.FOLDER = sys.argv[1]
 
 class Square(NamedTuple):
     side: Any

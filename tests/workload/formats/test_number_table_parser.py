@@ -74,7 +74,7 @@ def test_other_words_are_left_to_others(word: bytes) -> None:
 
 
 def test_few_lines_are_not_worth_a_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_FOLDER", str(tmp_path))
+    monkeypatch.setattr(compiled, "FOLDER", str(tmp_path))
     monkeypatch.setattr(number_table_parser, "parse", njit_noalloc(lambda text, table, lines, found: None))
     assert table_of(b"1 2\n", 2, many=False) is None
     monkeypatch.setattr(
