@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, estimate and print the results."""
     from gridsim.cli.terminal import JobsProgress, tell  # rich and numpy: not needed for --help
     from gridsim.options import Run
-    from gridsim.questions.forecast import as_of_now
+    from gridsim.questions.forecast import snapshot
     from gridsim.questions.labels import policies_of
     from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
 
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     tell(source.summary_lines(workload, platform), told)
     at, deadline = None, None
     if args.at == "now":
-        workload, at = as_of_now(workload)
+        workload, at = snapshot(workload)
     elif args.at is not None:
         at = instant(args.at, "at", workload.provenance)
     if args.deadline is not None and args.deadline.startswith("+"):

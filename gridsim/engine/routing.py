@@ -18,7 +18,7 @@ from gridsim.policy.scheduler.random_selection import draw_below
 ALL_KINDS = NOWHERE = -1
 
 FIRST_CHILD, LAST_CHILD, FIRST_LEAF, LAST_LEAF = range(4)
-SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, COME, BLOCKED, LENT, LEFT = range(13)
+SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, ARRIVALS, BLOCKED, LENT, LEFT = range(13)
 """Fields of a cluster: cores, kind; free cores, and cores of requests since the last cycle; work placed on it that has
 not ended, and that has not started; whether events have had no cycle yet, and whether a cycle is requested at the end
 of the instant; requests that ended since the last cycle, and that arrived in total; whether its first request waits for

@@ -24,7 +24,7 @@ from gridsim.machine.running_set import most_running
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Answers, Passes, name_of
+from gridsim.policy.protocols import Answers, CompiledState, name_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -123,7 +123,7 @@ class CompiledRun:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if demands is None else ~demands.never())
         self._rows = fits
         waiting = self._resume(earlier) if earlier is not None else 0
-        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
+        passes: CompiledState = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # known from its capabilities
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers
@@ -134,7 +134,7 @@ class CompiledRun:
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
-        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), more
+        numbers[events.FAILED], numbers[events.ARRIVALS], numbers[events.MORE] = -1, len(self._rows), more
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),
@@ -162,7 +162,7 @@ class CompiledRun:
         there, here, rows = earlier.calendar._events, self._events, earlier.rows
         kept = np.flatnonzero(rows >= 0)
         here.jobs[events.START, rows[kept]] = there.jobs[events.START, kept]
-        for name, size in (("ends", events.ENDS), ("looks", events.LOOKS)):
+        for name, size in (("ends", events.ENDS), ("looks", events.ESTIMATE_CHECKS)):
             expected = getattr(there, name)[:, : there.numbers[size]]
             expected = expected[:, rows[expected[2]] >= 0]  # some checks belong to ended requests
             expected = expected[:, np.lexsort(expected[1::-1])]

@@ -324,7 +324,7 @@ class Cluster:
         self._state[request] = DONE
         if self._load is not None and request in self._load and self.dags is None:
             self._load.dequeue(request)
-            self._let_go(request)
+            self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -505,7 +505,7 @@ class Cluster:
         self._status[request] = Status.cancelled
         if self._load is not None:
             self._load.dequeue(request)
-            self._let_go(request)
+            self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
 
@@ -612,7 +612,7 @@ class Cluster:
             raise_failed(self.scheduler, "ended", error)
         self._unsettled = self.dirty = True
         if self._load is not None:
-            self._let_go(request)
+            self._remove_ended(request)
         if self.users is not None:
             self.users.over(request)
         self.close()
@@ -634,7 +634,7 @@ class Cluster:
             f"{name_of(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"
         )
 
-    def _let_go(self, request: int) -> None:
+    def _remove_ended(self, request: int) -> None:
         """Remove an ended request from the load and notify its DAG job."""
         assert self._load is not None
         self._load.remove(request)

@@ -26,7 +26,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
-from gridsim.policy.copies import own as own_copy
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import call, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
@@ -83,7 +83,7 @@ def clusters_of(
     ledger = Ledger(platform.cores)
     clusters = []
     for index, spec in enumerate(specs):
-        own = adapted(own_copy(scheduler))
+        own = adapted(per_cluster_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
         demands = _demand_classes(spec, requests, sizes=capabilities_of(own).sizes)
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, demands)

@@ -143,9 +143,9 @@ class Holdings:
         """
         return int(first_place(self.floor, self.classes, self.sketch, begin, request, duration, before, NEVER))
 
-    def let_go(self, requests: IntArray, count: int, now: int) -> None:
+    def release_many(self, requests: IntArray, count: int, now: int) -> None:
         """Release the resources of the first *count* requests from *now* on."""
-        kernels.let_go(self.floor, self.classes, self.sketch, now, requests, count)
+        kernels.release_many(self.floor, self.classes, self.sketch, now, requests, count)
 
     def place_of(self, request: int) -> Place:
         """Return a copy of the placement of a request."""

@@ -144,7 +144,7 @@ def prepare(floor):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def roomy(floor):  # type: ignore[no-untyped-def]
+def has_capacity(floor):  # type: ignore[no-untyped-def]
     """Return whether the arrays have space for one more hold of any placement: totals and ends, pieces, node blocks.
 
     Return 0 if they do, else 1, 2 or 3 for the arrays that must grow.
@@ -237,10 +237,10 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
     """Allocate the placement in the workspace to a request over ``[start, end)``.
 
     Return the number of nodes, which are the first ones in ``sketch.sorted``; if arrays must grow first, return minus
-    the code of `roomy`.
+    the code of `has_capacity`.
     """
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
-    short = roomy(floor)
+    short = has_capacity(floor)
     if short:
         return -short
     c = classes.of[row]
@@ -383,7 +383,7 @@ def postpone(floor, classes, sketch, row, end):  # type: ignore[no-untyped-def]
 
 
 @njit_noalloc
-def let_go(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped-def]
+def release_many(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped-def]
     """Release the first *count* requests of *rows* from the present, *now*, on."""
     floor, classes, sketch = NodeProfile(*floor), Classes(*classes), Workspace(*sketch)
     advance(floor, now)

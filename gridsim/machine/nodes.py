@@ -43,7 +43,8 @@ which the workspace lists; -1 while it does not."""
 
 DONE, FULL, BY_RULE = 0, 4, 5
 """Codes of the action before a verb continues: nothing; the profile must grow (1 to 3, as returned by
-`gridsim.machine.node_profile.roomy`); the log must be emptied; a rule must place ``state[ROW]`` in the workspace."""
+`gridsim.machine.node_profile.has_capacity`); the log must be emptied; a rule must place ``state[ROW]`` in the
+workspace."""
 
 
 class Log(NamedTuple):

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTHING",
     "Answers",
-    "Arrangement",
     "Capabilities",
     "Changes",
+    "CompiledState",
     "Decision",
     "Lanes",
     "Nodes",
     "Offer",
     "Ordering",
     "Partition",
-    "Passes",
     "Pieces",
     "Placement",
     "PlacementRule",
+    "PlannedStarts",
     "Quote",
     "ReservationRule",
     "Scheduler",
@@ -119,7 +119,7 @@ class Partition(Protocol):
         ...
 
 
-class Arrangement(NamedTuple):
+class PlannedStarts(NamedTuple):
     """A plan: the waiting requests, sorted by planned start and then job order, and their planned starts.
 
     On machines of nodes and pools, *holdings* has the allocations of these and of the running requests over time.
@@ -137,7 +137,7 @@ class Offer(NamedTuple):
     ----------
     start : int
         Planned start of the request.
-    arrangement : Arrangement or None
+    arrangement : PlannedStarts or None
         Plan of all waiting requests, the new one included; None if all other requests keep their planned starts.
     granted : int
         Latest end that is guaranteed; `NEVER` until the scheduler sets it to the requested deadline.
@@ -150,7 +150,7 @@ class Offer(NamedTuple):
     """
 
     start: int
-    arrangement: Arrangement | None = None
+    arrangement: PlannedStarts | None = None
     granted: int = NEVER
     kills: tuple[int, ...] = ()
     doublings: int = 0
@@ -329,7 +329,7 @@ class Answers(NamedTuple):
         return cls(never, never.copy(), zero, refused, never.copy(), cut, np.zeros(1, dtype=np.int64))
 
 
-class Passes(NamedTuple):
+class CompiledState(NamedTuple):
     """Scheduler state as arrays, for the compiled event loop.
 
     Attributes
@@ -456,12 +456,12 @@ class Capabilities:
         microseconds; `ended` reports its end. On a machine of nodes ``held(request, until, now, placement)``.
     compiled : frozenset of {"pool", "nodes", "windows"}
         Runs that the compiled event loop supports: one pool of cores, nodes or several pools, and the windows of a long
-        run. For any of them it has ``passes(rows) -> Passes``, the arrays of a scheduler state to which the requests
-        *rows* are submitted in this order; no other method is called in such a run. For windows it has ``resume(before,
-        rows, submitted) -> waiting``, called between `setup` and ``passes``: it continues from a scheduler of the same
-        policy in the previous window. *rows* (w,) int64 are the rows in this window of the requests of the previous
-        one, -1 for those that have ended; *submitted* is the number of requests that had been submitted. It returns the
-        rows of the waiting requests in queue order.
+        run. For any of them it has ``passes(rows) -> CompiledState``, the arrays of a scheduler state to which the
+        requests *rows* are submitted in this order; no other method is called in such a run. For windows it has
+        ``resume(before, rows, submitted) -> waiting``, called between `setup` and ``passes``: it continues from a
+        scheduler of the same policy in the previous window. *rows* (w,) int64 are the rows in this window of the
+        requests of the previous one, -1 for those that have ended; *submitted* is the number of requests that had been
+        submitted. It returns the rows of the waiting requests in queue order.
     in_python : str
         Reason why the compiled loop does not support the other runs, if known.
     """

@@ -56,7 +56,7 @@ class Setup(NamedTuple):
         return run(workload, *self)
 
 
-def as_of_now(workload: Workload) -> tuple[Workload, float]:
+def snapshot(workload: Workload) -> tuple[Workload, float]:
     """Return the log with its running jobs unfinished, and the instant at which it was written, s of its clock.
 
     The instant is known if jobs were running; else it is the last submission. Run times of running jobs are replaced
@@ -65,7 +65,7 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     Examples
     --------
     >>> log = Workload.from_columns(submit=[0, 5], runtime=[3, 1], cores=[1, 1])
-    >>> as_of_now(log)[1]
+    >>> snapshot(log)[1]
     5.0
     """
     if not len(workload):

@@ -22,7 +22,7 @@ from gridsim.model.random_streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.copies import own
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.policy.protocols import lanes_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
@@ -184,7 +184,7 @@ def _object(kind: str, what: Any) -> Any:
 def _check_dataclass(policy: Any) -> None:
     """Check that fields are parameters, ``repr`` is provenance, and equality is the campaign key."""
     _require(dataclasses.is_dataclass(policy), policy, "is not a dataclass; decorate the class with @dataclass")
-    _require(own(policy) == policy, policy, "is not equal to its copy; create the state of a run in setup")
+    _require(per_cluster_copy(policy) == policy, policy, "is not equal to its copy; create the state of a run in setup")
     names = dict(_classes(policy))
     try:
         again = eval(repr(policy), {"__builtins__": {}}, names)  # the stored text must create the same policy
@@ -233,7 +233,7 @@ def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
 
 
 def _set_up(ordering: Any, queue: Queue, seed: int) -> Any:
-    ordering = own(ordering)
+    ordering = per_cluster_copy(ordering)
     if hasattr(ordering, "setup"):
         ordering.setup(stream(seed, "cluster", 0))
     if hasattr(ordering, "keep"):

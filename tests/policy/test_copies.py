@@ -15,7 +15,7 @@ import pytest
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
-from gridsim.policy.copies import own
+from gridsim.policy.copies import per_cluster_copy
 from gridsim.simulation import simulate
 
 
@@ -46,7 +46,7 @@ def test_the_queue_of_a_copy_holds_the_same_and_works_alone(make: Callable[[], A
     given = make()
     for number in (1, 2):
         given.put(number)
-    copied = own(Noting(given)).shown
+    copied = per_cluster_copy(Noting(given)).shown
     assert [copied.get(timeout=1), copied.get(timeout=1)] == [1, 2]
     copied.put(3)
     assert (copied.qsize(), given.qsize()) == (1, 2)
@@ -56,14 +56,14 @@ def test_the_queue_of_a_copy_holds_the_same_and_works_alone(make: Callable[[], A
 @pytest.mark.parametrize("make", [threading.Lock, threading.RLock, threading.Condition])
 def test_the_lock_of_a_copy_is_open_whoever_holds_the_first(make: Callable[[], Any]) -> None:
     with (lock := make()):
-        copied = own({"lock": lock})["lock"]
+        copied = per_cluster_copy({"lock": lock})["lock"]
         assert copied is not lock
         assert copied.acquire(timeout=1)
 
 
 def test_two_parts_that_share_a_lock_share_that_of_the_copy() -> None:
     lock = threading.Lock()
-    copied = own({"lock": lock, "condition": threading.Condition(lock)})
+    copied = per_cluster_copy({"lock": lock, "condition": threading.Condition(lock)})
     with copied["condition"]:
         assert copied["lock"].locked()
     assert not lock.locked()

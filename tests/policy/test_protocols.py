@@ -21,7 +21,7 @@ from gridsim.options import Run
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import Greedy, Rigid
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Lanes, Offer, Start, call, ranks_of
+from gridsim.policy.protocols import Capabilities, Decision, Lanes, Offer, PlannedStarts, Start, call, ranks_of
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.reservation import Easy, Selective
 from gridsim.policy.scheduler.backfilling import Backfilling
@@ -203,12 +203,12 @@ LATE = Workload.from_columns(submit=[0, 1, 1], runtime=[5, 2, 3], estimate=[9, 9
         (Offer(_SOON, kills=(2,)), r"kills \[2\]; expected running requests"),
         (Offer(_SOON, kills=(-5,)), r"kills \[-5\]; expected running requests"),
         (Offer(_SOON, kills=(0,)), "without an arrangement"),
-        (Offer(_SOON, Arrangement(np.array([10**9]), np.array([_SOON]))), "arranges requests other than"),
-        (Offer(_SOON, Arrangement(np.array([1, 1]), np.array([_SOON, _SOON]))), "arranges requests other than"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([1.5]))), "starts of an arrangement of type float64"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([-5]))), "starts of an arrangement with -5"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([_LATER]))), "but arranges it at 18000000"),
-        (Offer(_SOON, Arrangement(np.array([1]), np.array([_SOON]), 5)), "with holdings on a machine of cores"),  # type: ignore[arg-type]
+        (Offer(_SOON, PlannedStarts(np.array([10**9]), np.array([_SOON]))), "arranges requests other than"),
+        (Offer(_SOON, PlannedStarts(np.array([1, 1]), np.array([_SOON, _SOON]))), "arranges requests other than"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([1.5]))), "starts of an arrangement of type float64"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([-5]))), "starts of an arrangement with -5"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([_LATER]))), "but arranges it at 18000000"),
+        (Offer(_SOON, PlannedStarts(np.array([1]), np.array([_SOON]), 5)), "with holdings on a machine of cores"),  # type: ignore[arg-type]
         ("yes", "returned 'yes'; expected an Offer or None"),
     ],
 )
@@ -226,7 +226,7 @@ def test_an_arrangement_out_of_order_and_a_changed_plan_are_refused() -> None:
             if request < 2:
                 return Offer(plan.earliest(request, now))
             rows, starts = plan.order(), plan.planned_starts()
-            return Offer(_LATER, Arrangement(np.append(request, rows), np.append(_LATER, starts)))
+            return Offer(_LATER, PlannedStarts(np.append(request, rows), np.append(_LATER, starts)))
 
     @dataclass
     class Writes:
@@ -274,7 +274,7 @@ def test_holdings_without_a_place_for_each_arranged_request_are_rejected() -> No
         def plan(self, request: int, deadline: int, plan: Any, now: int) -> Any:
             start, known = plan.earliest(request, now), plan.arrangement()
             rows, starts = np.append(known.rows, request), np.append(known.starts, start)
-            return Offer(start, Arrangement(rows, starts, known.holdings))
+            return Offer(start, PlannedStarts(rows, starts, known.holdings))
 
     with pytest.raises(PolicyError, match=r"Forgets\(\) offers holdings in which an arranged request has no nodes"):
         run(JOBS, NODES, Planned(Forgets()))

@@ -22,9 +22,9 @@ from gridsim.questions.forecast import (
     _expected_by_replay,
     _expected_by_state,
     _expected_on_nodes,
-    as_of_now,
     expected_start,
     quantiles,
+    snapshot,
 )
 from gridsim.questions.quotation import Answer, Forecast, Quoted
 from gridsim.report.quotation import alternatives_table, forecasts_table, sentences
@@ -195,12 +195,12 @@ def test_a_scheduler_of_deadlines_gets_only_deadline_queries(site: gs.Workload) 
 
 def test_now_is_the_last_submit_of_a_log_that_says_no_more() -> None:
     jobs = gs.Workload.from_columns(submit=[0, 2], runtime=[9, 4], estimate=[60, 60], cores=[1, 1])
-    assert as_of_now(jobs) == (jobs, 2.0)
+    assert snapshot(jobs) == (jobs, 2.0)
 
 
 def test_a_log_of_slurm_knows_its_now(run_a: Path) -> None:
     log = gs.read_workload(run_a / "logs" / "sacct_P_X.txt.gz", cores=32)
-    found, at = as_of_now(log)
+    found, at = snapshot(log)
     assert at == 2115.0  # 07:29:01, when sacct ran; the log begins at 06:53:46
     changed = found.runtime != log.runtime
     assert changed.sum() == 4

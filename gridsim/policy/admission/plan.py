@@ -23,7 +23,7 @@ from gridsim.policy.admission import plan_cycle as cycle
 from gridsim.policy.admission.trial import pool_trial
 from gridsim.policy.admission.trial_on_nodes import NodeSearch
 from gridsim.policy.capabilities import is_own
-from gridsim.policy.protocols import Arrangement, Offer, Passes, Start, integer_column, ranks_of, starts_of
+from gridsim.policy.protocols import CompiledState, Offer, PlannedStarts, Start, integer_column, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests, readable
 
 
@@ -83,8 +83,8 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
     if offer.arrangement is None:
         return f"kills {list(offer.kills)} without an arrangement for them" if len(kills) else ""
     arrangement: Any = offer.arrangement
-    if not isinstance(arrangement, Arrangement):
-        return f"offers the arrangement {arrangement!r}; expected an Arrangement or None"
+    if not isinstance(arrangement, PlannedStarts):
+        return f"offers the arrangement {arrangement!r}; expected an PlannedStarts or None"
     rows = integer_column(admission, "rows of an arrangement", offer.arrangement.rows)
     starts = integer_column(admission, "starts of an arrangement", offer.arrangement.starts, len(rows), least=now)
     if not np.array_equal(np.sort(rows), np.sort(np.concatenate([plan.order(), [request], kills]))):
@@ -137,7 +137,7 @@ class Search(NamedTuple):
             return None
         starts = trial.found
         order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order]), price=price)
+        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order]), price=price)
 
 
 class Plan:
@@ -286,7 +286,7 @@ class Plan:
         self.started = moves[0]
         return self._queue, self._machine, moves
 
-    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> Passes:
+    def passes(self, requests: int, sizes: tuple[Any, ...] = ()) -> CompiledState:
         """Return the arrays of a run with this number of requests for the compiled event loop.
 
         Parameters
@@ -296,13 +296,14 @@ class Plan:
         """
         columns = self.columns_for(requests)
         if self._log is None:
-            return Passes("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else Passes("plan_in_pool", columns)
+            loop, arrays = ("plan_in_pool_in_sizes", (*columns, sizes)) if sizes else ("plan_in_pool", columns)
+            return CompiledState(loop, arrays)
 
         def ask(now: int) -> tuple[Any, ...]:
             self._log.help(int(self.meta[cycle.STOPPED]))
             return self._queue, self._machine, columns[-1]
 
-        return Passes("plan_on_nodes", columns, ask, self._log.pieces)
+        return CompiledState("plan_on_nodes", columns, ask, self._log.pieces)
 
     def resume(self, before: Plan, rows: IntArray) -> IntArray:
         """Continue from the plan of an earlier window, whose requests are *rows* here; return the waiting requests."""
@@ -439,7 +440,7 @@ class Plan:
         else:
             self.adopt(offer.arrangement, now)
 
-    def adopt(self, arrangement: Arrangement, now: int) -> None:
+    def adopt(self, arrangement: PlannedStarts, now: int) -> None:
         """Replace the plan of all waiting requests by an arrangement, on nodes with its placements."""
         rows, starts, holdings = arrangement
         if self._log is None:
@@ -464,9 +465,9 @@ class Plan:
         rows, starts = self.order().copy(), self.planned_starts().copy()
         gone = np.isin(rows, requests)
         if self._log is None:
-            self.adopt(Arrangement(rows[~gone], starts[~gone]), now)
+            self.adopt(PlannedStarts(rows[~gone], starts[~gone]), now)
             return
-        self._log.holdings.let_go(rows[gone], int(gone.sum()), now)
+        self._log.holdings.release_many(rows[gone], int(gone.sum()), now)
         self._set_waiting(rows[~gone], starts[~gone])
 
     def without(self, victim: int, now: int) -> Plan:
@@ -475,10 +476,10 @@ class Plan:
         twin.ended(victim, now)
         return twin
 
-    def arrangement(self) -> Arrangement:
+    def arrangement(self) -> PlannedStarts:
         """Return the plan as an arrangement; a copy."""
         holdings = None if self._log is None else self._log.holdings.copy()
-        return Arrangement(self.order().copy(), self.planned_starts().copy(), holdings)
+        return PlannedStarts(self.order().copy(), self.planned_starts().copy(), holdings)
 
     def ended(self, request: int, now: int) -> int:
         """Release the rest of a running request's reservation; return its expected end."""

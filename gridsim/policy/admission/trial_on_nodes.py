@@ -20,7 +20,7 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.admission import trial
 from gridsim.policy.admission.plan_cost import term
 from gridsim.policy.admission.trial import LATE
-from gridsim.policy.protocols import Arrangement, Offer
+from gridsim.policy.protocols import Offer, PlannedStarts
 
 AT, NOW, LASTING, PRICE, PLACED = range(5)
 """Step of placing in an order: index in it, present instant, whether placements never end, index of the price (-1 for
@@ -62,7 +62,7 @@ class NodeSearch(NamedTuple):
             return None
         starts, holdings = tried.found
         order = in_order(self.rows, self.ties, starts)
-        return Offer(int(starts[-1]), Arrangement(self.rows[order], starts[order], holdings), price=price)
+        return Offer(int(starts[-1]), PlannedStarts(self.rows[order], starts[order], holdings), price=price)
 
 
 class NodeTrial:
@@ -129,7 +129,7 @@ class NodeTrial:
         return int(step[AT])
 
     def take_off(self, jobs: IntArray) -> None:
-        self.holdings.let_go(self.rows[jobs], len(jobs), self.now)
+        self.holdings.release_many(self.rows[jobs], len(jobs), self.now)
 
     def has_moved(self, job: int) -> bool:
         place = self.holdings.place_of(int(self.rows[job]))

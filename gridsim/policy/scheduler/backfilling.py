@@ -32,8 +32,8 @@ from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
+    CompiledState,
     Decision,
-    Passes,
     Placement,
     Quote,
     Start,
@@ -165,7 +165,7 @@ class Backfilling:
         self._known = cluster.requests.known
         self._holds = frozenset()
 
-    def passes(self, rows: IntArray) -> Passes:
+    def passes(self, rows: IntArray) -> CompiledState:
         """Return the arrays for a compiled run in which these requests are submitted in this order."""
         return self._state.passes(rows)
 

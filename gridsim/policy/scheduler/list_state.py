@@ -16,7 +16,7 @@ from gridsim.machine.running_set import HELD, RUNNING, TOTAL, available_now, beg
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.backfill_order import Shortest
 from gridsim.policy.capabilities import ages, is_own, of_ordering
-from gridsim.policy.protocols import Passes, Placement, Start, lanes_of, name_of, ranks_of
+from gridsim.policy.protocols import CompiledState, Placement, Start, lanes_of, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.runtime_history import no_predictions
 from gridsim.policy.scheduler import linear_priority, list_cycle
@@ -144,7 +144,7 @@ class ListState:
         self._tail_ages = self.ageing(tail)
         if is_static and not self._tail_comes:
             self._rank_tail(np.arange(n), 0)
-        self._passes: Passes | None = None
+        self._passes: CompiledState | None = None
 
     def joined(self, request: int, now: int) -> None:
         """Add a waiting request *now*; the next cycle sorts it into the queue."""
@@ -184,7 +184,7 @@ class ListState:
     def export_state(self, loop: str, more: tuple[Any, ...]) -> None:
         """Let a loop for one amount run all cycles of a run, with the queue and *more* columns; see `passes`."""
         if self.machine.is_one_amount:
-            self._passes = Passes(loop, (self.arrays, more))
+            self._passes = CompiledState(loop, (self.arrays, more))
 
     def export_ordered_state(self, order: Order) -> None:
         """Let the machine's list loop run all cycles; `passes` then has the queue, the machine and the order.
@@ -225,7 +225,7 @@ class ListState:
 
         self._passes = self.machine.passes(columns, callback if flags[6] else None)
 
-    def passes(self, rows: IntArray) -> Passes:
+    def passes(self, rows: IntArray) -> CompiledState:
         """Return the arrays for a run in which these requests are submitted in this order."""
         assert self._passes is not None
         self.table[QUEUE, : len(rows)] = rows
@@ -273,7 +273,7 @@ class ListState:
         """Allocate cores from *now* until an instant to a request that never waited; on nodes, at its placement."""
         self.learn(request)
         self._now = now
-        self._let_go()
+        self._take_ends()
         begin_running(self.running, self.meta, request, until, self.requests.cores[request])
         self.machine.hold(request, until, now, placement)
 
@@ -293,7 +293,7 @@ class ListState:
     def corrected(self, request: int, expected_end: int) -> None:
         """Set the predicted end of a running request; this frees no cores."""
         if self.ended_count:
-            self._let_go()
+            self._take_ends()
         expect_end(self.running, self.meta, request, expected_end)
         self.machine.postpone(request, expected_end, self._now)
 
@@ -306,7 +306,7 @@ class ListState:
         bits = (ranks + 0.0).view(np.int64)  # + 0.0: minus zero is zero
         self.table[key, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
-    def _let_go(self) -> None:
+    def _take_ends(self) -> None:
         """Update the arrays with ends since the last cycle, but without arrivals."""
         self._catch_up(self._meta[TAIL])
 

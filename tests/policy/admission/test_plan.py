@@ -15,7 +15,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.protocols import Arrangement, Offer
+from gridsim.policy.protocols import Offer, PlannedStarts
 from gridsim.policy.queue import Requests
 
 SECOND = 1_000_000
@@ -129,7 +129,7 @@ def test_an_arrangement_is_adopted_whole() -> None:
     enter(plan, 0)
     plan.due(0)
     enter(plan, 1)
-    plan.adopt(Arrangement(np.array([2, 1]), np.array([10 * SECOND, 12 * SECOND])), SECOND)
+    plan.adopt(PlannedStarts(np.array([2, 1]), np.array([10 * SECOND, 12 * SECOND])), SECOND)
     assert plan.starts() == {2: 10 * SECOND, 1: 12 * SECOND}
     assert plan.earliest(0, SECOND) == 22 * SECOND
     alone = plan.search(0, NEVER, SECOND)
